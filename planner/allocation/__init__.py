@@ -1,0 +1,1 @@
+"""Who owns what: allocation strategies exactly as the real clients compute them."""

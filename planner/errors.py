@@ -1,0 +1,62 @@
+"""Everything the planner refuses or cannot do, as one tree.
+
+::
+
+    PlannerError
+    ├── BadInputError           exit 2   a file, field, option or name is wrong; a retry cannot help
+    │   ├── DocumentError                a document cannot be read as what it should be
+    │   │   ├── NewerVersionError        it was written by a newer planner
+    │   │   └── DigestError              it was edited after the fact
+    │   ├── UnknownNameError             a strategy, group or topic that is not there
+    │   └── MissingExtraError            an optional dependency is not installed
+    ├── OutOfReachError         exit 3   a system it needs does not answer; a retry may help
+    └── StorageError            exit 3   a file could not be written or read; nothing is half-written
+
+Every message names the thing, what was found, what was expected and the next step, in one sentence.
+"""
+
+from typing import ClassVar
+
+
+class PlannerError(Exception):
+    """Base of all errors that a user sees as one sentence; ``exit_code`` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 2
+    can_retry: ClassVar[bool] = False
+
+
+class BadInputError(PlannerError):
+    """The input is wrong; running again without changing it gives the same answer."""
+
+
+class DocumentError(BadInputError):
+    """A document is not what it should be: broken syntax, unknown or missing field, wrong type, impossible value."""
+
+
+class NewerVersionError(DocumentError):
+    """A document or folder was written by a newer version of the planner."""
+
+
+class DigestError(DocumentError):
+    """A document's content does not match the digest it carries: it was edited after it was made."""
+
+
+class UnknownNameError(BadInputError):
+    """A named thing (strategy, consumer group, topic) does not exist; the message lists what does, where it can."""
+
+
+class MissingExtraError(BadInputError):
+    """An optional dependency is missing; the message names the extra to install."""
+
+
+class OutOfReachError(PlannerError):
+    """A system the planner needs cannot be reached or does not answer in time."""
+
+    exit_code = 3
+    can_retry = True
+
+
+class StorageError(PlannerError):
+    """A file could not be read or written (disk full, no permission); the earlier content is untouched."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""The nouns: queues, routes, members, samples, intervals, snapshots. Imports nothing of ours but ``errors``."""

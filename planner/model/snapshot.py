@@ -1,0 +1,82 @@
+"""What is true of one group at one time, how complete it is and how old: the ground every decision stands on."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.model.queues import MessageQueue
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """One queue at the snapshot's time; rates in messages per second, ``None`` where they are unknown.
+
+    ``arrival_rate`` is the mean over the window, ``upper_arrival_rate`` the recent upper rate (the policy's
+    percentile over the window's intervals). ``owner`` is the client that says it owns the queue; ``None``
+    when nobody does or the members did not answer.
+    """
+
+    queue: MessageQueue
+    broker_offset: int
+    consumer_offset: int
+    lag: int
+    arrival_rate: float | None
+    upper_arrival_rate: float | None
+    consumption_rate: float | None
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Messages per second that one consumer can do, and where the figure comes from (a sentence)."""
+
+    messages_per_s: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How good one part of the snapshot is: its age in seconds at the snapshot's time, and the share present, 0 to 1."""
+
+    name: str
+    age_s: float
+    completeness: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSnapshot:
+    """Everything that a decision on one group needs; enough to replay it byte for byte.
+
+    ``at`` is the time that the snapshot speaks of, in UTC: the newest sample's time for a live group, the
+    end of the run's interval for a scheduled one. ``clients`` and ``queues`` are sorted, as the clients sort
+    them. ``strategy`` is ``None`` when it is not known; ``capacity`` likewise. ``problems`` are sentences.
+    """
+
+    system: str
+    cluster: str
+    group: str
+    at: datetime
+    window_s: float
+    strategy: str | None
+    strategy_source: str
+    orderly: bool | None
+    threads: int | None
+    clients: tuple[str, ...]
+    queues: tuple[QueueState, ...]
+    capacity: Capacity | None
+    parts: tuple[Part, ...]
+    problems: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise ValueError(f"snapshot of group {self.group} carries a time without zone: {self.at.isoformat()}")
+
+    @property
+    def data_queues(self) -> tuple[QueueState, ...]:
+        """The queues of the subscribed topics, without the group's ``%RETRY%`` queues."""
+        return tuple(state for state in self.queues if not state.queue.is_retry)
+
+    @property
+    def lag(self) -> int:
+        """Messages behind, over all queues."""
+        return sum(state.lag for state in self.queues)
