@@ -1,0 +1,1 @@
+"""Which count, and why not the others; hold is an answer."""

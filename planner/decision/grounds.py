@@ -1,0 +1,85 @@
+"""Grounds to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from planner.allocation.registry import STRATEGIES
+from planner.decision.decision import HoldCause
+from planner.decision.objective import Objective
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.candidates import topics_of
+
+Ground = tuple[HoldCause, str]
+
+
+def first_ground_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ground | None:
+    """Return why no decision can rest on this snapshot at time ``at``, the gravest first, or ``None``."""
+    return next(_grounds(snapshot, objective, at), None)
+
+
+def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
+    yield from _age(snapshot, objective, at)
+    if not snapshot.clients:
+        yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
+    yield from _completeness(snapshot, objective)
+    yield from _strategy(snapshot)
+    if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
+        unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
+        yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
+    if snapshot.capacity is None:
+        yield (
+            HoldCause.UNKNOWN_CAPACITY,
+            "what one consumer can do is unknown: state spec.capacity in the policy or let consumers report it",
+        )
+    yield from _settled(snapshot)
+
+
+def _age(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
+    since_s = (at - snapshot.at).total_seconds()
+    for part in snapshot.parts:
+        age_s = since_s + part.age_s
+        if age_s > objective.max_age_s:
+            yield (
+                HoldCause.OLD_DATA,
+                f"its {part.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s",
+            )
+
+
+def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
+    for part in snapshot.parts:
+        if part.completeness < objective.min_completeness:
+            note = f" ({part.note})" if part.note else ""
+            yield (
+                HoldCause.INCOMPLETE_DATA,
+                f"its {part.name} are {part.completeness:.0%} complete{note}, "
+                f"the policy asks for {objective.min_completeness:.0%}",
+            )
+
+
+def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+    if snapshot.strategy is None:
+        yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
+    elif snapshot.strategy not in STRATEGIES:
+        yield (
+            HoldCause.UNSUPPORTED_STRATEGY,
+            f"strategy {snapshot.strategy} cannot be simulated yet, only {', '.join(sorted(STRATEGIES))}",
+        )
+
+
+def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
+    """The members' own word must equal what the strategy computes, else the group is still on the move."""
+    if snapshot.strategy not in STRATEGIES or not snapshot.clients:
+        return
+    topics = topics_of(snapshot)
+    strategy = STRATEGIES[snapshot.strategy]
+    wrong = sum(
+        state.owner != (snapshot.clients[position] if position >= 0 else None)
+        for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)
+        for state, position in zip(states, owners, strict=True)
+    )
+    if wrong:
+        yield (
+            HoldCause.UNSETTLED,
+            f"{wrong} queues are not owned by whom {snapshot.strategy} gives them to: a rebalance is under way or "
+            "the members differ in what they see",
+        )

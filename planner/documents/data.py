@@ -1,0 +1,77 @@
+"""Data files: snapshots, samples and outcomes as versioned JSON around the model's own types."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from planner.documents.format import (
+    API_VERSION,
+    canonical,
+    check_digest,
+    check_header,
+    digest_of,
+    document_error,
+)
+from planner.errors import BadInputError, DocumentError
+from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DataKind(Generic[T]):
+    """One kind of data file: ``{"apiVersion", "kind", "digest", "body"}``, the digest over the body."""
+
+    kind: str
+    adapter: TypeAdapter[T]
+
+    def body(self, value: T) -> Any:
+        """Return ``value`` as plain JSON types."""
+        return self.adapter.dump_python(value, mode="json")
+
+    def digest(self, value: T) -> str:
+        """Return the digest that names exactly this content."""
+        return digest_of(self.body(value))
+
+    def dump(self, value: T) -> bytes:
+        """Return the file's bytes; equal values give equal bytes."""
+        body = self.body(value)
+        document = {"apiVersion": API_VERSION, "kind": self.kind, "digest": digest_of(body), "body": body}
+        return canonical(document) + b"\n"
+
+    def parse(self, text: bytes | str, where: str) -> T:
+        """Return the value in ``text``. Raises ``DocumentError``, ``NewerVersionError`` or ``DigestError``."""
+        try:
+            document = check_header(json.loads(text), self.kind, where)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise DocumentError(
+                f"{where}: not valid JSON ({error}): it is cut off or was edited, make it again"
+            ) from error
+        body = document.get("body")
+        check_digest(body, document.get("digest"), where)
+        return self.validate(body, where)
+
+    def validate(self, body: object, where: str) -> T:
+        """Return the value of a body that was read already. Raises ``DocumentError``."""
+        try:
+            return self.adapter.validate_json(canonical(body), strict=True, extra="forbid")
+        except ValidationError as error:
+            raise document_error(error, where, ("body",)) from error
+
+    def read(self, path: Path) -> T:
+        """Return the value in the file. Raises ``BadInputError`` when it is missing or wrong."""
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            raise BadInputError(f"{self.kind} file {path} does not exist: check the path") from None
+        except OSError as error:
+            raise BadInputError(f"{self.kind} file {path} cannot be read: {error}") from error
+        return self.parse(text, str(path))
+
+
+SAMPLE: DataKind[GroupSample] = DataKind("GroupSample", TypeAdapter(GroupSample))
+SNAPSHOT: DataKind[GroupSnapshot] = DataKind("GroupSnapshot", TypeAdapter(GroupSnapshot))

@@ -1,0 +1,79 @@
+"""What all documents share: API version, canonical JSON, digest, and errors as one sentence."""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from planner.errors import DigestError, DocumentError, NewerVersionError
+
+API_GROUP = "consumerplanner.dev"
+API_VERSION: Literal["consumerplanner.dev/v1alpha1"] = "consumerplanner.dev/v1alpha1"
+DIGEST_PREFIX = "sha256:"
+
+_WORDS = {
+    "missing": "nothing",
+    "missing_argument": "nothing",
+}
+
+
+def canonical(value: object) -> bytes:
+    """Return the one JSON text of ``value``: keys sorted, no blanks, UTF-8; equal values give equal bytes."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def digest_of(value: object) -> str:
+    """Return ``sha256:`` and the hexadecimal digest of the canonical text."""
+    return DIGEST_PREFIX + hashlib.sha256(canonical(value)).hexdigest()
+
+
+def check_digest(value: object, claimed: object, where: str) -> None:
+    """Raise ``DigestError`` unless ``claimed`` is the digest of ``value``."""
+    actual = digest_of(value)
+    if claimed != actual:
+        raise DigestError(
+            f"{where}: its content has digest {actual}, the document says {claimed}: it was edited after it was made, "
+            "so make it again"
+        )
+
+
+def check_header(document: object, kind: str, where: str) -> dict[str, Any]:
+    """Return ``document`` as a mapping of that kind and of this API version.
+
+    Raises ``NewerVersionError`` for a later version of our API group, ``DocumentError`` for anything else.
+    """
+    if not isinstance(document, dict):
+        raise DocumentError(f"{where}: found {_shown(document)}, expected a {kind} document")
+    version, found = document.get("apiVersion"), document.get("kind")
+    if isinstance(version, str) and version.startswith(f"{API_GROUP}/") and version != API_VERSION:
+        raise NewerVersionError(
+            f"{where}: field apiVersion is {version}, this planner reads {API_VERSION}: "
+            "use the planner version that wrote it"
+        )
+    if version != API_VERSION:
+        raise DocumentError(f"{where}: field apiVersion is {_shown(version)}, expected {API_VERSION}")
+    if found != kind:
+        raise DocumentError(f"{where}: field kind is {_shown(found)}, expected {kind}")
+    return document
+
+
+def document_error(error: ValidationError, where: str, prefix: tuple[str, ...] = ()) -> DocumentError:
+    """Return pydantic's first complaint as one sentence of ours: file, field, found, expected."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in (*prefix, *first["loc"]) if part != "tagged-union")
+    more = error.error_count() - 1
+    rest = f" ({more} more like this)" if more else ""
+    kind = first["type"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return DocumentError(f"{where}: field {field} is not known: remove it or correct its name{rest}")
+    if kind in _WORDS:
+        return DocumentError(f"{where}: field {field} is missing: add it{rest}")
+    expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    return DocumentError(f"{where}: field {field}: found {_shown(first['input'])}, expected {expected}{rest}")
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,218 @@
+"""``ConsumerScalingPolicy``: what somebody wants for one consumer group."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from planner.decision.objective import Objective
+from planner.documents.format import API_VERSION, check_header, document_error
+from planner.documents.yaml import load_yaml
+from planner.errors import BadInputError, DocumentError
+from planner.rollout.build import RolloutSettings
+from planner.snapshot.build import SnapshotSettings
+
+KIND = "ConsumerScalingPolicy"
+
+NOT_BUILT_YET = {
+    "approval": "every plan is for a person to approve",
+    "stabilisation": "each run decides by its own window",
+    "changeWindows": "every time is allowed",
+    "prices": "the smallest count that meets the objective wins",
+    "timing": "pauses and duplicates are not forecast",
+}
+"""Fields that the design names and this version does not have, with what holds instead."""
+
+Name = Annotated[StrictStr, Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+class Source(_Part):
+    """Where the group lives: system, name servers as ``host:port``, cluster, group, its topics if not all."""
+
+    system: Literal["rocketmq"]
+    name_servers: Annotated[tuple[Name, ...], Field(min_length=1)]
+    cluster: Name
+    group: Name
+    topics: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
+
+
+class ScaleTargetRef(_Part):
+    """The Deployment that runs the group's consumers."""
+
+    api_version: Literal["apps/v1"] = "apps/v1"
+    kind: Literal["Deployment"] = "Deployment"
+    name: Name
+
+
+class ObjectiveSpec(_Part):
+    """What counts as good: utilisation of the busiest consumer, wait of a new message, end of the backlog."""
+
+    max_utilisation: Share = 0.8
+    oldest_message_seconds: Positive | None = None
+    backlog_gone_seconds: Positive | None = None
+
+
+class CapacitySpec(_Part):
+    """Messages per second that one consumer can do, where it is known."""
+
+    messages_per_second: Positive
+
+
+class WindowSpec(_Part):
+    """The recent past that rates are taken from, and which percentile of its minutes is the upper rate."""
+
+    seconds: Annotated[StrictInt, Field(ge=60, le=86_400)] = 600
+    percentile: Annotated[float, Field(ge=50, le=100)] = 95.0
+
+
+class FreshnessSpec(_Part):
+    """How old and how incomplete data may be before the planner holds."""
+
+    max_age_seconds: Positive = 120.0
+    min_completeness: Share = 0.9
+
+
+class RolloutSpec(_Part):
+    """How long a plan holds and how long its steps may take."""
+
+    valid_for_seconds: Annotated[StrictInt, Field(ge=60)] = 900
+    ready_seconds: Annotated[StrictInt, Field(ge=1)] = 300
+    settled_seconds: Annotated[StrictInt, Field(ge=1)] = 180
+
+
+class PolicySpec(_Part):
+    """The policy's body."""
+
+    source: Source
+    scale_target_ref: ScaleTargetRef
+    min_replicas: Replicas = 1
+    max_replicas: Replicas
+    objective: ObjectiveSpec = ObjectiveSpec()
+    strategy: Name | None = None
+    capacity: CapacitySpec | None = None
+    window: WindowSpec = WindowSpec()
+    freshness: FreshnessSpec = FreshnessSpec()
+    rollout: RolloutSpec = RolloutSpec()
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Self:
+        if self.min_replicas > self.max_replicas:
+            raise ValueError(f"minReplicas {self.min_replicas} to be at most maxReplicas {self.max_replicas}")
+        return self
+
+
+class Metadata(_Part):
+    """Kubernetes metadata, as far as the planner uses it."""
+
+    name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
+    namespace: Name = "default"
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class ConsumerScalingPolicy(_Part):
+    """One policy document."""
+
+    api_version: Literal["consumerplanner.dev/v1alpha1"] = API_VERSION
+    kind: Literal["ConsumerScalingPolicy"] = "ConsumerScalingPolicy"
+    metadata: Metadata
+    spec: PolicySpec
+
+    @property
+    def objective(self) -> Objective:
+        """The bounds of a decision."""
+        spec = self.spec
+        return Objective(
+            lowest=spec.min_replicas,
+            highest=spec.max_replicas,
+            max_utilisation=spec.objective.max_utilisation,
+            oldest_message_s=spec.objective.oldest_message_seconds,
+            backlog_gone_s=spec.objective.backlog_gone_seconds,
+            max_age_s=spec.freshness.max_age_seconds,
+            min_completeness=spec.freshness.min_completeness,
+        )
+
+    @property
+    def snapshot_settings(self) -> SnapshotSettings:
+        """How the group is to be read."""
+        spec = self.spec
+        return SnapshotSettings(
+            window_s=float(spec.window.seconds),
+            percentile=spec.window.percentile,
+            strategy=spec.strategy,
+            capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
+        )
+
+    @property
+    def rollout_settings(self) -> RolloutSettings:
+        """How a plan is to be carried out."""
+        rollout = self.spec.rollout
+        return RolloutSettings(
+            policy=self.metadata.name,
+            deployment=self.spec.scale_target_ref.name,
+            valid_for_s=rollout.valid_for_seconds,
+            ready_limit_s=rollout.ready_seconds,
+            settled_limit_s=rollout.settled_seconds,
+        )
+
+
+def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
+    """Return the policy in ``text``; ``where`` names the file in errors. Raises ``DocumentError``."""
+    document = check_header(load_yaml(text, where), KIND, where)
+    spec = document.get("spec")
+    for field in NOT_BUILT_YET.keys() & (spec.keys() if isinstance(spec, dict) else set()):
+        raise DocumentError(
+            f"{where}: field spec.{field} is not built yet in this version ({NOT_BUILT_YET[field]}): remove it"
+        )
+    try:
+        return ConsumerScalingPolicy.model_validate(document)
+    except ValidationError as error:
+        raise document_error(error, where) from error
+
+
+def read_policy(path: Path) -> ConsumerScalingPolicy:
+    """Return the policy in the file. Raises ``BadInputError`` when it is missing or wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInputError(f"policy file {path} does not exist: check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"policy file {path} cannot be read: {error}") from error
+    return parse_policy(text, str(path))
+
+
+def read_policies(folder: Path) -> Sequence[ConsumerScalingPolicy]:
+    """Return all policies (``*.yaml``, ``*.yml``) of the folder, by name.
+
+    Raises ``BadInputError`` when the folder is missing or holds no policy, when two policies share a name, or
+    when two speak of one group: nobody could say which of them decides.
+    """
+    if not folder.is_dir():
+        raise BadInputError(f"policy folder {folder} does not exist: create it and put a {KIND} YAML file into it")
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
+    if not files:
+        raise BadInputError(f"policy folder {folder} holds no .yaml file: put a {KIND} into it")
+    policies = [(path, read_policy(path)) for path in files]
+    _refuse_twins(policies)
+    return sorted((policy for _, policy in policies), key=lambda policy: policy.metadata.name)
+
+
+def _refuse_twins(policies: Sequence[tuple[Path, ConsumerScalingPolicy]]) -> None:
+    seen: dict[tuple[str, ...], Path] = {}
+    for path, policy in policies:
+        source = policy.spec.source
+        for key in (("name", policy.metadata.name), ("group", source.system, source.cluster, source.group)):
+            if key in seen:
+                raise BadInputError(
+                    f"policies {seen[key]} and {path} have the same {key[0]} {key[-1]}: keep one of them"
+                )
+            seen[key] = path

@@ -1,0 +1,72 @@
+"""A plan or a hold in words: the same steps that an executor walks, told to a person."""
+
+from collections.abc import Iterator
+
+from planner.decision.decision import Rejection
+from planner.rollout.plan import DecisionRecord, Forecast, RolloutPlan
+from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
+
+
+def explain_plan(plan: RolloutPlan) -> Iterator[str]:
+    """Yield the lines that tell why this count, why not the others, and each step with its limit and undo."""
+    group = plan.group
+    yield f"Plan for group {group.group} on {group.system} cluster {group.cluster}, Deployment {plan.deployment}."
+    yield plan.reason
+    yield from _neighbours(plan.rejected)
+    yield from _expected(plan.forecast)
+    yield f"It holds until {plan.valid_until:%Y-%m-%d %H:%M:%S %Z} and rests on snapshot {plan.snapshot.digest}."
+    for number, step in enumerate(plan.steps, start=1):
+        yield f"Step {number}: {tell_step(step)}"
+
+
+def explain_hold(record: DecisionRecord) -> Iterator[str]:
+    """Yield the lines that tell why nothing is to be changed."""
+    group = record.group
+    yield f"No plan for group {group.group} on {group.system} cluster {group.cluster}: nothing is to be changed."
+    yield record.decision.reason
+    yield from _neighbours(record.decision.rejected)
+    yield f"It rests on snapshot {record.snapshot.digest}."
+
+
+def tell_step(step: Step) -> str:
+    """Return one step as a sentence."""
+    match step:
+        case StartConsumers():
+            return (
+                f"start {step.to_replicas - step.from_replicas} consumers, {step.from_replicas} to "
+                f"{step.to_replicas} replicas, within {step.time_limit_seconds} s; {tell_moves(step.forecast)}. "
+                f"Undo: {step.undo}."
+            )
+        case AwaitReady():
+            return f"wait until {step.replicas} pods are ready, at most {step.time_limit_seconds} s."
+        case AwaitSettled():
+            return (
+                f"wait until all {step.members} members own what {step.strategy} gives them, twice in a row, "
+                f"at most {step.time_limit_seconds} s."
+            )
+        case StopConsumers():
+            victims = ", ".join(step.preferred_victims)
+            return (
+                f"stop {step.from_replicas - step.to_replicas} consumers, {step.from_replicas} to "
+                f"{step.to_replicas} replicas, best {victims}; {tell_moves(step.forecast)}. Undo: {step.undo}."
+            )
+
+
+def tell_moves(moved: MovedQueues) -> str:
+    """Return how many queues move as words."""
+    if moved.fewest is None or moved.most is None:
+        return "how many queues move is not known beforehand"
+    if moved.fewest == moved.most:
+        return f"{moved.fewest} queues change owner"
+    return f"{moved.fewest} to {moved.most} queues change owner"
+
+
+def _neighbours(rejected: tuple[Rejection, ...]) -> Iterator[str]:
+    for rejection in rejected:
+        yield f"Not {rejection.count}: {'; '.join(rejection.reasons)}."
+
+
+def _expected(forecast: Forecast) -> Iterator[str]:
+    yield f"Expected: {tell_moves(forecast.moved_queues)}."
+    for unknown in forecast.unknowns:
+        yield f"Unknown: {unknown}."

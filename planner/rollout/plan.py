@@ -1,0 +1,93 @@
+"""The plan: what will be done, why, and what is expected of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.decision.decision import Decision, Rejection
+from planner.rollout.steps import MovedQueues, Step
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """The consumer group that the plan is about."""
+
+    system: str
+    cluster: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRef:
+    """The snapshot that the plan rests on; ``digest`` names its exact content."""
+
+    digest: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedQueues:
+    """What one consumer owns: one entry a topic and broker, ``orders/broker-a/0-3,6``."""
+
+    consumer: str
+    queues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is expected once all steps are done, at the recent upper rate.
+
+    ``utilisation`` is the busiest consumer's, 1 is all it can do; ``wait_seconds`` how long a new message
+    waits, ``drain_seconds`` how long until the backlog is gone. ``unknowns`` are sentences.
+    """
+
+    moved_queues: MovedQueues
+    utilisation: float | None
+    wait_seconds: float | None
+    drain_seconds: float | None
+    owners_before: tuple[OwnedQueues, ...]
+    owners_after: tuple[OwnedQueues, ...]
+    unknowns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What must still be true when the first step begins."""
+
+    replicas: int
+    members: tuple[str, ...]
+    strategy: str
+    queues: int
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPlan:
+    """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan."""
+
+    policy: str
+    group: GroupRef
+    deployment: str
+    snapshot: SnapshotRef
+    made_at: datetime
+    valid_until: datetime
+    reason: str
+    rejected: tuple[Rejection, ...]
+    preconditions: Preconditions
+    forecast: Forecast
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ValueError(f"plan for group {self.group.group} has no steps: hold is a decision, not a plan")
+        if self.valid_until <= self.made_at:
+            raise ValueError(f"plan for group {self.group.group} ends before it begins")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """A decision with the ground it stands on, as a document of its own: what is written when the answer is hold."""
+
+    policy: str
+    group: GroupRef
+    deployment: str
+    snapshot: SnapshotRef
+    decision: Decision

@@ -1,0 +1,1 @@
+"""What would happen with n consumers: owners, load, moved queues, backlog. Pure and deterministic."""

@@ -1,0 +1,165 @@
+"""Simulate one candidate count, or all useful ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from planner.allocation.registry import find_strategy
+from planner.allocation.strategy import NOBODY, Owners, Strategy
+from planner.errors import BadInputError
+from planner.model.queues import MessageQueue
+from planner.model.snapshot import GroupSnapshot, QueueState
+from planner.simulation.counts import largest_share, useful_counts
+from planner.simulation.load import DECIMALS, consumer_loads
+from planner.simulation.moves import MoveRange, common_queues, move_range
+from planner.simulation.outcome import CandidateOutcome, ConsumerLoad, OwnedQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The data queues of one snapshot by topic, sorted, as the clients allocate them."""
+
+    states: tuple[tuple[QueueState, ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Queues of each topic."""
+        return tuple(len(states) for states in self.states)
+
+    def owners(self, strategy: Strategy, clients: Sequence[str]) -> list[Owners]:
+        """Return, for each topic, the position of every queue's owner."""
+        return [strategy.owners([state.queue for state in states], clients) for states in self.states]
+
+
+def topics_of(snapshot: GroupSnapshot) -> Topics:
+    """Return the snapshot's data queues by topic; ``%RETRY%`` queues carry no planned load and are left out."""
+    ordered = sorted(snapshot.data_queues, key=lambda state: state.queue)
+    by_topic = groupby(ordered, key=lambda state: state.queue.topic)
+    return Topics(tuple(tuple(states) for _, states in by_topic))
+
+
+def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[int, ...]:
+    """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order."""
+    useful = useful_counts(topics_of(snapshot).sizes, lowest, highest)
+    current = len(snapshot.clients)
+    return tuple(sorted({*useful, *([current] if current else [])}))
+
+
+def simulate(snapshot: GroupSnapshot, counts: Iterable[int], strategies: Sequence[str]) -> tuple[CandidateOutcome, ...]:
+    """Return one outcome for each strategy and count, in that order.
+
+    Raises ``BadInputError`` when the snapshot has no queue or no consumer: there is nothing to compare with.
+    """
+    if not snapshot.data_queues:
+        raise BadInputError(f"group {snapshot.group} has no queues in its snapshot: check that its topics have a route")
+    if not snapshot.clients:
+        raise BadInputError(
+            f"group {snapshot.group} has no consumers in its snapshot: start one, as moves are counted from what runs"
+        )
+    return tuple(simulate_candidate(snapshot, count, name) for name in strategies for count in sorted(set(counts)))
+
+
+def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) -> CandidateOutcome:
+    """Return what ``count`` consumers would mean under ``strategy_name``.
+
+    The ownership before is the one that the group's strategy computes for its present members. Raises
+    ``BadInputError`` for a count below 1 and ``UnknownNameError`` for a strategy not known here.
+    """
+    if count < 1:
+        raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
+    strategy = find_strategy(strategy_name)
+    running = find_strategy(snapshot.strategy) if snapshot.strategy else strategy
+    topics = topics_of(snapshot)
+    moves = _moves(snapshot, topics, running, strategy, count)
+    clients = _clients_after(snapshot.clients, count, moves)
+    owners = _named_owners(topics, strategy, clients)
+    capacity = snapshot.capacity.messages_per_s if snapshot.capacity else None
+    loads = consumer_loads(snapshot.data_queues, owners, clients, capacity)
+    hot = max(snapshot.data_queues, key=lambda state: state.upper_arrival_rate or 0.0)
+    return CandidateOutcome(
+        count=count,
+        strategy=strategy.name,
+        is_current=count == len(snapshot.clients) and strategy.name == running.name,
+        is_useful=count == 1 or largest_share(topics.sizes, count) < largest_share(topics.sizes, count - 1),
+        largest_share=largest_share(topics.sizes, count),
+        moved_fewest=moves.fewest if moves else None,
+        moved_most=moves.most if moves else None,
+        utilisation=_worst([load.utilisation for load in loads]),
+        keeps_up=_keeps_up(loads),
+        wait_s=_worst([load.wait_s for load in loads]),
+        drain_s=_worst([load.drain_s for load in loads]),
+        hot_queue=hot.queue if hot.upper_arrival_rate is not None else None,
+        hot_utilisation=_hot_utilisation(hot, capacity),
+        loads=loads,
+        owners=tuple(OwnedQueue(queue, owner) for queue, owner in owners.items()),
+        unknowns=_unknowns(snapshot, count, strategy),
+    )
+
+
+def _moves(
+    snapshot: GroupSnapshot, topics: Topics, running: Strategy, strategy: Strategy, count: int
+) -> MoveRange | None:
+    """Return the exact range of moved queues; ``None`` where names decide and are not known."""
+    present = snapshot.clients
+    if not (running.is_positional and strategy.is_positional) and count != len(present):
+        return None
+    before = topics.owners(running, present)
+    after = topics.owners(strategy, present if count == len(present) else _placeholders(count))
+    common = common_queues(before, after, len(present), count)
+    return move_range(common, int(sum((owners != NOBODY).sum() for owners in before)))
+
+
+def _placeholders(count: int) -> tuple[str, ...]:
+    return tuple(f"position {position}" for position in range(count))
+
+
+def _clients_after(present: Sequence[str], count: int, moves: MoveRange | None) -> tuple[str, ...]:
+    """Return who would be there: survivors with the fewest moves for a leave, nameless newcomers last for a join."""
+    if count >= len(present):
+        newcomers = (f"new consumer {number}" for number in range(1, count - len(present) + 1))
+        return (*present, *newcomers)
+    stay = moves.fewest_stay if moves else range(count)
+    return tuple(present[position] for position in stay)
+
+
+def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) -> Mapping[MessageQueue, str | None]:
+    owners: dict[MessageQueue, str | None] = {}
+    for states, positions in zip(topics.states, topics.owners(strategy, clients), strict=True):
+        for state, position in zip(states, positions, strict=True):
+            owners[state.queue] = None if position == NOBODY else clients[position]
+    return owners
+
+
+def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy) -> tuple[str, ...]:
+    unknowns = []
+    present = len(snapshot.clients)
+    if count > present:
+        unknowns.append(
+            f"where the {count - present} new client ids sort among the present ones: shown as if they came last"
+        )
+    if count < present:
+        shown = "those that move the fewest queues" if strategy.is_positional else "the last in order"
+        unknowns.append(f"which {present - count} consumers stop: shown for {shown}")
+    if count != present and not strategy.is_positional:
+        unknowns.append(f"how many queues move: {strategy.name} goes by the client ids themselves")
+    if snapshot.capacity is None:
+        unknowns.append("what one consumer can do: no utilisation, wait or drain time follows")
+    return tuple(unknowns)
+
+
+def _worst(values: Sequence[float | None]) -> float | None:
+    """Return the largest value, ``None`` as soon as one is unknown."""
+    known = [value for value in values if value is not None]
+    return max(known, default=None) if len(known) == len(values) else None
+
+
+def _keeps_up(loads: Sequence[ConsumerLoad]) -> bool | None:
+    if any(load.utilisation is None for load in loads):
+        return None
+    return all(load.drain_s is not None for load in loads)
+
+
+def _hot_utilisation(hot: QueueState, capacity: float | None) -> float | None:
+    if hot.upper_arrival_rate is None or not capacity:
+        return None
+    return round(hot.upper_arrival_rate / capacity, DECIMALS)

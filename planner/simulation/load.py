@@ -1,0 +1,56 @@
+"""Load and backlog of every consumer under a given ownership."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from planner.model.queues import MessageQueue
+from planner.model.snapshot import QueueState
+from planner.simulation.outcome import ConsumerLoad
+
+DECIMALS = 6
+
+
+def consumer_loads(
+    states: Iterable[QueueState],
+    owners: Mapping[MessageQueue, str | None],
+    clients: Sequence[str],
+    capacity: float | None,
+) -> tuple[ConsumerLoad, ...]:
+    """Return the load of each client, in the order of ``clients``; ``capacity`` in messages per second.
+
+    The consume pool is one first-in-first-out line for all queues of a consumer (rocketmq.md 3.11), so
+    backlog and capacity are shared over its queues: a fluid of ``lag`` messages drains at capacity minus
+    arrival rate.
+    """
+    owned: dict[str, list[QueueState]] = {client: [] for client in clients}
+    for state in states:
+        owner = owners.get(state.queue)
+        if owner is not None:
+            owned[owner].append(state)
+    return tuple(_load(client, owned[client], capacity) for client in clients)
+
+
+def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> ConsumerLoad:
+    lag = sum(state.lag for state in states)
+    rate = _sum_known([state.upper_arrival_rate for state in states])
+    if rate is None or capacity is None:
+        return ConsumerLoad(client, len(states), rate, None, lag, None, None)
+    spare = capacity - rate
+    return ConsumerLoad(
+        client=client,
+        queues=len(states),
+        arrival_rate=rate,
+        utilisation=round(rate / capacity, DECIMALS),
+        lag=lag,
+        wait_s=round(lag / capacity, DECIMALS),
+        drain_s=round(lag / spare, DECIMALS) if spare > 0 else None,
+    )
+
+
+def _sum_known(rates: Sequence[float | None]) -> float | None:
+    """Return the sum, ``None`` as soon as one rate is unknown."""
+    total = 0.0
+    for rate in rates:
+        if rate is None:
+            return None
+        total += rate
+    return round(total, DECIMALS)

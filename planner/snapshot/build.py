@@ -1,0 +1,147 @@
+"""Put one snapshot together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.history.rates import QueueRates, queue_rates
+from planner.model.intervals import QueueInterval
+from planner.model.membership import Member
+from planner.model.queues import MessageQueue
+from planner.model.samples import GroupSample, QueueOffsets
+from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState
+from planner.snapshot.capacity import observed_capacity
+from planner.snapshot.strategy import observed_strategy
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSettings:
+    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides."""
+
+    window_s: float = 600.0
+    percentile: float = 95.0
+    strategy: str | None = None
+    capacity_messages_per_s: float | None = None
+
+
+def build_snapshot(
+    newest: GroupSample, intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
+) -> GroupSnapshot:
+    """Return the group's snapshot as of ``at`` from its newest sample and its intervals.
+
+    Queues are those of the routes; one that no broker reported has lag 0, unknown rates, and a sentence in
+    ``problems``. Ages are counted from ``at``.
+    """
+    rates = _rates(intervals, at, settings)
+    strategy, strategy_source = _strategy(newest.members, settings)
+    tunings = [member.tuning for member in newest.members if member.tuning is not None]
+    queues, queue_problems = _queue_states(newest, rates)
+    return GroupSnapshot(
+        system=newest.system,
+        cluster=newest.cluster,
+        group=newest.group,
+        at=at,
+        window_s=settings.window_s,
+        strategy=strategy,
+        strategy_source=strategy_source,
+        orderly=any(tuning.orderly for tuning in tunings) if tunings else None,
+        threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
+        clients=tuple(sorted(member.client_id for member in newest.members)),
+        queues=queues,
+        capacity=_capacity(newest.members, settings),
+        parts=_parts(newest, queues, rates, at, settings),
+        problems=(*newest.problems, *queue_problems),
+    )
+
+
+def _rates(
+    intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
+) -> dict[MessageQueue, QueueRates]:
+    by_queue: dict[MessageQueue, list[QueueInterval]] = {}
+    for interval in intervals:
+        by_queue.setdefault(interval.queue, []).append(interval)
+    return {
+        queue: queue_rates(of_queue, at, settings.window_s, settings.percentile) for queue, of_queue in by_queue.items()
+    }
+
+
+def _strategy(members: Sequence[Member], settings: SnapshotSettings) -> tuple[str | None, str]:
+    observed, source = observed_strategy(members)
+    if settings.strategy is None:
+        return observed, source
+    if observed not in (None, settings.strategy):
+        return None, f"the policy says {settings.strategy}, but {source} says {observed}"
+    return settings.strategy, "stated by the policy"
+
+
+def _capacity(members: Sequence[Member], settings: SnapshotSettings) -> Capacity | None:
+    if settings.capacity_messages_per_s is not None:
+        return Capacity(settings.capacity_messages_per_s, "stated by the policy")
+    return observed_capacity(members)
+
+
+def _queue_states(
+    newest: GroupSample, rates: dict[MessageQueue, QueueRates]
+) -> tuple[tuple[QueueState, ...], tuple[str, ...]]:
+    offsets = {entry.queue: entry for entry in newest.offsets}
+    owners = newest.owners
+    problems = []
+    states = []
+    for queue in newest.routes.read_queues:
+        of_queue = owners.get(queue, ())
+        if len(of_queue) > 1:
+            problems.append(f"queue {queue} is owned by {len(of_queue)} clients: {', '.join(of_queue)}")
+        if queue not in offsets and not queue.is_retry:
+            problems.append(f"queue {queue} has no offsets: no broker reports them")
+        states.append(_state(queue, offsets.get(queue), rates.get(queue), of_queue))
+    return tuple(states), tuple(problems)
+
+
+def _state(
+    queue: MessageQueue, offsets: QueueOffsets | None, rates: QueueRates | None, owners: tuple[str, ...]
+) -> QueueState:
+    return QueueState(
+        queue=queue,
+        broker_offset=offsets.broker_offset if offsets else 0,
+        consumer_offset=offsets.consumer_offset if offsets else 0,
+        lag=offsets.lag if offsets else 0,
+        arrival_rate=rates.arrival if rates else None,
+        upper_arrival_rate=rates.upper_arrival if rates else None,
+        consumption_rate=rates.consumption if rates else None,
+        owner=owners[0] if len(owners) == 1 else None,
+    )
+
+
+def _parts(
+    newest: GroupSample,
+    queues: Sequence[QueueState],
+    rates: dict[MessageQueue, QueueRates],
+    at: datetime,
+    settings: SnapshotSettings,
+) -> tuple[Part, ...]:
+    age_s = (at - newest.at).total_seconds()
+    data = [state.queue for state in queues if not state.queue.is_retry]
+    reported = {entry.queue for entry in newest.offsets}
+    answered = [member for member in newest.members if member.owned is not None]
+    covered = sum(min(rates[queue].covered_s, settings.window_s) for queue in data if queue in rates)
+    return (
+        Part("routes", age_s, 1.0 if data else 0.0, f"{len(newest.routes.topics)} topics, {len(data)} queues"),
+        Part("members", age_s, 1.0 if newest.members else 0.0, f"{len(newest.members)} members"),
+        Part(
+            "ownership",
+            age_s,
+            _share(len(answered), len(newest.members)),
+            f"{len(answered)} of {len(newest.members)} members told what they own",
+        ),
+        Part("offsets", age_s, _share(sum(queue in reported for queue in data), len(data)), ""),
+        Part(
+            "rates",
+            age_s,
+            _share(covered, settings.window_s * len(data)),
+            f"samples cover the window of {settings.window_s:.0f} s",
+        ),
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return round(part / whole, 4) if whole > 0 else 0.0
