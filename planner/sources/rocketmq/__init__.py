@@ -1,0 +1,23 @@
+"""Our read-only RocketMQ admin client: what name servers, brokers and members say of one consumer group.
+
+From the wire up, each module knows only those before it: ``errors``, ``requests`` (the allow-list), ``fastjson``,
+``codec`` (frames), ``connection`` (one TCP connection), ``answers`` (bodies to our types), ``client``
+(``RocketMQAdmin``), ``observe`` (``observe_group``). Standard library only.
+"""
+
+from planner.sources.rocketmq.answers import strategy_name
+from planner.sources.rocketmq.client import RocketMQAdmin, TimeLimits
+from planner.sources.rocketmq.errors import AnswerError, BodyError, FrameError, JsonError, ProtocolError
+from planner.sources.rocketmq.observe import observe_group
+
+__all__ = [
+    "AnswerError",
+    "BodyError",
+    "FrameError",
+    "JsonError",
+    "ProtocolError",
+    "RocketMQAdmin",
+    "TimeLimits",
+    "observe_group",
+    "strategy_name",
+]

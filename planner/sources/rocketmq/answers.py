@@ -1,0 +1,329 @@
+"""Bodies of answers as our types: pure functions, one per request.
+
+Each raises ``JsonError`` for what is not JSON and ``BodyError``, with the place, for JSON of another shape. Fields
+that are not used are not looked at, so a server may add its own. Shapes: RocketMQ 4.9 to 5.5, ``protocol.body``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from planner.model.membership import ClientTuning, TopicFigures
+from planner.model.queues import MessageQueue
+from planner.model.routes import BrokerAddress, BrokerQueues, TopicRoute
+from planner.model.samples import QueueOffsets
+from planner.sources.rocketmq import fastjson
+from planner.sources.rocketmq.errors import BodyError
+from planner.sources.rocketmq.fastjson import Json, Key
+
+_MASTER: Final = 0
+_STRATEGIES: Final = {
+    "AllocateMessageQueueAveragely": "AVG",
+    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
+    "AllocateMessageQueueByConfig": "CONFIG",
+    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
+    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
+    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
+}
+_STRATEGY_PACKAGE: Final = "org.apache.rocketmq.client.consumer.rebalance."
+_KEPT_PROPERTIES: Final = (
+    "awaitTerminationMillisWhenShutdown",
+    "consumeFromWhere",
+    "messageModel",
+    "clientRebalance",
+    "pullBatchSize",
+    "pullInterval",
+    "consumeConcurrentlyMaxSpan",
+    "PROP_CONSUME_TYPE",
+    "PROP_CLIENT_VERSION",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """All brokers of a name server, in name order; ``unreachable`` names those without any address."""
+
+    brokers: tuple[BrokerAddress, ...]
+    clusters: tuple[str, ...]
+    unreachable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A topic's route; ``is_static`` marks a 5.x static topic, whose real queues are mapped ones, not these."""
+
+    topic: TopicRoute
+    is_static: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """One member's connection to the broker that was asked; ``version`` is the ordinal of ``MQVersion``."""
+
+    client_id: str
+    address: str
+    language: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConnections:
+    """A group on one broker: its connections by client id, its topics sorted, and how it consumes.
+
+    ``consume_type`` is ``CONSUME_PASSIVELY`` (push), ``CONSUME_ACTIVELY`` (pull) or ``CONSUME_POP``;
+    ``message_model`` is ``CLUSTERING`` or ``BROADCASTING``.
+    """
+
+    connections: tuple[ClientConnection, ...]
+    topics: tuple[str, ...]
+    consume_type: str
+    message_model: str
+    consume_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeStats:
+    """Offsets of a group on one broker, sorted by queue; ``delivered_per_s`` is messages pulled, last minute."""
+
+    delivered_per_s: float
+    offsets: tuple[QueueOffsets, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunningInfo:
+    """What one member says of itself: its tuning, the queues it owns (dropped ones left out), its topics; sorted."""
+
+    tuning: ClientTuning
+    owned: tuple[MessageQueue, ...]
+    topics: tuple[str, ...]
+
+
+def cluster_info(body: bytes) -> ClusterInfo:
+    """Return the brokers in the answer to 106: the master's address, or the lowest slave's without a master."""
+    fields = _fields(fastjson.parse(body), "cluster info")
+    table = _fields(fields.get("brokerAddrTable") or {}, "brokerAddrTable")
+    brokers, unreachable = [], []
+    for name, entry in table.items():
+        broker = _broker(str(name), _fields(entry, f"brokerAddrTable.{name}"))
+        if broker is None:
+            unreachable.append(str(name))
+        else:
+            brokers.append(broker)
+    return ClusterInfo(
+        tuple(sorted(brokers, key=lambda broker: broker.broker)),
+        tuple(sorted({broker.cluster for broker in brokers})),
+        tuple(sorted(unreachable)),
+    )
+
+
+def _broker(name: str, entry: Mapping[Key, Json]) -> BrokerAddress | None:
+    addresses = _fields(entry.get("brokerAddrs") or {}, f"brokerAddrs of {name}")
+    by_id = {_broker_id(key, name): _text(value, f"address of {name}") for key, value in addresses.items()}
+    if not by_id:
+        return None
+    lowest = min(by_id)
+    cluster = _text(entry.get("cluster") or "", f"cluster of {name}")
+    return BrokerAddress(name, cluster, by_id[lowest], is_master=lowest == _MASTER)
+
+
+def _broker_id(key: Key, name: str) -> int:
+    number = fastjson.integer_key(key)
+    if not isinstance(number, int):
+        raise BodyError(f"broker id of {name} is {key!r:.60}, expected an integer")
+    return number
+
+
+def topic_route(body: bytes, topic: str) -> Route:
+    """Return the route in the answer to 105; readable and writable or not, brokers in name order."""
+    fields = _fields(fastjson.parse(body), f"route of {topic}")
+    parts = [
+        BrokerQueues(
+            broker=_text(entry.get("brokerName"), f"queueDatas[{index}].brokerName"),
+            read_queues=_int(entry.get("readQueueNums"), f"queueDatas[{index}].readQueueNums"),
+            write_queues=_int(entry.get("writeQueueNums"), f"queueDatas[{index}].writeQueueNums"),
+            permission=_int(entry.get("perm"), f"queueDatas[{index}].perm"),
+        )
+        for index, entry in enumerate(_objects(fields.get("queueDatas"), "queueDatas"))
+    ]
+    route = TopicRoute(topic, tuple(sorted(parts, key=lambda part: part.broker)))
+    return Route(route, is_static=bool(fields.get("topicQueueMappingByBroker")))
+
+
+def member_ids(body: bytes) -> tuple[str, ...]:
+    """Return the client ids in the answer to 38, sorted; an id that is there twice is connected twice."""
+    fields = _fields(fastjson.parse(body), "consumer list")
+    return tuple(
+        sorted(_text(name, "consumerIdList") for name in _list(fields.get("consumerIdList"), "consumerIdList"))
+    )
+
+
+def connections(body: bytes) -> GroupConnections:
+    """Return the connections and subscribed topics in the answer to 203."""
+    fields = _fields(fastjson.parse(body), "consumer connections")
+    found = [
+        ClientConnection(
+            client_id=_text(entry.get("clientId"), f"connectionSet[{index}].clientId"),
+            address=_text(entry.get("clientAddr"), f"connectionSet[{index}].clientAddr"),
+            language=_text(entry.get("language") or "", f"connectionSet[{index}].language"),
+            version=_int(entry.get("version"), f"connectionSet[{index}].version"),
+        )
+        for index, entry in enumerate(_objects(fields.get("connectionSet"), "connectionSet"))
+    ]
+    return GroupConnections(
+        connections=tuple(sorted(found, key=lambda one: (one.client_id, one.address))),
+        topics=tuple(
+            sorted(str(topic) for topic in _fields(fields.get("subscriptionTable") or {}, "subscriptionTable"))
+        ),
+        consume_type=_text(fields.get("consumeType") or "", "consumeType"),
+        message_model=_text(fields.get("messageModel") or "", "messageModel"),
+        consume_from=_text(fields.get("consumeFromWhere") or "", "consumeFromWhere"),
+    )
+
+
+def consume_stats(body: bytes) -> ConsumeStats:
+    """Return the offsets in the answer to 208; empty for a group that the broker does not know."""
+    fields = _fields(fastjson.parse(body), "consume stats")
+    offsets = [_offsets(key, entry) for key, entry in _fields(fields.get("offsetTable") or {}, "offsetTable").items()]
+    return ConsumeStats(
+        delivered_per_s=_float(fields.get("consumeTps", 0.0), "consumeTps"),
+        offsets=tuple(sorted(offsets, key=lambda one: one.queue)),
+    )
+
+
+def _offsets(key: Key, entry: Json) -> QueueOffsets:
+    queue = _queue(key, "offsetTable")
+    fields = _fields(entry, f"offsetTable of {queue}")
+    return QueueOffsets(
+        queue=queue,
+        broker_offset=_int(fields.get("brokerOffset"), f"brokerOffset of {queue}"),
+        consumer_offset=_int(fields.get("consumerOffset"), f"consumerOffset of {queue}"),
+        last_timestamp_ms=_int(fields.get("lastTimestamp", 0), f"lastTimestamp of {queue}"),
+    )
+
+
+def running_info(body: bytes) -> RunningInfo:
+    """Return what a member says of itself in the answer to 307."""
+    fields = _fields(fastjson.parse(body), "running info")
+    table = _fields(fields.get("mqTable") or {}, "mqTable")
+    owned = [
+        queue
+        for queue, entry in ((_queue(key, "mqTable"), entry) for key, entry in table.items())
+        if not _dropped(entry, queue)
+    ]
+    subscriptions = _objects(fields.get("subscriptionSet") or [], "subscriptionSet")
+    return RunningInfo(
+        tuning=_tuning(fields),
+        owned=tuple(sorted(owned)),
+        topics=tuple(sorted(_text(entry.get("topic"), "subscriptionSet") for entry in subscriptions)),
+    )
+
+
+def _dropped(entry: Json, queue: MessageQueue) -> bool:
+    # "droped" is RocketMQ's own spelling; the correct one would be read as well, should it come one day.
+    fields = _fields(entry, f"mqTable of {queue}")
+    return bool(fields.get("droped") or fields.get("dropped"))
+
+
+def _tuning(fields: Mapping[Key, Json]) -> ClientTuning:
+    properties = {
+        str(name): value
+        for name, value in _fields(fields.get("properties") or {}, "properties").items()
+        if isinstance(value, str)
+    }
+    strategy = properties.get("allocateMessageQueueStrategy")
+    return ClientTuning(
+        strategy_class=strategy.rpartition("@")[0] or strategy if strategy else None,
+        orderly=properties.get("PROP_CONSUMEORDERLY") == "true",
+        threads=_count(properties, "consumeThreadMax", "PROP_THREADPOOL_CORE_SIZE"),
+        batch_size=_count(properties, "consumeMessageBatchMaxSize"),
+        pull_threshold=_count(properties, "pullThresholdForQueue"),
+        started_at_ms=_count(properties, "PROP_CONSUMER_START_TIMESTAMP"),
+        figures=_figures(_fields(fields.get("statusTable") or {}, "statusTable")),
+        properties=tuple((name, properties[name]) for name in _KEPT_PROPERTIES if name in properties),
+    )
+
+
+def _count(properties: Mapping[str, str], *names: str) -> int | None:
+    """Return the first of ``names`` that is there as an integer; clients of other languages leave some out."""
+    for name in names:
+        number = fastjson.integer_key(properties.get(name, ""))
+        if isinstance(number, int):
+            return number
+    return None
+
+
+def _figures(table: Mapping[Key, Json]) -> tuple[TopicFigures, ...]:
+    figures = []
+    for topic, entry in table.items():
+        fields = _fields(entry, f"statusTable of {topic}")
+        figures.append(
+            TopicFigures(
+                topic=str(topic),
+                consume_rt_ms=_float(fields.get("consumeRT", 0.0), f"consumeRT of {topic}"),
+                ok_per_s=_float(fields.get("consumeOKTPS", 0.0), f"consumeOKTPS of {topic}"),
+                failed_per_s=_float(fields.get("consumeFailedTPS", 0.0), f"consumeFailedTPS of {topic}"),
+            )
+        )
+    return tuple(sorted(figures, key=lambda one: one.topic))
+
+
+def strategy_name(strategy_class: str | None) -> str | None:
+    """Return the planner's name of RocketMQ's own strategy classes, ``None`` for a custom or unknown one.
+
+    ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely`` gives ``AVG``. A class of
+    the same name in another package is a custom one.
+    """
+    if strategy_class is None or not strategy_class.startswith(_STRATEGY_PACKAGE):
+        return None
+    return _STRATEGIES.get(strategy_class.removeprefix(_STRATEGY_PACKAGE))
+
+
+def _queue(key: Key, where: str) -> MessageQueue:
+    """Return the queue that an object in a key's place names."""
+    if not isinstance(key, tuple):
+        raise BodyError(f"{where} has the key {key!r:.60}, expected an object with topic, brokerName and queueId")
+    fields = dict(key)
+    return MessageQueue(
+        topic=_text(fields.get("topic"), f"{where}: topic of a key"),
+        broker=_text(fields.get("brokerName"), f"{where}: brokerName of a key"),
+        queue_id=_int(fields.get("queueId"), f"{where}: queueId of a key"),
+    )
+
+
+def _fields(value: Json, where: str) -> Mapping[Key, Json]:
+    if not isinstance(value, dict):
+        raise _other(value, where, "an object")
+    return value
+
+
+def _list(value: Json, where: str) -> "list[Json]":
+    if not isinstance(value, list):
+        raise _other(value, where, "a list")
+    return value
+
+
+def _objects(value: Json, where: str) -> list[Mapping[Key, Json]]:
+    return [_fields(entry, f"{where}[{index}]") for index, entry in enumerate(_list(value, where))]
+
+
+def _text(value: Json, where: str) -> str:
+    if not isinstance(value, str):
+        raise _other(value, where, "text")
+    return value
+
+
+def _int(value: Json, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _other(value, where, "an integer")
+    return value
+
+
+def _float(value: Json, where: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _other(value, where, "a number")
+    return float(value)
+
+
+def _other(value: Json, where: str, expected: str) -> BodyError:
+    found = value if isinstance(value, None | bool | int | float | str) else type(value).__name__
+    return BodyError(f"{where} is {str(found)[:60]!r}, expected {expected}")

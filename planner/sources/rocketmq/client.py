@@ -1,0 +1,174 @@
+"""``RocketMQAdmin``: one typed method per request, over connections that it opens when needed and keeps.
+
+Only this package talks to RocketMQ. Everything below the protocol (``OSError``, time-outs) becomes
+``OutOfReachError`` or one of its kinds; nothing else passes through.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Self, TypeVar
+
+from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.sources.rocketmq import answers, codec, requests
+from planner.sources.rocketmq.connection import Address, Connection, parse_address
+from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
+from planner.sources.rocketmq.requests import AnswerCode, Request
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_NO_MEMBERS: Final = "no consumer for this group"
+_ASK_ANOTHER: Final = {AnswerCode.SYSTEM_BUSY, AnswerCode.SERVICE_NOT_AVAILABLE, AnswerCode.GO_AWAY}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """How long to wait, in seconds.
+
+    ``running_info_s`` is longer than ``request_s`` because the broker itself waits up to 10 s for the member.
+    """
+
+    connect_s: float = 3.0
+    request_s: float = 5.0
+    running_info_s: float = 12.0
+
+
+class RocketMQAdmin:
+    """A read-only client of one RocketMQ installation; a context manager, safe to use from many threads.
+
+    ``name_servers`` is ``host:port;host:port`` or a sequence of such; they are tried in order, starting with the
+    one that answered last. Brokers are asked at the addresses that the name server gives.
+    """
+
+    def __init__(self, name_servers: str | Sequence[str], *, limits: TimeLimits | None = None) -> None:
+        listed = [name_servers] if isinstance(name_servers, str) else list(name_servers)
+        texts = [part.strip() for text in listed for part in text.replace(",", ";").split(";") if part.strip()]
+        if not texts:
+            raise BadInputError(f"no name server in {name_servers!r}: give at least one host:port")
+        self.name_servers: tuple[Address, ...] = tuple(parse_address(text) for text in texts)
+        self.limits = limits or TimeLimits()
+        self._lock = threading.Lock()
+        self._connections: dict[Address, Connection] = {}
+        self._connecting: dict[Address, threading.Lock] = {}
+        self._preferred = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; a later request opens them anew."""
+        with self._lock:
+            connections, self._connections = list(self._connections.values()), {}
+        for connection in connections:
+            connection.close()
+
+    def cluster_info(self) -> answers.ClusterInfo:
+        """Return all brokers and clusters that the name server knows (request 106)."""
+        return self._ask_name_servers(requests.cluster_info(), answers.cluster_info)
+
+    def topic_route(self, topic: str) -> answers.Route:
+        """Return which brokers hold ``topic`` (request 105); ``UnknownNameError`` when none does."""
+        try:
+            return self._ask_name_servers(requests.topic_route(topic), lambda body: answers.topic_route(body, topic))
+        except AnswerError as error:
+            if error.code != AnswerCode.TOPIC_NOT_EXIST:
+                raise
+            known = "; ".join(map(str, self.name_servers))
+            raise UnknownNameError(
+                f"topic {topic} has no route at the name server ({known}): check the spelling, "
+                f"and that the topic exists on a broker that is up"
+            ) from error
+
+    def member_ids(self, broker: str, group: str) -> tuple[str, ...]:
+        """Return the client ids of ``group`` at the broker's address, sorted (request 38); empty without members."""
+        try:
+            return self._ask(broker, requests.member_ids(group), answers.member_ids)
+        except AnswerError as error:
+            if error.code == AnswerCode.SYSTEM_ERROR and error.remark.startswith(_NO_MEMBERS):
+                return ()
+            raise
+
+    def connections(self, broker: str, group: str) -> answers.GroupConnections | None:
+        """Return connections and subscriptions of ``group`` at a broker (request 203), ``None`` when it is offline."""
+        try:
+            return self._ask(broker, requests.connections(group), answers.connections)
+        except AnswerError as error:
+            if error.code == AnswerCode.CONSUMER_NOT_ONLINE:
+                return None
+            raise
+
+    def consume_stats(self, broker: str, group: str, topic: str | None = None) -> answers.ConsumeStats:
+        """Return offsets of ``group`` at a broker, in messages (request 208).
+
+        Topics are those that the group has committed on at this broker and, while it has members, subscribes to;
+        queues of such a topic without a commit come with consumer offset 0. An unknown group has no offsets.
+        """
+        return self._ask(broker, requests.consume_stats(group, topic), answers.consume_stats)
+
+    def running_info(self, broker: str, group: str, client_id: str) -> answers.RunningInfo:
+        """Return what a member says of itself, by way of a broker that it is connected to (request 307).
+
+        Raises ``AnswerError`` with code 1 when it is not connected there, 207 when it did not answer the broker.
+        """
+        request = requests.running_info(group, client_id)
+        return self._ask(broker, request, answers.running_info, within_s=self.limits.running_info_s)
+
+    def _ask_name_servers(self, request: Request, read: Callable[[bytes], _T]) -> _T:
+        failures: list[str] = []
+        start = time.monotonic()
+        for turn in range(len(self.name_servers)):
+            index = (self._preferred + turn) % len(self.name_servers)
+            try:
+                result = self._ask(str(self.name_servers[index]), request, read)
+            except OutOfReachError as error:
+                if isinstance(error, AnswerError) and error.code not in _ASK_ANOTHER:
+                    raise
+                log.warning("name server failed", extra={"address": str(self.name_servers[index]), "cause": str(error)})
+                failures.append(str(error))
+            else:
+                self._preferred = index
+                return result
+        tried = ", ".join(map(str, self.name_servers))
+        raise OutOfReachError(
+            f"no name server answered {request} (tried {tried} for {time.monotonic() - start:.1f} s): "
+            f"check the addresses and that one of them is up; {'; '.join(failures)}"
+        )
+
+    def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
+        connection = self._connection(parse_address(address))
+        answer = connection.ask(request, within_s=self.limits.request_s if within_s is None else within_s)
+        if answer.code != AnswerCode.SUCCESS:
+            raise _refusal(address, request, answer)
+        try:
+            return read(answer.body)
+        except (BodyError, JsonError) as error:
+            raise ProtocolError(
+                f"{address} answered {request} with a body that cannot be read ({error}): "
+                f"report it with the server's version (ordinal {answer.version})"
+            ) from error
+
+    def _connection(self, address: Address) -> Connection:
+        with self._lock:
+            connecting = self._connecting.setdefault(address, threading.Lock())
+        with connecting:
+            connection = self._connections.get(address)
+            if connection is None or not connection.is_open:
+                connection = Connection(address, connect_s=self.limits.connect_s)
+                self._connections[address] = connection
+            return connection
+
+
+def _refusal(address: str, request: Request, answer: codec.Command) -> AnswerError:
+    known = {code.value: code.name for code in AnswerCode}.get(answer.code, "unknown to us")
+    remark = answer.remark.splitlines()[0] if answer.remark else "without remark"
+    return AnswerError(
+        f"{address} answered {request} with code {answer.code} ({known}), expected 0: {remark}",
+        code=answer.code,
+        remark=answer.remark,
+    )

@@ -1,0 +1,187 @@
+"""One TCP connection to one address: requests go out as they come, answers are matched by ``opaque``.
+
+Many threads may ask at once. A reader thread hands each answer to whom it belongs, in whatever order they come;
+answers that nobody waits for any more and requests that the server pushes are dropped. The first impossible byte
+closes the connection, since nothing after it can be trusted.
+"""
+
+import itertools
+import logging
+import socket
+import struct
+import threading
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Final, NamedTuple, Self
+
+from planner.errors import BadInputError, OutOfReachError
+from planner.sources.rocketmq import codec
+from planner.sources.rocketmq.errors import ProtocolError
+from planner.sources.rocketmq.requests import Request
+
+log = logging.getLogger(__name__)
+
+_RECEIVE: Final = 64 * 1024
+
+
+class Address(NamedTuple):
+    """Host (name, IPv4 or IPv6 address) and port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Return the address in ``text``: ``host:port``, an IPv6 host in brackets or not. Raises ``BadInputError``."""
+    host, colon, port = text.strip().rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    is_port = colon and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
+    if not host or not is_port:
+        raise BadInputError(f"address {text!r} is not host:port with a port from 1 to 65535: correct it")
+    return Address(host, int(port))
+
+
+class Connection:
+    """An open connection; a context manager. After ``is_open`` turned False, open a new one."""
+
+    def __init__(self, address: Address, *, connect_s: float = 3.0, max_frame: int = codec.MAX_FRAME) -> None:
+        """Connect to ``address`` within ``connect_s`` seconds, or raise ``OutOfReachError``."""
+        self.address = address
+        self._max_frame = max_frame
+        self._opaque = itertools.count(1)
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._waiting: dict[int, Future[codec.Command]] = {}
+        self._closed: Exception | None = None
+        self._socket = _connected(address, connect_s)
+        self._reader = threading.Thread(target=self._read_all, name=f"rocketmq {address}", daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """True until either side closed the connection or something impossible was read."""
+        return self._closed is None
+
+    def ask(self, request: Request, *, within_s: float) -> codec.Command:
+        """Return the answer to ``request``, whatever its code.
+
+        Raises ``OutOfReachError`` when none comes within ``within_s`` seconds or the connection ends before,
+        ``ProtocolError`` when what comes is not the protocol.
+        """
+        opaque = next(self._opaque)
+        answer: Future[codec.Command] = Future()
+        with self._lock:
+            if self._closed is not None:
+                raise self._failure(request, self._closed) from self._closed
+            self._waiting[opaque] = answer
+        try:
+            self._send(codec.encode_request(request, opaque))
+            return answer.result(within_s)
+        except FutureTimeoutError:
+            raise OutOfReachError(
+                f"{self.address} did not answer {request} within {within_s:g} s: "
+                f"see whether it is overloaded or stopped, then try again"
+            ) from None
+        except (OSError, ProtocolError) as error:
+            raise self._failure(request, error) from error
+        finally:
+            with self._lock:
+                self._waiting.pop(opaque, None)
+
+    def close(self) -> None:
+        """Close the connection; requests that still wait fail. Closing twice does nothing."""
+        self._end(ConnectionAbortedError("the connection was closed on our side"))
+        if threading.current_thread() is not self._reader:
+            self._reader.join(timeout=5)
+
+    def _failure(self, request: Request, cause: Exception) -> OutOfReachError:
+        if isinstance(cause, ProtocolError):
+            return ProtocolError(
+                f"{self.address} answered {request} with something else than RocketMQ's remoting protocol "
+                f"({cause}): check that the address is a name server's or a broker's own port"
+            )
+        return OutOfReachError(
+            f"{self.address} ended the connection while {request} waited ({cause}): "
+            f"see whether the server is up, then try again"
+        )
+
+    def _send(self, frame: bytes) -> None:
+        with self._sending:
+            try:
+                self._socket.sendall(frame)
+            except OSError as error:
+                self._end(error)
+                raise
+
+    def _read_all(self) -> None:
+        try:
+            while True:
+                length = codec.frame_length(self._exactly(4), self._max_frame)
+                self._hand_over(codec.decode(self._exactly(length)))
+        except (OSError, ProtocolError) as error:
+            self._end(error)
+
+    def _exactly(self, size: int) -> bytes:
+        """Return the next ``size`` bytes; memory grows with what arrives, not with what a length field claims."""
+        data = bytearray()
+        while len(data) < size:
+            part = self._socket.recv(min(size - len(data), _RECEIVE))
+            if not part:
+                raise ConnectionResetError(f"the server closed it, {len(data)} of {size} bytes into a read")
+            data += part
+        return bytes(data)
+
+    def _hand_over(self, command: codec.Command) -> None:
+        with self._lock:
+            waiting = self._waiting.pop(command.opaque, None) if command.is_answer else None
+        if waiting is None:
+            log.debug("frame dropped", extra={"address": str(self.address), "code": command.code})
+        else:
+            waiting.set_result(command)
+
+    def _end(self, cause: Exception) -> None:
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = cause
+            waiting, self._waiting = list(self._waiting.values()), {}
+        _shut(self._socket)
+        for answer in waiting:
+            answer.set_exception(cause)
+        log.debug("connection ended", extra={"address": str(self.address), "cause": str(cause)})
+
+
+def _connected(address: Address, connect_s: float) -> socket.socket:
+    start = time.monotonic()
+    try:
+        connected = socket.create_connection(address, timeout=connect_s)
+    except (OSError, UnicodeError) as error:
+        raise OutOfReachError(
+            f"no connection to {address} after {time.monotonic() - start:.1f} s of at most {connect_s:g} s ({error}): "
+            f"check the address and that the server listens there"
+        ) from error
+    connected.settimeout(None)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # The reader blocks without limit, so a limit on sending has to be set below Python's own time-outs.
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", max(1, int(connect_s)), 0))
+    return connected
+
+
+def _shut(connected: socket.socket) -> None:
+    """Wake the reader and close; closing alone leaves a blocked ``recv`` waiting."""
+    try:
+        connected.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        log.debug("peer was gone before the connection was closed")
+    connected.close()

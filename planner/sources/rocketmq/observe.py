@@ -1,0 +1,338 @@
+"""``observe_group``: one look at one group, all masters asked, disagreements named.
+
+Steps 1 to 5 of our snapshot recipe. The sixth (allocate again and compare) is the model's work: a sample holds
+what was said, not what it means.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+from planner.errors import OutOfReachError, UnknownNameError
+from planner.model.membership import Member
+from planner.model.queues import RETRY_PREFIX, MessageQueue
+from planner.model.routes import BrokerAddress, RouteTable, TopicRoute
+from planner.model.samples import GroupSample, QueueOffsets
+from planner.sources.rocketmq.answers import ClientConnection, ClusterInfo, ConsumeStats, GroupConnections, RunningInfo
+from planner.sources.rocketmq.client import RocketMQAdmin
+from planner.sources.rocketmq.errors import AnswerError
+from planner.sources.rocketmq.requests import AnswerCode
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_AT_ONCE: Final = 16
+"""Requests under way at the same time; more would only queue up at the brokers' admin threads."""
+_NAMED: Final = 5
+"""Queues that one sentence names before it says "and N more"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BrokerView:
+    """What one broker said of the group; ``None`` for a request that it did not answer."""
+
+    broker: BrokerAddress
+    member_ids: tuple[str, ...] | None
+    connections: tuple[ClientConnection, ...] | None
+    topics: tuple[str, ...]
+    offsets: tuple[QueueOffsets, ...] | None
+    problems: tuple[str, ...]
+
+    @property
+    def present_ids(self) -> Counter[str]:
+        """How often each client id is connected here, by whichever of the two requests says more."""
+        return Counter(self.member_ids or ()) | Counter(one.client_id for one in self.connections or ())
+
+    @property
+    def tells_members(self) -> bool:
+        return self.member_ids is not None or self.connections is not None
+
+    @property
+    def has_group(self) -> bool:
+        return bool(self.present_ids or self.offsets)
+
+
+def observe_group(
+    admin: RocketMQAdmin, *, cluster: str | None, group: str, topics: Sequence[str] | None, at: datetime
+) -> GroupSample:
+    """Return routes, members, ownership and offsets of ``group``, and what of it could not be read.
+
+    ``cluster`` limits the look to one cluster of the name server; ``None`` asks all brokers and names the one that
+    has the group. ``topics`` limits it to some topics; ``None`` takes all that the group subscribes to or has
+    committed on. The group's ``%RETRY%`` topic is always among them. ``at`` becomes the sample's time.
+
+    A group with offsets but without members comes back with ``members=()`` and a problem. Raises
+    ``UnknownNameError`` for a cluster, a named topic or a group that is not there, ``OutOfReachError`` when no name
+    server or no broker answers.
+    """
+    start = time.monotonic()
+    info = admin.cluster_info()
+    brokers = _brokers(info, cluster)
+    with ThreadPoolExecutor(max_workers=_AT_ONCE, thread_name_prefix="rocketmq-observe") as pool:
+        views = _views(pool, admin, brokers, group)
+        _check_group(views, group)
+        wanted = _wanted_topics(views, group, topics)
+        routes, route_problems = _routes(pool, admin, wanted, named=frozenset(topics or ()))
+        members, member_problems = _members(pool, admin, views, group)
+    offsets, offset_problems = _offsets(views, routes, wanted)
+    cluster_name, cluster_problems = _cluster_name(views, cluster)
+    problems = (
+        *cluster_problems,
+        *_broker_problems(info, brokers),
+        *(problem for view in views for problem in view.problems),
+        *route_problems,
+        *_membership_problems(views, routes, group),
+        *member_problems,
+        *offset_problems,
+    )
+    took_s = time.monotonic() - start
+    log.debug("group observed", extra={"group": group, "took_s": took_s, "problems": len(problems)})
+    return GroupSample(
+        system="rocketmq",
+        cluster=cluster_name,
+        group=group,
+        at=at,
+        took_s=took_s,
+        routes=RouteTable(topics=routes, brokers=brokers),
+        members=members,
+        offsets=offsets,
+        problems=problems,
+    )
+
+
+# Brokers.
+
+
+def _brokers(info: ClusterInfo, cluster: str | None) -> tuple[BrokerAddress, ...]:
+    if cluster is not None and cluster not in info.clusters:
+        known = ", ".join(info.clusters) or "none"
+        raise UnknownNameError(f"the name server knows no cluster {cluster}, but {known}: correct the name")
+    brokers = tuple(one for one in info.brokers if cluster in (None, one.cluster))
+    if not brokers:
+        raise OutOfReachError("the name server knows no broker at all: see whether the brokers are up and registered")
+    return brokers
+
+
+def _broker_problems(info: ClusterInfo, brokers: Sequence[BrokerAddress]) -> tuple[str, ...]:
+    slaves = (
+        f"broker {one.broker} has no master: its slave {one.address} was asked, which may be behind"
+        for one in brokers
+        if not one.is_master
+    )
+    nowhere = (f"broker {name} is listed by the name server without any address" for name in info.unreachable)
+    return (*slaves, *nowhere)
+
+
+def _cluster_name(views: Sequence[_BrokerView], cluster: str | None) -> tuple[str, tuple[str, ...]]:
+    if cluster is not None:
+        return cluster, ()
+    names = sorted({view.broker.cluster for view in views if view.has_group})
+    if len(names) > 1:
+        return ",".join(names), (f"the group lives in {len(names)} clusters ({', '.join(names)}): name one of them",)
+    return names[0], ()
+
+
+def _views(
+    pool: ThreadPoolExecutor, admin: RocketMQAdmin, brokers: Sequence[BrokerAddress], group: str
+) -> tuple[_BrokerView, ...]:
+    asked = [
+        (
+            broker,
+            pool.submit(admin.member_ids, broker.address, group),
+            pool.submit(admin.connections, broker.address, group),
+            pool.submit(admin.consume_stats, broker.address, group),
+        )
+        for broker in brokers
+    ]
+    return tuple(_view(*one) for one in asked)
+
+
+def _view(
+    broker: BrokerAddress,
+    ids: "Future[tuple[str, ...]]",
+    connections: "Future[GroupConnections | None]",
+    stats: "Future[ConsumeStats]",
+) -> _BrokerView:
+    problems: list[str] = []
+    said_ids = _result(ids, broker, problems)
+    said_stats = _result(stats, broker, problems)
+    before = len(problems)
+    said = _result(connections, broker, problems)
+    # "Offline" is an answer, too: it says that there are no connections.
+    no_connections = () if len(problems) == before else None
+    return _BrokerView(
+        broker=broker,
+        member_ids=said_ids,
+        connections=said.connections if said else no_connections,
+        topics=said.topics if said else (),
+        offsets=said_stats.offsets if said_stats else None,
+        problems=tuple(problems),
+    )
+
+
+def _result(future: "Future[_T]", broker: BrokerAddress, problems: list[str]) -> _T | None:
+    try:
+        return future.result()
+    except OutOfReachError as error:
+        problems.append(f"broker {broker.broker}: {error}")
+        return None
+
+
+def _check_group(views: Sequence[_BrokerView], group: str) -> None:
+    if any(view.has_group for view in views):
+        return
+    problems = [problem for view in views for problem in view.problems]
+    asked = ", ".join(f"{view.broker.broker} ({view.broker.address})" for view in views)
+    if problems:
+        raise OutOfReachError(
+            f"cannot tell whether group {group} exists, since of the brokers {asked} not all answered: "
+            f"see whether they are up, then try again; {'; '.join(problems)}"
+        )
+    raise UnknownNameError(
+        f"no broker knows group {group}: {asked} have neither members nor offsets of it; check the spelling and cluster"
+    )
+
+
+# Topics and routes.
+
+
+def _wanted_topics(views: Sequence[_BrokerView], group: str, topics: Sequence[str] | None) -> tuple[str, ...]:
+    retry = f"{RETRY_PREFIX}{group}"
+    if topics is not None:
+        return tuple(sorted({*topics, retry}))
+    subscribed = {topic for view in views for topic in view.topics}
+    committed = {one.queue.topic for view in views for one in view.offsets or ()}
+    return tuple(sorted(subscribed | committed | {retry}))
+
+
+def _routes(
+    pool: ThreadPoolExecutor, admin: RocketMQAdmin, topics: Sequence[str], *, named: frozenset[str]
+) -> tuple[tuple[TopicRoute, ...], tuple[str, ...]]:
+    routes: list[TopicRoute] = []
+    problems: list[str] = []
+    for topic, future in [(topic, pool.submit(admin.topic_route, topic)) for topic in topics]:
+        try:
+            route = future.result()
+        except UnknownNameError:
+            if topic in named:
+                raise
+            problems.append(f"topic {topic} has no route at the name server, so its queues are not known")
+        else:
+            routes.append(route.topic)
+            if route.is_static:
+                problems.append(f"topic {topic} is a static topic: its mapped queues are not shown by this route")
+    return tuple(routes), tuple(problems)
+
+
+# Members.
+
+
+def _membership_problems(views: Sequence[_BrokerView], routes: Sequence[TopicRoute], group: str) -> tuple[str, ...]:
+    """Say which ids miss on a broker and which are connected twice.
+
+    Clients keep a connection to the brokers of their topics only, so a broker without any of these misses nobody.
+    """
+    everyone = sorted({client_id for view in views for client_id in view.present_ids})
+    if not everyone:
+        return (f"group {group} is offline: it has offsets, but no member at any broker",)
+    at_work = {part.broker for route in routes if not route.topic.startswith(RETRY_PREFIX) for part in route.brokers}
+    problems = []
+    for view in views:
+        name, present = view.broker.broker, view.present_ids
+        missing = [client_id for client_id in everyone if client_id not in present]
+        if missing and view.tells_members and name in at_work:
+            problems.append(f"broker {name} does not list {_some(missing)}, which other brokers do")
+        for client_id in sorted(client_id for client_id, count in present.items() if count > 1):
+            where = [one.address for one in view.connections or () if one.client_id == client_id]
+            problems.append(
+                f"client id {client_id} is connected to broker {name} {present[client_id]} times ({_some(where)})"
+            )
+    return tuple(problems)
+
+
+def _members(
+    pool: ThreadPoolExecutor, admin: RocketMQAdmin, views: Sequence[_BrokerView], group: str
+) -> tuple[tuple[Member, ...], tuple[str, ...]]:
+    client_ids = sorted({client_id for view in views for client_id in view.present_ids})
+    asked = [(client_id, pool.submit(_running_info, admin, views, group, client_id)) for client_id in client_ids]
+    found = [_member(client_id, views, future) for client_id, future in asked]
+    return tuple(member for member, _ in found), tuple(problem for _, problems in found for problem in problems)
+
+
+def _running_info(admin: RocketMQAdmin, views: Sequence[_BrokerView], group: str, client_id: str) -> RunningInfo:
+    """Ask by way of the first broker that knows the member, then the next one if it has just lost it.
+
+    A member that does not answer one broker does not answer the others either, so that is not tried again.
+    """
+    brokers = [view.broker for view in views if client_id in view.present_ids]
+    for broker in brokers[:-1]:
+        try:
+            return admin.running_info(broker.address, group, client_id)
+        except AnswerError as error:
+            if error.code != AnswerCode.SYSTEM_ERROR:
+                raise
+    return admin.running_info(brokers[-1].address, group, client_id)
+
+
+def _member(
+    client_id: str, views: Sequence[_BrokerView], info: "Future[RunningInfo]"
+) -> tuple[Member, tuple[str, ...]]:
+    seen = [one for view in views for one in view.connections or () if one.client_id == client_id]
+    problems = [] if seen else [f"client id {client_id} is in the list of members, but no broker has its connection"]
+    connection = seen[0] if seen else ClientConnection(client_id, "", "", 0)
+    said = None
+    try:
+        said = info.result()
+    except OutOfReachError as error:
+        problems.append(f"client {client_id} did not tell what it runs: {error}")
+    member = Member(
+        client_id=client_id,
+        address=connection.address,
+        language=connection.language,
+        version=connection.version,
+        tuning=said.tuning if said else None,
+        owned=said.owned if said else None,
+    )
+    return member, tuple(problems)
+
+
+# Offsets.
+
+
+def _offsets(
+    views: Sequence[_BrokerView], routes: Sequence[TopicRoute], wanted: Iterable[str]
+) -> tuple[tuple[QueueOffsets, ...], tuple[str, ...]]:
+    topics = frozenset(wanted)
+    by_queue = {one.queue: one for view in views for one in view.offsets or () if one.queue.topic in topics}
+    silent = {view.broker.broker for view in views if view.offsets is None}
+    problems: list[str] = []
+    for route in routes:
+        missing = [queue for queue in route.read_queues if queue not in by_queue and queue.broker not in silent]
+        if missing:
+            problems.append(
+                f"topic {route.topic} has {len(missing)} queues without offsets, since the group never committed "
+                f"there: {_some(map(_short, missing))}"
+            )
+    routed = {queue for route in routes for queue in route.read_queues}
+    known = {route.topic for route in routes}
+    extra = sorted(queue for queue in by_queue if queue not in routed and queue.topic in known)
+    if extra:
+        problems.append(
+            f"offsets are told for {len(extra)} queues that no consumer reads by the route: {_some(map(str, extra))}"
+        )
+    return tuple(by_queue[queue] for queue in sorted(by_queue)), tuple(problems)
+
+
+def _short(queue: MessageQueue) -> str:
+    return f"{queue.broker}/{queue.queue_id}"
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more
