@@ -1,0 +1,105 @@
+"""Who owns what in a whole group: all topics, every client's answer, as index arrays until names are asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.allocation.custom import CheckedStrategy
+from planner.allocation.ordering import java_sorted, sorted_queues, topic_slices
+from planner.allocation.strategy import (
+    Holdings,
+    NamingStrategy,
+    Owners,
+    Strategy,
+    holdings_of,
+    owners_from_holdings,
+)
+from planner.model.queues import MessageQueue
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupAllocation:
+    """What every client of one group computes for itself.
+
+    ``queues`` and ``clients`` are sorted as the clients sort them; an id that occurs twice stands twice in
+    ``clients`` and holds its queues at the first place. ``holdings`` lists every (client, queue) pair, ordered by
+    client and, within one, as its class returns the queues. ``problems`` are sentences about a user's own strategy.
+    """
+
+    strategy: Strategy
+    queues: Sequence[MessageQueue]
+    clients: Sequence[str]
+    holdings: Holdings
+    problems: tuple[str, ...] = ()
+
+    @property
+    def owners(self) -> Owners:
+        """Return the first owner of each queue as an index into ``clients``, -1 for nobody."""
+        return owners_from_holdings(self.holdings, len(self.queues))
+
+    @property
+    def owner_counts(self) -> NDArray[np.intp]:
+        """Return by how many client ids each queue is owned; 0 is an orphan."""
+        return np.bincount(self.holdings.picks, minlength=len(self.queues))
+
+    @property
+    def unowned(self) -> list[MessageQueue]:
+        """Return the queues that nobody consumes."""
+        return [self.queues[pick] for pick in np.flatnonzero(self.owner_counts == 0).tolist()]
+
+    @property
+    def idle_clients(self) -> list[str]:
+        """Return the ids that own no queue, each once."""
+        busy = {self.clients[holder] for holder in set(self.holdings.holders.tolist())}
+        return [client for client in dict.fromkeys(self.clients) if client not in busy]
+
+    def answer(self) -> dict[str, list[MessageQueue]]:
+        """Return what each client's class answers, by client in sorted order, topic after topic."""
+        if isinstance(self.strategy, NamingStrategy):
+            return self.strategy.answer(self.queues, self.clients)
+        answers: dict[str, list[MessageQueue]] = {client: [] for client in self.clients}
+        bounds = np.searchsorted(self.holdings.holders, np.arange(len(self.clients) + 1)).tolist()
+        picks = self.holdings.picks.tolist()
+        for slot, client in enumerate(self.clients):
+            answers[client] += [self.queues[pick] for pick in picks[bounds[slot] : bounds[slot + 1]]]
+        return answers
+
+
+def allocate_group(
+    strategy: Strategy,
+    queues: Sequence[MessageQueue],
+    clients: Sequence[str],
+    group: str = "",
+    *,
+    is_sorted: bool = False,
+) -> GroupAllocation:
+    """Return who owns what, topic by topic as the clients do it; ``is_sorted`` skips sorting both lists again.
+
+    A user's own strategy may fail for one client; that stands in ``problems`` with group and client, and the others
+    are answered.
+    """
+    if not is_sorted:
+        queues, clients = sorted_queues(queues), java_sorted(clients)
+    parts: list[Holdings] = []
+    problems: list[str] = []
+    for topic, part in topic_slices(queues):
+        if isinstance(strategy, CheckedStrategy):
+            found, complaints = strategy.examine(queues[part], clients)
+            problems += [f"group {group}, topic {topic}: {complaint}" for complaint in complaints]
+        else:
+            found = holdings_of(strategy, queues[part], clients)
+        parts.append(Holdings(found.holders, found.picks + part.start))
+    return GroupAllocation(strategy, queues, clients, _joined(parts), tuple(problems))
+
+
+def _joined(parts: Sequence[Holdings]) -> Holdings:
+    """Return all topics' pairs, ordered by client, topics in order within one."""
+    if not parts:
+        nothing = np.empty(0, dtype=np.intp)
+        return Holdings(nothing, nothing)
+    holders = np.concatenate([part.holders for part in parts])
+    picks = np.concatenate([part.picks for part in parts])
+    order = np.argsort(holders, kind="stable")
+    return Holdings(holders[order], picks[order])

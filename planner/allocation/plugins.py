@@ -1,0 +1,104 @@
+"""Where a user's own strategies are found: by path to a ``.py`` file, or by entry point.
+
+The one module of this room that reads anything: it runs the user's code, with the rights of whoever called.
+"""
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from hashlib import sha256
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from planner.allocation.custom import CheckedStrategy
+from planner.errors import BadInputError
+
+ENTRY_POINTS = "consumer_planner.strategies"
+
+
+def is_path(name: str) -> bool:
+    """True for ``strategy.py`` and ``folder/strategy.py:ClassName``."""
+    return name.endswith(".py") or ".py:" in name
+
+
+def from_path(name: str, options: Mapping[str, Any]) -> CheckedStrategy:
+    """Return the strategy of ``file.py`` (its only class with ``allocate``) or ``file.py:ClassName``."""
+    stem, _, class_name = name.partition(".py:")
+    path = Path(f"{stem}.py" if class_name else name)
+    module = _load(path)
+    if class_name:
+        kind = getattr(module, class_name, None)
+        if not inspect.isclass(kind):
+            raise BadInputError(f"strategy {name}: found no class {class_name} in {path}, expected one there")
+    else:
+        kind = _only_strategy(module, path)
+    return build(kind, options, str(path))
+
+
+def from_entry_point(name: str, options: Mapping[str, Any]) -> CheckedStrategy | None:
+    """Return the installed strategy of that entry point name, ``None`` when there is none."""
+    for found in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            kind = found.load()
+        except Exception as error:
+            raise BadInputError(f"strategy {name} (entry point {found.value}) cannot be loaded: {error}") from error
+        return build(kind, options, found.value)
+    return None
+
+
+def installed_names() -> list[str]:
+    """Return the entry point names of installed strategies."""
+    return sorted(found.name for found in entry_points(group=ENTRY_POINTS))
+
+
+def build(kind: Any, options: Mapping[str, Any], where: str) -> CheckedStrategy:
+    """Return an instance of the class, its options as keyword arguments, behind checks."""
+    try:
+        user = kind(**options)
+    except Exception as error:
+        raise BadInputError(f"options: strategy {where} does not take {sorted(options)}: {error}") from error
+    if not isinstance(getattr(user, "name", None), str) or not callable(getattr(user, "allocate", None)):
+        raise BadInputError(
+            f"strategy {where}: class {type(user).__name__} needs a name and a method "
+            f"allocate(client, queues, clients); examples/custom_strategy.py shows both"
+        )
+    return CheckedStrategy(user)
+
+
+def _load(path: Path) -> ModuleType:
+    """Return the file as a module; loaded once for each content, so that a changed file is read again."""
+    try:
+        digest = sha256(path.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise BadInputError(f"strategy file {path} cannot be read: {error.strerror}; check the path") from error
+    name = f"planner_custom_strategy_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadInputError(f"strategy file {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise BadInputError(f"strategy file {path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _only_strategy(module: ModuleType, path: Path) -> Any:
+    kinds = [
+        kind
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and callable(getattr(kind, "allocate", None))
+    ]
+    if len(kinds) != 1:
+        names = ", ".join(kind.__name__ for kind in kinds) or "none"
+        raise BadInputError(
+            f"strategy file {path}: found {names} with a method allocate, expected one; name it as {path}:ClassName"
+        )
+    return kinds[0]
