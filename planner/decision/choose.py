@@ -7,7 +7,10 @@ from planner.decision.decision import Decision, HoldCause, Rejection
 from planner.decision.grounds import first_ground_to_hold
 from planner.decision.objective import Objective
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
+
+RECOVERY_S = 600.0
+"""How long a wait above the objective may last where the policy does not say when a backlog must be gone."""
 
 
 def decide(
@@ -59,12 +62,37 @@ def broken_bounds(outcome: CandidateOutcome, objective: Objective) -> Iterator[s
             f"the busiest consumer would be used at {outcome.utilisation:.0%}, "
             f"above the bound of {objective.max_utilisation:.0%}{_hot_note(outcome, objective)}"
         )
-    wanted = objective.oldest_message_s
-    if wanted is not None and (outcome.wait_s is None or outcome.wait_s > wanted):
-        yield f"a new message would wait {_seconds(outcome.wait_s)}, the objective is {wanted:.0f} s"
+    yield from _broken_wait(outcome, objective)
     wanted = objective.backlog_gone_s
     if wanted is not None and (outcome.drain_s is None or outcome.drain_s > wanted):
-        yield f"the backlog would be gone after {_seconds(outcome.drain_s)}, the objective is {wanted:.0f} s"
+        yield f"the backlog would {_gone(outcome.drain_s)}, the objective is {wanted:.0f} s"
+
+
+def _broken_wait(outcome: CandidateOutcome, objective: Objective) -> Iterator[str]:
+    """No count makes a backlog vanish at once: the wait must be back under the bound in time."""
+    wanted = objective.oldest_message_s
+    if wanted is None:
+        return
+    in_time_s = objective.backlog_gone_s or RECOVERY_S
+    recoveries = [recovery_s(load, wanted) for load in outcome.loads]
+    known = [recovery for recovery in recoveries if recovery is not None]
+    if len(known) < len(recoveries):
+        yield f"a new message would wait longer than {wanted:.0f} s for good"
+    elif max(known, default=0.0) > in_time_s:
+        yield (
+            f"a new message would wait longer than {wanted:.0f} s for another {max(known):.0f} s, "
+            f"the objective allows {in_time_s:.0f} s"
+        )
+
+
+def recovery_s(load: ConsumerLoad, wanted_s: float) -> float | None:
+    """Return how long, in seconds, a new message still waits longer than ``wanted_s``; ``None`` for ever or unknown.
+
+    The backlog falls evenly to 0 over ``drain_s``, and with it the wait.
+    """
+    if load.drain_s is None or load.wait_s is None:
+        return None
+    return 0.0 if load.wait_s <= wanted_s else load.drain_s * (1.0 - wanted_s / load.wait_s)
 
 
 def _hot_note(outcome: CandidateOutcome, objective: Objective) -> str:
@@ -73,8 +101,8 @@ def _hot_note(outcome: CandidateOutcome, objective: Objective) -> str:
     return f"; queue {outcome.hot_queue} alone takes {outcome.hot_utilisation:.0%}, so more consumers cannot help"
 
 
-def _seconds(value: float | None) -> str:
-    return "without end" if value is None else f"{value:.0f} s"
+def _gone(drain_s: float | None) -> str:
+    return "never be gone" if drain_s is None else f"be gone after {drain_s:.0f} s"
 
 
 def _rejections(
@@ -110,8 +138,8 @@ def _none_meets(ordered: Sequence[CandidateOutcome], current: int, objective: Ob
 
 def _why(chosen: CandidateOutcome) -> str:
     return (
-        f"the busiest consumer is then used at {chosen.utilisation:.0%} at the recent upper rate, "
-        f"a new message waits {_seconds(chosen.wait_s)}, the backlog is gone after {_seconds(chosen.drain_s)}"
+        f"the busiest consumer is then used at {chosen.utilisation:.0%} at the recent upper rate "
+        f"and the backlog of {sum(load.lag for load in chosen.loads)} messages will {_gone(chosen.drain_s)}"
     )
 
 

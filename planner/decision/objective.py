@@ -8,8 +8,8 @@ class Objective:
     """Bounds of a decision.
 
     ``lowest`` and ``highest`` bound the count. No consumer may be used above ``max_utilisation`` (share of its
-    capacity), no new message may wait longer than ``oldest_message_s``, the backlog must be gone within
-    ``backlog_gone_s``; the two times are ``None`` where the policy does not ask. Data older than ``max_age_s``
+    capacity). The backlog must be gone within ``backlog_gone_s``; by then, too, no new message may wait longer than
+    ``oldest_message_s``. The two times are ``None`` where the policy does not ask. Data older than ``max_age_s``
     or less complete than ``min_completeness`` (0 to 1) gives no decision.
     """
 

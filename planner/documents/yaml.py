@@ -34,7 +34,7 @@ def load_yaml(text: str, where: str) -> object:
     Raises ``DocumentError`` with the line for broken syntax, a duplicate key, several documents or none.
     """
     try:
-        documents = list(yaml.load_all(text, Loader=_StrictLoader))  # noqa: S506 - a SafeLoader underneath
+        documents = list(yaml.load_all(text, Loader=_StrictLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""

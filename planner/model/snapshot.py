@@ -35,12 +35,31 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How good one part of the snapshot is: its age in seconds at the snapshot's time, and the share present, 0 to 1."""
+    """How good one part of the snapshot is: its age in seconds at the snapshot's time, the share present (0 to 1)."""
 
     name: str
     age_s: float
     completeness: float
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPoint:
+    """The whole group over one span of the recent past, ``seconds`` long and ending at ``at`` (UTC).
+
+    Rates are messages per second over all data queues, ``None`` where no queue's rate is known; ``lag`` is in
+    messages and ``consumers`` counts the owners, both at the end. ``moved`` queues changed their owner within
+    the span. ``is_gap`` says that samples are missing in it.
+    """
+
+    at: datetime
+    seconds: float
+    arrival_rate: float | None
+    consumption_rate: float | None
+    lag: int
+    consumers: int
+    moved: int
+    is_gap: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +69,7 @@ class GroupSnapshot:
     ``at`` is the time that the snapshot speaks of, in UTC: the newest sample's time for a live group, the
     end of the run's interval for a scheduled one. ``clients`` and ``queues`` are sorted, as the clients sort
     them. ``strategy`` is ``None`` when it is not known; ``capacity`` likewise. ``problems`` are sentences.
+    ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
     system: str
@@ -66,6 +86,7 @@ class GroupSnapshot:
     capacity: Capacity | None
     parts: tuple[Part, ...]
     problems: tuple[str, ...] = ()
+    recent: tuple[SeriesPoint, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

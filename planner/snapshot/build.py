@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from planner.history.rates import QueueRates, queue_rates
+from planner.history.series import group_series
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
 from planner.model.queues import MessageQueue
@@ -22,6 +23,10 @@ class SnapshotSettings:
     percentile: float = 95.0
     strategy: str | None = None
     capacity_messages_per_s: float | None = None
+
+
+RECENT = timedelta(hours=6)
+"""How far back the snapshot's own picture of the past reaches."""
 
 
 def build_snapshot(
@@ -51,6 +56,7 @@ def build_snapshot(
         capacity=_capacity(newest.members, settings),
         parts=_parts(newest, queues, rates, at, settings),
         problems=(*newest.problems, *queue_problems),
+        recent=group_series(intervals, at - RECENT, at),
     )
 
 

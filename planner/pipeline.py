@@ -1,0 +1,98 @@
+"""The path, top to bottom: observe, snapshot, simulate, decide, plan.
+
+Each function takes what the one above returned. The Spark apps run the same functions, one group a row.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from planner.allocation.registry import STRATEGIES
+from planner.decision.choose import decide as choose
+from planner.decision.decision import Decision
+from planner.documents.data import SAMPLE, SNAPSHOT
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import UnknownNameError
+from planner.history.intervals import queue_intervals
+from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
+from planner.rollout.build import build_plan
+from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
+from planner.simulation.candidates import candidate_counts
+from planner.simulation.candidates import simulate as simulate_counts
+from planner.simulation.outcome import CandidateOutcome
+from planner.snapshot.build import build_snapshot
+from planner.sources.capture import Capture
+from planner.storage.files import write_atomically
+from planner.storage.layout import sample_path
+
+SIMULATED = ("AVG", "AVG_BY_CIRCLE")
+"""Strategies that every group is simulated under, beside its own."""
+
+
+def observe_capture(capture: Capture, group: str, since: datetime, until: datetime) -> tuple[GroupSample, ...]:
+    """Return the capture's samples of ``group`` from ``since`` up to, not including, ``until``."""
+    return tuple(sample for sample in capture.samples(group) if since <= sample.at < until)
+
+
+def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]:
+    """Write each sample below the data folder, one file each; landing one again gives the same file."""
+    return tuple(write_atomically(sample_path(data, sample), SAMPLE.dump(sample)) for sample in samples)
+
+
+def take_snapshot(
+    samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, at: datetime
+) -> GroupSnapshot:
+    """Return the group's snapshot as of ``at`` from the samples taken until then.
+
+    Raises ``UnknownNameError`` when there is none.
+    """
+    until = [sample for sample in samples if sample.at <= at]
+    if not until:
+        group = policy.spec.source.group
+        raise UnknownNameError(f"group {group} has no sample up to {at.isoformat()}: observe it first")
+    newest = max(until, key=lambda sample: sample.at)
+    return build_snapshot(newest, queue_intervals(until, sample_every_s), at, policy.snapshot_settings)
+
+
+def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
+    """Return one outcome for each candidate count under the group's own strategy and those of ``SIMULATED``.
+
+    None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
+    """
+    if not snapshot.clients or not snapshot.data_queues or snapshot.strategy not in STRATEGIES:
+        return ()
+    counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
+    return simulate_counts(snapshot, counts, tuple(dict.fromkeys((snapshot.strategy, *SIMULATED))))
+
+
+def decide(
+    snapshot: GroupSnapshot,
+    outcomes: Sequence[CandidateOutcome],
+    policy: ConsumerScalingPolicy,
+    at: datetime | None = None,
+) -> DecisionRecord:
+    """Return the decision at time ``at``, the snapshot's own time when ``None``, with the ground it stands on."""
+    decision = choose(snapshot, outcomes, policy.objective, at or snapshot.at)
+    return DecisionRecord(
+        policy=policy.metadata.name,
+        group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
+        deployment=policy.spec.scale_target_ref.name,
+        snapshot=SnapshotRef(SNAPSHOT.digest(snapshot), snapshot.at),
+        decision=decision,
+    )
+
+
+def plan(
+    snapshot: GroupSnapshot, record: DecisionRecord, policy: ConsumerScalingPolicy, outcomes: Sequence[CandidateOutcome]
+) -> RolloutPlan | None:
+    """Return the plan for a decision to scale, ``None`` for a hold."""
+    decision = record.decision
+    if decision.is_hold:
+        return None
+    chosen = _chosen(decision, outcomes)
+    return build_plan(snapshot, record.snapshot.digest, decision, chosen, policy.rollout_settings)
+
+
+def _chosen(decision: Decision, outcomes: Sequence[CandidateOutcome]) -> CandidateOutcome:
+    return next(o for o in outcomes if o.count == decision.target and o.strategy == decision.strategy)

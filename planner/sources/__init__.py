@@ -1,0 +1,1 @@
+"""Adapters in: what brokers say, live or from a recording, as the model's types."""

@@ -1,0 +1,1 @@
+"""Files: written whole or not at all, laid out by group and time."""
