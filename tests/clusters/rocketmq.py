@@ -1,0 +1,263 @@
+"""A real RocketMQ on loopback: one name server and up to three brokers from Maven Central's jars."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tests.clusters import rocketmq_remoting as remoting
+from tests.clusters.artifacts import Coordinate, class_path, find_program
+from tests.clusters.errors import StartFailedError
+from tests.clusters.ports import PortLease, lease_block
+from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
+from tests.clusters.rocketmq_remoting import QueueCounts
+
+if TYPE_CHECKING:
+    from tests.clusters.rocketmq_load import RocketMQLoad
+
+OLD, NEW = "4.9.7", "5.5.0"
+READY_S = 60.0
+GROUP_ID = "org.apache.rocketmq"
+
+# Without these a 4.9 broker serves, but its shutdown hook fails before offsets are saved (Java 17).
+OPEN_MODULES = (
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+)
+FRUGAL_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+
+_LOGBACK = """<configuration>
+  <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d{HH:mm:ss.SSS} %-5level %logger{0} - %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="out"/></root>
+</configuration>
+"""
+
+
+@dataclass
+class Broker:
+    """One master broker, named ``broker-a`` and so on."""
+
+    name: str
+    address: str
+    process: ManagedProcess = field(repr=False)
+    _in_route: Callable[[str], bool] = field(repr=False)
+
+    def start(self, timeout_s: float = READY_S) -> None:
+        """Start it and return once it says that it is up and the name server's answer lists it."""
+        self.process.start()
+        self.await_ready(timeout_s)
+
+    def await_ready(self, timeout_s: float = READY_S) -> None:
+        """Return once it is up and in the route; raise StartFailedError with its log tail otherwise."""
+        self.process.wait_for_line(r"boot success", timeout_s)
+        self.process.wait_until("its entry in the route", lambda: self._in_route(self.name), timeout_s)
+
+    def stop(self) -> None:
+        """Stop it as an operator does (SIGTERM, SIGKILL after 15 s)."""
+        self.process.stop()
+
+    def kill(self) -> None:
+        """Crash it (SIGKILL)."""
+        self.process.kill()
+
+    def restart(self) -> None:
+        """Stop it and start it again on the same ports and store; return when it is back in the route."""
+        self.stop()
+        self.start()
+
+
+class RocketMQCluster:
+    """A name server and its brokers. A context manager: leaving it stops everything and deletes all files.
+
+    ``settings`` are extra ``broker.conf`` lines for every broker, overriding ours.
+    """
+
+    def __init__(self, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> None:
+        self.version = version
+        self._java = find_program("java")
+        self._jars = class_path("rocketmq-server", _server_coordinates(version))
+        self.directory = Path(tempfile.mkdtemp(prefix="consumer-planner-rocketmq-"))
+        self._leases: list[PortLease] = []
+        self._before_stop: list[Callable[[], None]] = []
+        self.name_server = f"127.0.0.1:{self._lease().first}"
+        self._name_server = self._prepare_name_server()
+        self.brokers = tuple(self._prepare_broker(f"broker-{letter}", settings or {}) for letter in "abc"[:brokers])
+
+    @classmethod
+    def start(cls, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> Self:
+        """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
+        cluster = cls(version, brokers, settings)
+        try:
+            cluster._start()
+        except BaseException:
+            cluster.stop()
+            raise
+        return cluster
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def broker(self, name: str) -> Broker:
+        """Return the broker called ``name``; raise KeyError when there is none."""
+        return {broker.name: broker for broker in self.brokers}[name]
+
+    def create_topic(
+        self,
+        topic: str,
+        queues: int = 4,
+        *,
+        per_broker: Mapping[str, QueueCounts] | None = None,
+        permission: int = 6,
+        timeout_s: float = 30.0,
+    ) -> None:
+        """Create ``topic`` with ``queues`` queues on every broker, or exactly as ``per_broker`` says.
+
+        Existing topics are changed. Returns when the name server tells clients about it.
+        """
+        wanted = dict(per_broker or {broker.name: QueueCounts(queues, queues) for broker in self.brokers})
+        for name, counts in wanted.items():
+            remoting.update_topic(self.broker(name).address, topic, counts, permission=permission)
+        deadline = time.monotonic() + timeout_s
+        while not wanted.items() <= (route := remoting.topic_route(self.name_server, topic)).items():
+            if time.monotonic() > deadline:
+                raise StartFailedError(f"route of {topic}: wanted {wanted}, after {timeout_s:g} s found {route}")
+            time.sleep(POLL_S)
+
+    def create_group(self, group: str, **settings: object) -> None:
+        """Create a subscription group on every broker; ``settings`` are fields of SubscriptionGroupConfig."""
+        for broker in self.brokers:
+            remoting.update_group(broker.address, group, settings)
+
+    def members(self, group: str) -> dict[str, tuple[str, ...]]:
+        """Return broker name -> sorted client ids of ``group`` that this broker knows."""
+        return {broker.name: remoting.consumer_ids(broker.address, group) for broker in self.brokers}
+
+    def produced(self, topic: str) -> dict[tuple[str, int], int]:
+        """Return (broker name, queue id) -> number of messages ever sent, for every queue in the route."""
+        return {
+            (name, queue): remoting.max_offset(self.broker(name).address, topic, queue)
+            for name, counts in remoting.topic_route(self.name_server, topic).items()
+            for queue in range(counts.write)
+        }
+
+    def load(self, client_version: str | None = None) -> "RocketMQLoad":
+        """Return a starter of real clients for this cluster (``client_version``: the cluster's own version)."""
+        from tests.clusters.rocketmq_load import RocketMQLoad
+
+        load = RocketMQLoad(self.name_server, client_version or self.version, self.directory)
+        self._before_stop.append(load.stop)
+        return load
+
+    def stop(self) -> None:
+        """Stop clients, then brokers, then the name server; delete all files. Stopping twice does nothing."""
+        while self._before_stop:
+            self._before_stop.pop()()
+        stop_together(broker.process for broker in getattr(self, "brokers", ()))
+        self._name_server.stop()
+        for lease in self._leases:
+            lease.release()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _start(self) -> None:
+        self._name_server.start()
+        self._name_server.wait_for_line(r"boot success", READY_S)
+        for broker in self.brokers:
+            broker.process.start()
+        for broker in self.brokers:
+            broker.await_ready()
+
+    def _in_route(self, name: str) -> bool:
+        return name in remoting.broker_addresses(self.name_server)
+
+    def _lease(self) -> PortLease:
+        self._leases.append(lease_block())
+        return self._leases[-1]
+
+    def _prepare_name_server(self) -> ManagedProcess:
+        home = self._home("namesrv")
+        port = self.name_server.rpartition(":")[2]
+        _write_properties(home / "namesrv.conf", {"listenPort": port, "bindAddress": "127.0.0.1"})
+        return self._java_process(
+            "namesrv", home, "64m", "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", "namesrv.conf"
+        )
+
+    def _prepare_broker(self, name: str, settings: Mapping[str, str]) -> Broker:
+        home = self._home(name)
+        # It listens on three ports: two below (for clients that ask for it), its own, one above (replication).
+        port = self._lease().first + 2
+        _write_properties(home / "broker.conf", {**self._broker_settings(name, port, home / "store"), **settings})
+        process = self._java_process(
+            name, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
+        )
+        return Broker(name, f"127.0.0.1:{port}", process, self._in_route)
+
+    def _broker_settings(self, name: str, port: int, store: Path) -> dict[str, str]:
+        return {
+            "brokerClusterName": "DefaultCluster",
+            "brokerName": name,
+            "brokerId": "0",
+            "brokerRole": "ASYNC_MASTER",
+            "brokerIP1": "127.0.0.1",
+            "bindAddress": "127.0.0.1",  # 4.9 does not know it and listens on all interfaces
+            "listenPort": str(port),
+            "namesrvAddr": self.name_server,
+            "storePathRootDir": str(store),
+            "storePathCommitLog": str(store / "commitlog"),
+            "flushDiskType": "ASYNC_FLUSH",
+            "mappedFileSizeCommitLog": str(16 * 1024 * 1024),
+            "mappedFileSizeConsumeQueue": str(15_000 * 20),
+            "maxHashSlotNum": "2500",
+            "maxIndexNum": "10000",
+            "diskMaxUsedSpaceRatio": "95",
+            "autoCreateTopicEnable": "false",
+            "autoCreateSubscriptionGroup": "true",
+            "timerWheelEnable": "false",
+            "registerNameServerPeriod": "10000",
+        }
+
+    def _home(self, name: str) -> Path:
+        home = self.directory / name
+        (home / "conf").mkdir(parents=True)
+        for kind in ("namesrv", "broker", "tools"):
+            (home / "conf" / f"logback_{kind}.xml").write_text(_LOGBACK)
+        return home
+
+    def _java_process(self, name: str, home: Path, heap: str, main: str, *arguments: str) -> ManagedProcess:
+        argv = [
+            self._java,
+            f"-Xms{heap}",
+            f"-Xmx{heap}",
+            *FRUGAL_JVM,
+            *OPEN_MODULES,
+            f"-Duser.home={home}",
+            f"-Drocketmq.home.dir={home}",
+            f"-Drmq.logback.configurationFile={home / 'conf' / 'logback_broker.xml'}",
+            "-Dtls.server.mode=disabled",
+            "-cp",
+            os.pathsep.join(map(str, self._jars)),
+            main,
+            *arguments,
+        ]
+        return ManagedProcess(name, argv, home)
+
+
+def _server_coordinates(version: str) -> list[Coordinate]:
+    return [Coordinate(GROUP_ID, f"rocketmq-{part}", version) for part in ("namesrv", "broker", "tools")]
+
+
+def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))

@@ -1,0 +1,302 @@
+"""Real RocketMQ clients under load: consumers and producers, each in a process of its own."""
+
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.clusters.artifacts import Coordinate, cached, class_path, find_program
+from tests.clusters.errors import StartFailedError
+from tests.clusters.processes import ManagedProcess, stop_together
+
+READY_S = 60.0
+GROUP_ID = "org.apache.rocketmq"
+SOURCES = Path(__file__).parents[1] / "load" / "src"
+
+_JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+
+
+@dataclass(frozen=True)
+class QueueCurve:
+    """Messages per second to one queue: straight lines between ``points`` of (seconds, messages per second).
+
+    Nothing is sent before the first and after the last point. Two points at one second make a jump.
+    """
+
+    topic: str
+    broker: str
+    queue: int
+    points: tuple[tuple[float, float], ...]
+
+    @property
+    def messages(self) -> float:
+        """The area under the curve; the real count differs by less than one message."""
+        pairs = zip(self.points, self.points[1:], strict=False)
+        return sum((t1 - t0) * (r0 + r1) / 2 for (t0, r0), (t1, r1) in pairs)
+
+    def line(self) -> str:
+        """The curve as the load program reads it."""
+        points = " ".join(f"{float(seconds)}:{float(rate)}" for seconds, rate in self.points)
+        return f"{self.topic} {self.broker} {self.queue} {points}"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One message handed to a listener, at ``epoch_ms`` by the consumer's clock."""
+
+    epoch_ms: int
+    client_id: str
+    topic: str
+    broker: str
+    queue: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of the messages of a producer: (topic, broker, queue) -> count."""
+
+    acknowledged: Mapping[tuple[str, str, int], int]
+    failed: Mapping[tuple[str, str, int], int]
+
+    @property
+    def total(self) -> int:
+        """How many messages brokers acknowledged."""
+        return sum(self.acknowledged.values())
+
+
+def read_deliveries(log: Path) -> list[Delivery]:
+    """Return the deliveries in a log, oldest first; the half line that a crash leaves behind is dropped."""
+    text = log.read_text() if log.exists() else ""
+    whole_lines = text[: text.rfind("\n") + 1].splitlines()
+    return [_delivery(line) for line in whole_lines]
+
+
+def _delivery(line: str) -> Delivery:
+    epoch_ms, client_id, topic, broker, queue, offset = line.split("\t")
+    return Delivery(int(epoch_ms), client_id, topic, broker, int(queue), int(offset))
+
+
+@dataclass
+class ConsumerProcess:
+    """One JVM with one push consumer, or several that share its fate."""
+
+    client_ids: tuple[str, ...]
+    process: ManagedProcess = field(repr=False)
+    delivery_log: Path = field(repr=False)
+
+    @property
+    def client_id(self) -> str:
+        """The id of the first consumer in it."""
+        return self.client_ids[0]
+
+    @property
+    def pid(self) -> int:
+        """The id of the java process."""
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        """True until it has ended; also while frozen."""
+        return self.process.running
+
+    def await_ready(self, timeout_s: float = READY_S) -> None:
+        """Return once every consumer has started; raise StartFailedError with the log tail otherwise."""
+        found = self.process.wait_for_line(r"(?m)^READY (.*)$", timeout_s)[1].split()
+        if tuple(found) != self.client_ids:
+            raise StartFailedError(f"expected client ids {self.client_ids}, found {found}")
+
+    def stop(self, grace_s: float = READY_S) -> None:
+        """Shut down gracefully and wait; raise StartFailedError when it had to be killed after ``grace_s``."""
+        self.process.stop(grace_s)
+        if not re.search(r"(?m)^STOPPED ", self.process.output()):
+            raise StartFailedError(f"{self.client_id} did not stop gracefully\n{self.process.log_tail()}")
+
+    def kill(self) -> None:
+        """Crash it (SIGKILL): nothing is committed or unregistered, up to 200 ms of the delivery log are lost."""
+        self.process.kill()
+
+    def freeze(self) -> None:
+        """Suspend it (SIGSTOP); its connections stay open and brokers notice only by time-out."""
+        self.process.freeze()
+
+    def resume(self) -> None:
+        """Let it go on after ``freeze``."""
+        self.process.resume()
+
+    def deliveries(self) -> list[Delivery]:
+        """What it has logged so far, oldest first."""
+        return read_deliveries(self.delivery_log)
+
+
+@dataclass
+class ProducerProcess:
+    """One JVM that sends along curves."""
+
+    process: ManagedProcess = field(repr=False)
+
+    @property
+    def running(self) -> bool:
+        """True until the plan is over or it was stopped."""
+        return self.process.running
+
+    def await_ready(self, timeout_s: float = READY_S) -> int:
+        """Return the epoch milliseconds of second 0 of the curves, once sending begins."""
+        return int(self.process.wait_for_line(r"(?m)^READY (\d+)$", timeout_s)[1])
+
+    def wait(self, timeout_s: float) -> Sent:
+        """Return the counts once the plan is over; raise StartFailedError when it is not in time."""
+        self.process.wait_for_line(r"(?m)^DONE ", timeout_s)
+        return self._sent()
+
+    def stop(self) -> Sent:
+        """Stop sending now, wait for answers still on their way, and return the counts."""
+        self.process.stop()
+        return self.wait(timeout_s=1)
+
+    def kill(self) -> None:
+        """End it at once, without counts."""
+        self.process.kill()
+
+    def _sent(self) -> Sent:
+        rows = re.findall(r"(?m)^SENT (\S+) (\S+) (\d+) (\d+) (\d+)$", self.process.output())
+        return Sent(
+            acknowledged={(topic, broker, int(queue)): int(ok) for topic, broker, queue, ok, _ in rows},
+            failed={(topic, broker, int(queue)): int(bad) for topic, broker, queue, _, bad in rows},
+        )
+
+
+class RocketMQLoad:
+    """Starts real clients of one version against a name server; ``stop`` ends all that still run."""
+
+    def __init__(self, name_server: str, client_version: str, directory: Path) -> None:
+        self.name_server = name_server
+        self.client_version = client_version
+        self._directory = directory
+        self._java = find_program("java")
+        self._class_path = compiled(client_version)
+        self._processes: list[ManagedProcess] = []
+
+    def start_consumer(
+        self,
+        *,
+        group: str,
+        topics: Sequence[str],
+        instance: str | Sequence[str],
+        client_ip: str = "127.0.0.1",
+        strategy: str = "AVG",
+        strategy_options: Mapping[str, str | int] | None = None,
+        threads: int = 20,
+        service_ms: float = 0.0,
+        orderly: bool = False,
+        consume_from: str = "CONSUME_FROM_FIRST_OFFSET",
+        await_termination_ms: int = 0,
+        log_deliveries: bool = True,
+        options: Mapping[str, str | int] | None = None,
+        java_properties: Mapping[str, str | int] | None = None,
+        wait_ready: bool = True,
+    ) -> ConsumerProcess:
+        """Start a consumer with client id ``client_ip@instance``; several instances share one JVM.
+
+        ``strategy``: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH (option ``virtual-nodes``, 10). ``service_ms`` is
+        spent on each message by one of ``threads`` threads. ``options``: ``poll-ms``, ``heartbeat-ms``,
+        ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as the client has it. With
+        ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it.
+        """
+        instances = (instance,) if isinstance(instance, str) else tuple(instance)
+        name = f"consumer-{group}-{instances[0]}"
+        directory = self._own_directory(name)
+        log = directory / "deliveries.tsv"
+        flags: dict[str, str | int | float] = {
+            "name-server": self.name_server,
+            "group": group,
+            "topics": ",".join(topics),
+            "instances": ",".join(instances),
+            "client-ip": client_ip,
+            "strategy": strategy,
+            "threads": threads,
+            "service-ms": service_ms,
+            "orderly": str(orderly).lower(),
+            "consume-from": consume_from,
+            "await-termination-ms": await_termination_ms,
+            **({"delivery-log": str(log)} if log_deliveries else {}),
+            **(strategy_options or {}),
+            **(options or {}),
+        }
+        process = self._start(name, directory, "consume", flags, java_properties or {})
+        consumer = ConsumerProcess(tuple(f"{client_ip}@{one}" for one in instances), process, log)
+        if wait_ready:
+            consumer.await_ready()
+        return consumer
+
+    def start_producer(
+        self, curves: Iterable[QueueCurve], *, body_bytes: int = 16, wait_ready: bool = True
+    ) -> ProducerProcess:
+        """Start sending along ``curves``, to exactly their queues, evenly paced; it ends with the last point."""
+        name = f"producer-{len(self._processes)}"
+        directory = self._own_directory(name)
+        plan = directory / "plan.txt"
+        plan.write_text("".join(f"{curve.line()}\n" for curve in curves))
+        flags = {"name-server": self.name_server, "plan": str(plan), "body-bytes": body_bytes}
+        producer = ProducerProcess(self._start(name, directory, "produce", flags, {}))
+        if wait_ready:
+            producer.await_ready()
+        return producer
+
+    def stop(self) -> None:
+        """Stop every client that still runs, all at the same time."""
+        stop_together(self._processes)
+
+    def _own_directory(self, name: str) -> Path:
+        directory = self._directory / f"load-{name}-{len(self._processes)}"
+        directory.mkdir(parents=True)
+        return directory
+
+    def _start(
+        self,
+        name: str,
+        directory: Path,
+        mode: str,
+        flags: Mapping[str, str | int | float],
+        properties: Mapping[str, str | int],
+    ) -> ManagedProcess:
+        argv = [
+            self._java,
+            *_JVM,
+            f"-Duser.home={directory}",
+            *(f"-D{key}={value}" for key, value in properties.items()),
+            "-cp",
+            os.pathsep.join(map(str, self._class_path)),
+            "dev.consumerplanner.load.Main",
+            mode,
+            *(word for key, value in flags.items() for word in (f"--{key}", str(value))),
+        ]
+        process = ManagedProcess(name, argv, directory)
+        self._processes.append(process)
+        process.start()
+        return process
+
+
+def compiled(client_version: str) -> tuple[Path, ...]:
+    """Return the class path of the load program with the real client jars of ``client_version``.
+
+    Raise CannotRunHereError when javac, Maven or the jars are missing, StartFailedError when javac objects.
+    """
+    coordinates = [Coordinate(GROUP_ID, "rocketmq-client", client_version)]
+    jars = class_path("rocketmq-client", coordinates)
+    sources = sorted(SOURCES.rglob("*.java"))
+    digest = hashlib.sha256("\n".join(map(str, jars)).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    classes = cached("load", digest.hexdigest()[:16], lambda fresh: _compile(sources, jars, fresh))
+    return (classes, *jars)
+
+
+def _compile(sources: Sequence[Path], jars: Sequence[Path], target: Path) -> None:
+    command = [find_program("javac"), "-nowarn", "-d", str(target), "-cp", os.pathsep.join(map(str, jars))]
+    run = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr}")

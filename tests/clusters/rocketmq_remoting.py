@@ -1,0 +1,163 @@
+"""The few RocketMQ requests a launcher needs, written apart from the product's client.
+
+A test that judges the product's client must not set its world up with that same client. Unlike the
+product, this one also writes: it creates topics and groups.
+"""
+
+import itertools
+import json
+import re
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.clusters.errors import ClusterError
+
+SUCCESS = 0
+TOPIC_NOT_EXIST = 17
+UPDATE_TOPIC, CONSUMER_IDS, ROUTE, CLUSTER_INFO, UPDATE_GROUP = 17, 38, 105, 106, 200
+MAX_OFFSET = 30
+
+_opaque = itertools.count(1)
+_BARE_INTEGER_KEY = re.compile(r"([{,])(\d+):")
+
+
+@dataclass(frozen=True)
+class QueueCounts:
+    """How many queues a topic has on one broker."""
+
+    read: int
+    write: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response: ``code`` 0 is success; ``body`` is decoded JSON, ``None`` when empty."""
+
+    code: int
+    remark: str
+    fields: Mapping[str, str]
+    body: Any
+
+
+class RefusedError(ClusterError):
+    """The server answered with another code than success."""
+
+
+def ask(
+    address: str, code: int, fields: Mapping[str, str] | None = None, body: bytes = b"", timeout_s: float = 5.0
+) -> Answer:
+    """Send one request to ``host:port`` and return its answer; raise OSError when nobody answers in time."""
+    header = {
+        "code": code,
+        "flag": 0,
+        "language": "OTHER",
+        "opaque": next(_opaque),
+        "version": 401,
+        "extFields": dict(fields or {}),
+        "serializeTypeCurrentRPC": "JSON",
+    }
+    encoded = json.dumps(header).encode()
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout_s) as connection:
+        connection.sendall(struct.pack(">ii", 4 + len(encoded) + len(body), len(encoded)) + encoded + body)
+        (length,) = struct.unpack(">i", _read(connection, 4))
+        return _decode(_read(connection, length))
+
+
+def ask_or_raise(address: str, code: int, fields: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+    """Like ``ask``; raise RefusedError with the server's remark unless it answers success."""
+    answer = ask(address, code, fields, body)
+    if answer.code != SUCCESS:
+        raise RefusedError(f"{address} refused request {code} {dict(fields or {})}: {answer.code} {answer.remark}")
+    return answer
+
+
+def broker_addresses(name_server: str) -> dict[str, str]:
+    """Return broker name -> address of its master, for every broker that the name server knows."""
+    table = ask_or_raise(name_server, CLUSTER_INFO).body["brokerAddrTable"]
+    return {name: data["brokerAddrs"]["0"] for name, data in table.items() if "0" in data["brokerAddrs"]}
+
+
+def topic_route(name_server: str, topic: str) -> dict[str, QueueCounts]:
+    """Return broker name -> queue counts as the name server tells clients; empty while it knows no such topic."""
+    answer = ask(name_server, ROUTE, {"topic": topic, "acceptStandardJsonOnly": "true"})
+    if answer.code == TOPIC_NOT_EXIST:
+        return {}
+    if answer.code != SUCCESS:
+        raise RefusedError(f"route of {topic}: {answer.code} {answer.remark}")
+    return {
+        data["brokerName"]: QueueCounts(data["readQueueNums"], data["writeQueueNums"])
+        for data in answer.body["queueDatas"]
+    }
+
+
+def update_topic(broker: str, topic: str, counts: QueueCounts, *, permission: int = 6) -> None:
+    """Create ``topic`` on the broker at ``host:port``, or change its queue counts and permission bits there."""
+    fields = {
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "readQueueNums": str(counts.read),
+        "writeQueueNums": str(counts.write),
+        "perm": str(permission),
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": "0",
+        "order": "false",
+    }
+    ask_or_raise(broker, UPDATE_TOPIC, fields)
+
+
+def update_group(broker: str, group: str, settings: Mapping[str, object] | None = None) -> None:
+    """Create a subscription group on the broker at ``host:port``; ``settings`` override the usual ones."""
+    config = {
+        "groupName": group,
+        "consumeEnable": True,
+        "consumeFromMinEnable": True,
+        "consumeBroadcastEnable": True,
+        "retryQueueNums": 1,
+        "retryMaxTimes": 16,
+        "brokerId": 0,
+        "whichBrokerWhenConsumeSlowly": 1,
+        "notifyConsumerIdsChangedEnable": True,
+        **(settings or {}),
+    }
+    ask_or_raise(broker, UPDATE_GROUP, body=json.dumps(config).encode())
+
+
+def consumer_ids(broker: str, group: str) -> tuple[str, ...]:
+    """Return the client ids of ``group`` that the broker knows, sorted; empty when nobody is online."""
+    answer = ask(broker, CONSUMER_IDS, {"consumerGroup": group})
+    if answer.code != SUCCESS or answer.body is None:
+        return ()
+    return tuple(sorted(answer.body["consumerIdList"]))
+
+
+def max_offset(broker: str, topic: str, queue: int) -> int:
+    """Return the offset that the next message of a queue will get: the number of messages ever sent to it."""
+    return int(ask_or_raise(broker, MAX_OFFSET, {"topic": topic, "queueId": str(queue)}).fields["offset"])
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise ConnectionError(f"connection closed after {len(parts)} of {size} bytes")
+        parts += part
+    return bytes(parts)
+
+
+def _decode(frame: bytes) -> Answer:
+    (header_length,) = struct.unpack(">i", frame[:4])
+    if header_length >> 24 != 0:
+        raise ClusterError(f"the answer's header is not JSON but of type {header_length >> 24}")
+    header = json.loads(frame[4 : 4 + header_length])
+    body = frame[4 + header_length :].decode()
+    return Answer(
+        code=header["code"],
+        remark=header.get("remark") or "",
+        fields=header.get("extFields") or {},
+        body=json.loads(_BARE_INTEGER_KEY.sub(r'\1"\2":', body)) if body else None,
+    )

@@ -1,0 +1,19 @@
+package dev.consumerplanner.load;
+
+/** Runs real RocketMQ clients for tests: {@code consume --flag value ...} or {@code produce --flag value ...}. */
+public final class Main {
+    private Main() {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length == 0) {
+            throw new IllegalArgumentException("expected: consume|produce --flag value ...");
+        }
+        Options options = Options.parse(arguments, 1);
+        switch (arguments[0]) {
+            case "consume" -> new Consumers(options).run();
+            case "produce" -> new Producer(options).run();
+            default -> throw new IllegalArgumentException("expected consume or produce, found " + arguments[0]);
+        }
+    }
+}
