@@ -18,6 +18,7 @@ from planner.documents.format import (
 from planner.errors import BadInputError, DocumentError
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
+from planner.simulation.outcome import CandidateOutcome
 
 T = TypeVar("T")
 
@@ -73,5 +74,8 @@ class DataKind(Generic[T]):
         return self.parse(text, str(path))
 
 
+OUTCOMES: DataKind[tuple[CandidateOutcome, ...]] = DataKind(
+    "CandidateOutcomes", TypeAdapter(tuple[CandidateOutcome, ...])
+)
 SAMPLE: DataKind[GroupSample] = DataKind("GroupSample", TypeAdapter(GroupSample))
 SNAPSHOT: DataKind[GroupSnapshot] = DataKind("GroupSnapshot", TypeAdapter(GroupSnapshot))

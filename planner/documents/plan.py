@@ -22,7 +22,7 @@ T = TypeVar("T", RolloutPlan, DecisionRecord)
 
 _NOTE = {
     "ConsumerRolloutPlan": "# Made by planner plan. The digest covers the spec: edit the policy, not this file.\n",
-    "ConsumerScalingDecision": "# Made by planner plan. The answer is hold: there is nothing to apply.\n",
+    "ConsumerScalingDecision": "# Made by planner plan: a decision and its reasons. There is nothing to apply.\n",
 }
 
 
@@ -46,7 +46,11 @@ class SpecKind(Generic[T]):
 
     def spec(self, value: T) -> dict[str, Any]:
         """Return ``value`` as plain types, spelled in camelCase."""
-        return cast("dict[str, Any]", self.adapter.dump_python(value, mode="json", by_alias=True))
+        spec = cast("dict[str, Any]", self.adapter.dump_python(value, mode="json", by_alias=True))
+        if "steps" in spec:
+            # A reader wants to see first what kind of step it is.
+            spec["steps"] = [{"kind": step["kind"], **step} for step in spec["steps"]]
+        return spec
 
     def digest(self, value: T) -> str:
         """Return the digest that an approval names."""
@@ -54,14 +58,17 @@ class SpecKind(Generic[T]):
 
     def dump(self, value: T, name: str) -> str:
         """Return the YAML document, metadata named ``name``."""
+        return _NOTE[self.kind] + dump_yaml(self.document(value, name))
+
+    def document(self, value: T, name: str) -> dict[str, Any]:
+        """Return the whole document as plain types, metadata named ``name``."""
         spec = self.spec(value)
-        document = {
+        return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
             "metadata": {"name": name, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
             "spec": spec,
         }
-        return _NOTE[self.kind] + dump_yaml(document)
 
     def parse(self, document: Mapping[str, Any], where: str) -> T:
         """Return the value in the document. Raises ``DocumentError`` or ``DigestError``."""
@@ -78,6 +85,11 @@ class SpecKind(Generic[T]):
 
 PLAN: SpecKind[RolloutPlan] = SpecKind("ConsumerRolloutPlan", TypeAdapter(RolloutPlan))
 DECISION: SpecKind[DecisionRecord] = SpecKind("ConsumerScalingDecision", TypeAdapter(DecisionRecord))
+
+
+def document_name(record: DecisionRecord) -> str:
+    """Return the Kubernetes name of a decision's document: policy and time."""
+    return f"{record.policy}-{record.decision.decided_at:%Y%m%d-%H%M%S}"
 
 
 def read_plan_or_decision(path: Path) -> RolloutPlan | DecisionRecord:

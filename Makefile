@@ -1,0 +1,64 @@
+# Every target sets up what it needs; `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CODE := planner spark_apps dags tests benchmarks scripts
+
+.PHONY: help setup lock java fmt lint types imports test run bench capture conformance check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## build .venv from the lock; .venv/bin/planner is the command
+
+$(STAMP): requirements.lock pyproject.toml scripts/setup.sh
+	@PYTHON="$(PYTHON)" bash scripts/setup.sh $(VENV)
+	@touch $@
+
+lock: setup ## renew requirements.lock from pyproject.toml
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-header --no-annotate \
+	    --no-emit-index-url --python-version 3.11 --upgrade --quiet -o requirements.lock
+
+java: ## check that Java 17 or newer is there; as root on Debian install it
+	@bash scripts/java.sh
+
+fmt: setup ## format the code
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix-only --quiet $(CODE)
+
+lint: setup ## ruff: rules and format
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check --quiet $(CODE)
+
+types: setup ## mypy, strict
+	@$(BIN)/mypy
+
+imports: setup ## import contracts: who may know whom
+	@$(BIN)/lint-imports --no-logo
+
+test: setup java ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
+	@$(BIN)/python -m pytest
+
+run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
+	@$(BIN)/python -m scripts.run_local
+
+bench: setup java ## measure, and print figures and ratios
+	@$(BIN)/python -m benchmarks
+
+capture: setup java ## record a real RocketMQ cluster again (about 35 minutes)
+	@$(BIN)/python -m tests.load.record_capture examples/captures/two-brokers-day
+
+conformance: setup java ## 10^6 RocketMQ and 10^5 Kafka allocations against the real client classes
+	@$(BIN)/python -m tests.oracles.conformance
+	@$(BIN)/python -m tests.oracles.kafka.conformance
+
+check: lint types imports test ## everything that CI asks for
+
+clean: ## remove what make made inside the checkout
+	@rm -rf $(VENV) work .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""The ``planner`` command: one module a command, each a thin shell around the pipeline."""

@@ -1,0 +1,77 @@
+"""``planner simulate``: one outcome a candidate count."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from planner.cli.console import Output, OutputForm, parse_counts, percent, print_json, seconds, text_console
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.outcome import CandidateOutcome
+
+
+def simulate(
+    snapshot: Annotated[Path, typer.Argument(help="Snapshot file of planner snapshot.", show_default=False)],
+    counts: Annotated[
+        str | None, typer.Option(help="Counts to try, 1..32 or 3,5,8. Default: the useful ones up to the queue count.")
+    ] = None,
+    strategy: Annotated[str | None, typer.Option(help="Allocation strategy to try. Default: the group's own.")] = None,
+    output: Output = OutputForm.TEXT,
+) -> None:
+    """Say what would happen with each consumer count: owners, load, moved queues, backlog."""
+    from planner.documents.data import OUTCOMES, SNAPSHOT
+    from planner.errors import BadInputError
+    from planner.simulation.candidates import candidate_counts
+    from planner.simulation.candidates import simulate as simulate_counts
+
+    taken = SNAPSHOT.read(snapshot)
+    name = strategy or taken.strategy
+    if name is None:
+        raise BadInputError(
+            f"{snapshot}: the group's strategy is unknown ({taken.strategy_source}): name one with --strategy"
+        )
+    largest = max(1, len(taken.data_queues), len(taken.clients))
+    chosen = parse_counts(counts) if counts else candidate_counts(taken, 1, largest)
+    outcomes = simulate_counts(taken, chosen, (name,))
+    if output is OutputForm.JSON:
+        print_json(OUTCOMES.body(outcomes))
+    else:
+        _tell(taken, outcomes)
+
+
+def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
+    console = text_console()
+    table = Table(title=f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}")
+    for heading in ("consumers", "busiest", "most queues", "queues moved", "new message waits", "backlog gone after"):
+        table.add_column(heading, justify="right")
+    table.add_column("")
+    for outcome in outcomes:
+        table.add_row(
+            str(outcome.count),
+            percent(outcome.utilisation),
+            str(outcome.largest_share),
+            _moves(outcome),
+            seconds(outcome.wait_s),
+            seconds(outcome.drain_s, "unknown" if outcome.keeps_up is None else "never"),
+            _note(outcome),
+            style="bold" if outcome.is_current else None if outcome.is_useful else "dim",
+        )
+    console.print(table)
+    for unknown in dict.fromkeys(unknown for outcome in outcomes for unknown in outcome.unknowns):
+        console.print(f"Unknown: {unknown}.", style="dim", markup=False)
+
+
+def _moves(outcome: CandidateOutcome) -> str:
+    if outcome.moved_fewest is None or outcome.moved_most is None:
+        return "unknown"
+    if outcome.moved_fewest == outcome.moved_most:
+        return str(outcome.moved_fewest)
+    return f"{outcome.moved_fewest}–{outcome.moved_most}"
+
+
+def _note(outcome: CandidateOutcome) -> str:
+    if outcome.is_current:
+        return "runs now"
+    return "" if outcome.is_useful else "relieves nobody"

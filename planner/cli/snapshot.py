@@ -1,0 +1,100 @@
+"""``planner snapshot``: read one group once and write what is true."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planner.cli.console import PolicyFile, errors, parse_time, text_console
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
+
+SAMPLE_EVERY_S = 5.0
+
+
+def snapshot(
+    policy: PolicyFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Snapshot file to write (JSON).")],
+    capture: Annotated[
+        Path | None, typer.Option(help="Read a recorded capture folder instead of the live cluster.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="With --capture: as of this time (ISO 8601). Default: its end.")
+    ] = None,
+    observe_seconds: Annotated[
+        int, typer.Option(min=0, max=3600, help="Live: how long to watch, a sample every 5 s. 0 gives no rates.")
+    ] = 15,
+) -> None:
+    """Read the group's brokers, live or from a capture, and write a snapshot.
+
+    Rates need time: a live snapshot knows only what it watched, and planner plan holds while that is too little
+    of the policy's window.
+    """
+    from planner.documents.data import SNAPSHOT
+    from planner.documents.policy import read_policy
+    from planner.errors import BadInputError
+    from planner.storage.files import write_atomically
+
+    if at is not None and capture is None:
+        raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
+    wanted = read_policy(policy)
+    taken = _from_capture(capture, wanted, at) if capture else _from_cluster(wanted, observe_seconds)
+    write_atomically(output, SNAPSHOT.dump(taken))
+    _tell(taken, output)
+
+
+def _from_capture(folder: Path, policy: ConsumerScalingPolicy, at: str | None) -> GroupSnapshot:
+    from planner import pipeline
+    from planner.sources.capture import open_capture
+
+    capture = open_capture(folder)
+    until = parse_time(at, "--at") if at else capture.header.ended_at
+    samples = pipeline.observe_capture(
+        capture, policy.spec.source.group, capture.header.started_at, until + timedelta(microseconds=1)
+    )
+    return pipeline.take_snapshot(samples, capture.header.sample_every_s, policy, until)
+
+
+def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupSnapshot:
+    from planner import pipeline
+
+    samples = _watch(policy, observe_seconds)
+    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[-1].at)
+
+
+def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[GroupSample]:
+    """Return samples taken every ``SAMPLE_EVERY_S`` seconds, at least one."""
+    from planner.sources.rocketmq import RocketMQAdmin, observe_group
+
+    source = policy.spec.source
+    samples = []
+    started = time.monotonic()
+    with RocketMQAdmin(";".join(source.name_servers)) as admin, errors.status("") as status:
+        for number in range(int(observe_seconds // SAMPLE_EVERY_S) + 1):
+            time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
+            status.update(f"watching group {source.group}: {time.monotonic() - started:.0f} of {observe_seconds} s")
+            samples.append(
+                observe_group(
+                    admin, cluster=source.cluster, group=source.group, topics=source.topics, at=datetime.now(UTC)
+                )
+            )
+    return samples
+
+
+def _tell(taken: GroupSnapshot, path: Path) -> None:
+    console = text_console()
+    console.print(
+        f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {len(taken.clients)} consumers, "
+        f"{len(taken.data_queues)} queues, {taken.lag} messages behind, "
+        f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
+    )
+    for part in taken.parts:
+        note = f" ({part.note})" if part.note else ""
+        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}", markup=False)
+    for problem in taken.problems:
+        console.print(f"  problem: {problem}", style="yellow", markup=False)
+    console.print(f"Written to {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Succeeds when Java 17 or newer is there. As root on Debian it installs what is missing; else it says what to install.
+# Arguments name further commands that must be there, with their Debian package: mvn:maven chromium:chromium
+set -euo pipefail
+
+java_is_there() {
+    local version
+    version=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+    [ -n "$version" ] && [ "$version" -ge 17 ]
+}
+
+missing=()
+java_is_there || missing+=(openjdk-17-jdk-headless)
+for pair in "$@"; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing+=("${pair##*:}")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "setup: installing ${missing[*]}" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq >&2
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    exit 0
+fi
+echo "setup: missing ${missing[*]}: install them (Debian package names), then run again" >&2
+exit 3
