@@ -7,12 +7,20 @@ From the wire up, each module knows only those before it: ``errors``, ``requests
 
 from planner.sources.rocketmq.answers import strategy_name
 from planner.sources.rocketmq.client import RocketMQAdmin, TimeLimits
-from planner.sources.rocketmq.errors import AnswerError, BodyError, FrameError, JsonError, ProtocolError
+from planner.sources.rocketmq.errors import (
+    AnswerError,
+    BodyError,
+    ConnectionEndedError,
+    FrameError,
+    JsonError,
+    ProtocolError,
+)
 from planner.sources.rocketmq.observe import observe_group
 
 __all__ = [
     "AnswerError",
     "BodyError",
+    "ConnectionEndedError",
     "FrameError",
     "JsonError",
     "ProtocolError",

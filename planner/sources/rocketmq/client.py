@@ -14,14 +14,29 @@ from typing import Final, Self, TypeVar
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.sources.rocketmq import answers, codec, requests
 from planner.sources.rocketmq.connection import Address, Connection, parse_address
-from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
+from planner.sources.rocketmq.errors import AnswerError, BodyError, ConnectionEndedError, JsonError, ProtocolError
 from planner.sources.rocketmq.requests import AnswerCode, Request
 
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _NO_MEMBERS: Final = "no consumer for this group"
-_ASK_ANOTHER: Final = {AnswerCode.SYSTEM_BUSY, AnswerCode.SERVICE_NOT_AVAILABLE, AnswerCode.GO_AWAY}
+_ASK_ANOTHER: Final = {
+    AnswerCode.SYSTEM_BUSY,
+    AnswerCode.NOT_SUPPORTED,
+    AnswerCode.SERVICE_NOT_AVAILABLE,
+    AnswerCode.GO_AWAY,
+}
+_MAX_REMARK: Final = 160
+_ANSWER_NAMES: Final = {int(code): code.name for code in AnswerCode}
+_NEXT_STEP: Final = "look into that server's log"
+_NEXT_STEPS: Final[dict[int, str]] = {
+    AnswerCode.SYSTEM_BUSY: "it is overloaded, try again later",
+    AnswerCode.FLOW_CONTROL: "it is overloaded, try again later",
+    AnswerCode.NOT_SUPPORTED: "check that the address is a name server's where one is wanted, else a broker's",
+    AnswerCode.NO_PERMISSION: "grant the account the permission to read",
+    AnswerCode.CONSUME_MSG_TIMEOUT: "see whether that client hangs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +44,24 @@ class TimeLimits:
     """How long to wait, in seconds.
 
     ``running_info_s`` is longer than ``request_s`` because the broker itself waits up to 10 s for the member.
+    ``members_s`` bounds how long ``observe_group`` waits for the running info of all members together, so that
+    many frozen ones cannot stretch a sample without limit.
     """
 
     connect_s: float = 3.0
     request_s: float = 5.0
     running_info_s: float = 12.0
+    members_s: float = 30.0
+
+
+class _Line:
+    """The connection to one address, and the last failure to open it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.connection: Connection | None = None
+        self.failure: OutOfReachError | None = None
+        self.failed_at = 0.0
 
 
 class RocketMQAdmin:
@@ -51,8 +79,7 @@ class RocketMQAdmin:
         self.name_servers: tuple[Address, ...] = tuple(parse_address(text) for text in texts)
         self.limits = limits or TimeLimits()
         self._lock = threading.Lock()
-        self._connections: dict[Address, Connection] = {}
-        self._connecting: dict[Address, threading.Lock] = {}
+        self._lines: dict[Address, _Line] = {}
         self._preferred = 0
 
     def __enter__(self) -> Self:
@@ -64,9 +91,11 @@ class RocketMQAdmin:
     def close(self) -> None:
         """Close all connections; a later request opens them anew."""
         with self._lock:
-            connections, self._connections = list(self._connections.values()), {}
-        for connection in connections:
-            connection.close()
+            lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            with line.lock:
+                if line.connection is not None:
+                    line.connection.close()
 
     def cluster_info(self) -> answers.ClusterInfo:
         """Return all brokers and clusters that the name server knows (request 106)."""
@@ -129,7 +158,7 @@ class RocketMQAdmin:
             except OutOfReachError as error:
                 if isinstance(error, AnswerError) and error.code not in _ASK_ANOTHER:
                     raise
-                log.warning("name server failed", extra={"address": str(self.name_servers[index]), "cause": str(error)})
+                log.info("name server failed", extra={"address": str(self.name_servers[index]), "cause": str(error)})
                 failures.append(str(error))
             else:
                 self._preferred = index
@@ -141,8 +170,8 @@ class RocketMQAdmin:
         )
 
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
-        connection = self._connection(parse_address(address))
-        answer = connection.ask(request, within_s=self.limits.request_s if within_s is None else within_s)
+        limit_s = self.limits.request_s if within_s is None else within_s
+        answer = self._exchange(parse_address(address), request, limit_s)
         if answer.code != AnswerCode.SUCCESS:
             raise _refusal(address, request, answer)
         try:
@@ -153,22 +182,54 @@ class RocketMQAdmin:
                 f"report it with the server's version (ordinal {answer.version})"
             ) from error
 
-    def _connection(self, address: Address) -> Connection:
+    def _exchange(self, address: Address, request: Request, within_s: float) -> codec.Command:
+        """Return the answer, on a second connection when the kept one turns out to be at its end.
+
+        Servers close connections that were idle for 120 s, and 5.x ones say so (``GO_AWAY``) before they stop. All
+        our requests are reads, so that asking twice does no harm.
+        """
+        connection, is_new = self._connection(address)
+        try:
+            answer = connection.ask(request, within_s=within_s)
+        except ConnectionEndedError:
+            if is_new:
+                raise
+        else:
+            if is_new or answer.code != AnswerCode.GO_AWAY:
+                return answer
+            connection.close()
+        connection, _ = self._connection(address)
+        return connection.ask(request, within_s=within_s)
+
+    def _connection(self, address: Address) -> tuple[Connection, bool]:
+        """Return an open connection and whether it is new.
+
+        Those who waited while somebody else failed to connect share that failure, or each of them would wait for
+        its own time-out, one after the other.
+        """
         with self._lock:
-            connecting = self._connecting.setdefault(address, threading.Lock())
-        with connecting:
-            connection = self._connections.get(address)
-            if connection is None or not connection.is_open:
-                connection = Connection(address, connect_s=self.limits.connect_s)
-                self._connections[address] = connection
-            return connection
+            line = self._lines.setdefault(address, _Line())
+        asked_at = time.monotonic()
+        with line.lock:
+            if line.connection is not None and line.connection.is_open:
+                return line.connection, False
+            if line.failure is not None and line.failed_at >= asked_at:
+                raise line.failure
+            try:
+                line.connection = Connection(address, connect_s=self.limits.connect_s)
+            except OutOfReachError as error:
+                line.failure, line.failed_at = error, time.monotonic()
+                raise
+            return line.connection, True
 
 
 def _refusal(address: str, request: Request, answer: codec.Command) -> AnswerError:
-    known = {code.value: code.name for code in AnswerCode}.get(answer.code, "unknown to us")
-    remark = answer.remark.splitlines()[0] if answer.remark else "without remark"
+    name = _ANSWER_NAMES.get(answer.code, "unknown to us")
+    remark = answer.remark.strip().partition("\n")[0] or "without remark"
+    remark = remark if len(remark) <= _MAX_REMARK else f"{remark[:_MAX_REMARK]}..."
     return AnswerError(
-        f"{address} answered {request} with code {answer.code} ({known}), expected 0: {remark}",
+        f"{address} answered {request} with code {answer.code} ({name}), expected 0, and says: {remark}; "
+        f"{_NEXT_STEPS.get(answer.code, _NEXT_STEP)}",
         code=answer.code,
         remark=answer.remark,
     )

@@ -11,13 +11,12 @@ import socket
 import struct
 import threading
 import time
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from typing import Final, NamedTuple, Self
 
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.rocketmq import codec
-from planner.sources.rocketmq.errors import ProtocolError
+from planner.sources.rocketmq.errors import ConnectionEndedError, ProtocolError
 from planner.sources.rocketmq.requests import Request
 
 log = logging.getLogger(__name__)
@@ -75,8 +74,8 @@ class Connection:
     def ask(self, request: Request, *, within_s: float) -> codec.Command:
         """Return the answer to ``request``, whatever its code.
 
-        Raises ``OutOfReachError`` when none comes within ``within_s`` seconds or the connection ends before,
-        ``ProtocolError`` when what comes is not the protocol.
+        Raises ``OutOfReachError`` when none comes within ``within_s`` seconds, ``ConnectionEndedError`` when the
+        connection ends before, ``ProtocolError`` when what comes is not the protocol.
         """
         opaque = next(self._opaque)
         answer: Future[codec.Command] = Future()
@@ -86,17 +85,19 @@ class Connection:
             self._waiting[opaque] = answer
         try:
             self._send(codec.encode_request(request, opaque))
-            return answer.result(within_s)
-        except FutureTimeoutError:
-            raise OutOfReachError(
-                f"{self.address} did not answer {request} within {within_s:g} s: "
-                f"see whether it is overloaded or stopped, then try again"
-            ) from None
-        except (OSError, ProtocolError) as error:
-            raise self._failure(request, error) from error
+            wait([answer], within_s)
         finally:
             with self._lock:
                 self._waiting.pop(opaque, None)
+        if not answer.done():
+            raise OutOfReachError(
+                f"{self.address} did not answer {request} within {within_s:g} s: "
+                f"see whether it is overloaded or stopped, then try again"
+            )
+        cause = answer.exception()
+        if isinstance(cause, Exception):
+            raise self._failure(request, cause) from cause
+        return answer.result()
 
     def close(self) -> None:
         """Close the connection; requests that still wait fail. Closing twice does nothing."""
@@ -110,25 +111,26 @@ class Connection:
                 f"{self.address} answered {request} with something else than RocketMQ's remoting protocol "
                 f"({cause}): check that the address is a name server's or a broker's own port"
             )
-        return OutOfReachError(
-            f"{self.address} ended the connection while {request} waited ({cause}): "
+        return ConnectionEndedError(
+            f"the connection to {self.address} ended while {request} waited ({cause}): "
             f"see whether the server is up, then try again"
         )
 
     def _send(self, frame: bytes) -> None:
+        """Send ``frame`` whole; a failure ends the connection, by which all that wait learn of it."""
         with self._sending:
             try:
                 self._socket.sendall(frame)
             except OSError as error:
                 self._end(error)
-                raise
 
     def _read_all(self) -> None:
         try:
             while True:
                 length = codec.frame_length(self._exactly(4), self._max_frame)
                 self._hand_over(codec.decode(self._exactly(length)))
-        except (OSError, ProtocolError) as error:
+        except Exception as error:
+            # Whatever it was: nobody else reads, so those who wait have to learn of it here.
             self._end(error)
 
     def _exactly(self, size: int) -> bytes:

@@ -3,6 +3,7 @@
 ::
 
     OutOfReachError             nobody listens, or no answer in time
+    ├── ConnectionEndedError    the connection ended before the answer came
     ├── AnswerError             the server answered with an error code of its own
     └── ProtocolError           what came is not what RocketMQ sends; the peer is another service or a newer version
         ├── FrameError          lengths or header of a frame are impossible
@@ -13,6 +14,10 @@ A missing group, topic or cluster is ``planner.errors.UnknownNameError``, a bad 
 """
 
 from planner.errors import OutOfReachError
+
+
+class ConnectionEndedError(OutOfReachError):
+    """The connection ended before the answer came; on a new one the request may well be answered."""
 
 
 class AnswerError(OutOfReachError):

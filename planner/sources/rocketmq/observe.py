@@ -8,12 +8,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from planner.errors import OutOfReachError, UnknownNameError
+from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.membership import Member
 from planner.model.queues import RETRY_PREFIX, MessageQueue
 from planner.model.routes import BrokerAddress, RouteTable, TopicRoute
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _AT_ONCE: Final = 16
 """Requests under way at the same time; more would only queue up at the brokers' admin threads."""
+_REQUESTS: Final = 3
+"""Requests that each broker is asked for the group: members, connections, offsets."""
 _NAMED: Final = 5
 """Queues that one sentence names before it says "and N more"."""
 
@@ -158,29 +160,32 @@ def _view(
     connections: "Future[GroupConnections | None]",
     stats: "Future[ConsumeStats]",
 ) -> _BrokerView:
-    problems: list[str] = []
-    said_ids = _result(ids, broker, problems)
-    said_stats = _result(stats, broker, problems)
-    before = len(problems)
-    said = _result(connections, broker, problems)
+    failures = [error for error in (_failure(ids), _failure(connections), _failure(stats)) if error is not None]
+    said = None if _failure(connections) else connections.result()
     # "Offline" is an answer, too: it says that there are no connections.
-    no_connections = () if len(problems) == before else None
+    no_connections = None if _failure(connections) else ()
     return _BrokerView(
         broker=broker,
-        member_ids=said_ids,
+        member_ids=None if _failure(ids) else ids.result(),
         connections=said.connections if said else no_connections,
         topics=said.topics if said else (),
-        offsets=said_stats.offsets if said_stats else None,
-        problems=tuple(problems),
+        offsets=None if _failure(stats) else stats.result().offsets,
+        problems=_request_problems(broker, failures),
     )
 
 
-def _result(future: "Future[_T]", broker: BrokerAddress, problems: list[str]) -> _T | None:
-    try:
-        return future.result()
-    except OutOfReachError as error:
-        problems.append(f"broker {broker.broker}: {error}")
-        return None
+def _failure(future: "Future[_T]") -> PlannerError | None:
+    """Return why a request failed. Anything but an error of ours is a defect and passes through."""
+    error = future.exception()
+    if error is None or isinstance(error, PlannerError):
+        return error
+    raise error
+
+
+def _request_problems(broker: BrokerAddress, failures: Sequence[PlannerError]) -> tuple[str, ...]:
+    if len(failures) < _REQUESTS:
+        return tuple(f"broker {broker.broker}: {error}" for error in failures)
+    return (f"broker {broker.broker} answered none of {_REQUESTS} requests: {failures[0]}",)
 
 
 def _check_group(views: Sequence[_BrokerView], group: str) -> None:
@@ -239,7 +244,7 @@ def _membership_problems(views: Sequence[_BrokerView], routes: Sequence[TopicRou
     """
     everyone = sorted({client_id for view in views for client_id in view.present_ids})
     if not everyone:
-        return (f"group {group} is offline: it has offsets, but no member at any broker",)
+        return (f"group {group} is offline: it has offsets, but no broker that answered lists a member",)
     at_work = {part.broker for route in routes if not route.topic.startswith(RETRY_PREFIX) for part in route.brokers}
     problems = []
     for view in views:
@@ -259,17 +264,20 @@ def _members(
     pool: ThreadPoolExecutor, admin: RocketMQAdmin, views: Sequence[_BrokerView], group: str
 ) -> tuple[tuple[Member, ...], tuple[str, ...]]:
     client_ids = sorted({client_id for view in views for client_id in view.present_ids})
-    asked = [(client_id, pool.submit(_running_info, admin, views, group, client_id)) for client_id in client_ids]
-    found = [_member(client_id, views, future) for client_id, future in asked]
+    asked = [
+        (client_id, pool.submit(_running_info, admin, _brokers_of(client_id, turn, views), group, client_id))
+        for turn, client_id in enumerate(client_ids)
+    ]
+    wait([future for _, future in asked], admin.limits.members_s)
+    found = [_member(client_id, views, future, admin.limits.members_s) for client_id, future in asked]
     return tuple(member for member, _ in found), tuple(problem for _, problems in found for problem in problems)
 
 
-def _running_info(admin: RocketMQAdmin, views: Sequence[_BrokerView], group: str, client_id: str) -> RunningInfo:
-    """Ask by way of the first broker that knows the member, then the next one if it has just lost it.
+def _running_info(admin: RocketMQAdmin, brokers: Sequence[BrokerAddress], group: str, client_id: str) -> RunningInfo:
+    """Ask by way of the first broker, then of the next ones if it has just lost the member.
 
     A member that does not answer one broker does not answer the others either, so that is not tried again.
     """
-    brokers = [view.broker for view in views if client_id in view.present_ids]
     for broker in brokers[:-1]:
         try:
             return admin.running_info(broker.address, group, client_id)
@@ -279,17 +287,30 @@ def _running_info(admin: RocketMQAdmin, views: Sequence[_BrokerView], group: str
     return admin.running_info(brokers[-1].address, group, client_id)
 
 
+def _brokers_of(client_id: str, turn: int, views: Sequence[_BrokerView]) -> tuple[BrokerAddress, ...]:
+    """Return the brokers that know the member, from another one on at each ``turn``.
+
+    A broker holds one of its few admin threads for each member that it waits for, so they are spread.
+    """
+    brokers = [view.broker for view in views if client_id in view.present_ids]
+    first = turn % len(brokers)
+    return (*brokers[first:], *brokers[:first])
+
+
 def _member(
-    client_id: str, views: Sequence[_BrokerView], info: "Future[RunningInfo]"
+    client_id: str, views: Sequence[_BrokerView], info: "Future[RunningInfo]", limit_s: float
 ) -> tuple[Member, tuple[str, ...]]:
     seen = [one for view in views for one in view.connections or () if one.client_id == client_id]
     problems = [] if seen else [f"client id {client_id} is in the list of members, but no broker has its connection"]
     connection = seen[0] if seen else ClientConnection(client_id, "", "", 0)
     said = None
-    try:
-        said = info.result()
-    except OutOfReachError as error:
-        problems.append(f"client {client_id} did not tell what it runs: {error}")
+    if info.done():
+        failure = _failure(info)
+        said = None if failure else info.result()
+        problems += [f"client {client_id} did not tell what it runs: {failure}"] if failure else []
+    else:
+        info.cancel()
+        problems.append(f"client {client_id} was not waited for any longer: {limit_s:g} s for all members were over")
     member = Member(
         client_id=client_id,
         address=connection.address,
@@ -309,14 +330,21 @@ def _offsets(
 ) -> tuple[tuple[QueueOffsets, ...], tuple[str, ...]]:
     topics = frozenset(wanted)
     by_queue = {one.queue: one for view in views for one in view.offsets or () if one.queue.topic in topics}
-    silent = {view.broker.broker for view in views if view.offsets is None}
+    told = {view.broker.broker for view in views if view.offsets is not None}
     problems: list[str] = []
     for route in routes:
-        missing = [queue for queue in route.read_queues if queue not in by_queue and queue.broker not in silent]
-        if missing:
+        missing = [queue for queue in route.read_queues if queue not in by_queue]
+        at_told = [_short(queue) for queue in missing if queue.broker in told]
+        if at_told:
             problems.append(
-                f"topic {route.topic} has {len(missing)} queues without offsets, since the group never committed "
-                f"there: {_some(map(_short, missing))}"
+                f"topic {route.topic} has no offsets for {len(at_told)} queues, as their brokers know of no commit "
+                f"of the group on the topic: {_some(at_told)}"
+            )
+        at_others = [_short(queue) for queue in missing if queue.broker not in told]
+        if at_others:
+            problems.append(
+                f"topic {route.topic} has no offsets for {len(at_others)} queues, as their brokers were not asked "
+                f"or did not answer: {_some(at_others)}"
             )
     routed = {queue for route in routes for queue in route.read_queues}
     known = {route.topic for route in routes}
