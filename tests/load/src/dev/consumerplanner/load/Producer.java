@@ -11,6 +11,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
@@ -28,6 +29,7 @@ final class Producer {
     private static final long TICK_NANOS = 20_000_000;
     private static final int MAX_IN_FLIGHT = 256;
     private static final long DRAIN_SECONDS = 10;
+    private static final int REPORTED_FAILURES = 3;
     // Fractions of multiples of the golden ratio spread queues over a tick, however many there are.
     private static final double GOLDEN = 0.6180339887498949;
 
@@ -51,6 +53,7 @@ final class Producer {
         // A second attempt after a lost answer would store the message twice and spoil the counts.
         producer.setRetryTimesWhenSendAsyncFailed(0);
         producer.start();
+        connect(producer);
         Runtime.getRuntime().addShutdownHook(new Thread(this::finish, "finish"));
         System.out.println("READY " + System.currentTimeMillis());
         follow(producer);
@@ -58,6 +61,13 @@ final class Producer {
         producer.shutdown();
         report();
         finished.countDown();
+    }
+
+    /** Ask every queue for an offset, so that second 0 does not wait for routes and connections. */
+    private void connect(DefaultMQProducer producer) throws MQClientException {
+        for (Lane lane : lanes) {
+            producer.maxOffset(lane.queue);
+        }
     }
 
     private void follow(DefaultMQProducer producer) throws InterruptedException {
@@ -137,14 +147,21 @@ final class Producer {
 
                     @Override
                     public void onException(Throwable failure) {
-                        done(failed);
+                        failed(failure);
                     }
                 });
             } catch (InterruptedException stop) {
                 throw stop;
             } catch (Exception failure) {
-                done(failed);
+                failed(failure);
             }
+        }
+
+        private void failed(Throwable failure) {
+            if (failed.get() < REPORTED_FAILURES) {
+                System.out.println("FAILED " + queue + " " + failure);
+            }
+            done(failed);
         }
 
         private void done(AtomicLong counter) {

@@ -1,0 +1,147 @@
+"""Record a real RocketMQ cluster with the planner's own observe stage: ``make capture``.
+
+A day's shape in 34 minutes: a quiet night, a morning rise, a noon peak that three consumers cannot follow, a fourth
+that joins and catches up, a dip, one that leaves, and an evening in which the consumer of the hot queue falls behind.
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planner.model.samples import GroupSample
+from planner.sources.capture import Capture, write_capture
+from planner.sources.rocketmq import RocketMQAdmin, observe_group
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
+
+log = logging.getLogger("record_capture")
+
+GROUP = "shop-orders"
+FULL_S = 2040.0
+SAMPLE_EVERY_S = 5.0
+THREADS, SERVICE_MS = 2, 20.0
+
+DAY = (
+    (0, 90), (180, 90), (540, 230), (600, 330), (860, 330), (1080, 240), (1140, 180), (1380, 170), (1560, 285), (2040, 290),
+)  # fmt: skip
+"""Messages per second over both topics, at these seconds of the full length."""
+
+ORDERS_SHARE, HOT_WEIGHT, HOT = 0.8, 3.0, ("broker-a", 2)
+JOIN_S, LEAVE_S = 860.0, 1330.0
+
+STORY = (
+    "Two brokers; topic orders has 16 queues, topic payments 6; broker-a/2 of orders gets three times its share.",
+    "Three consumers with AVG, 2 threads and 20 ms a message: each can do about 99 messages/s.",
+    "A day's shape in 34 minutes: from 90 messages/s to 330 at noon, when three consumers fall behind.",
+    "A fourth consumer joins in the afternoon's beginning, catches up, and leaves again in the dip.",
+    "In the evening, at 290 messages/s, the consumer that owns the hot queue falls behind.",
+)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The day squeezed into ``seconds``."""
+
+    seconds: float
+
+    def at(self, second: float) -> float:
+        """Return a second of the full length as one of this run."""
+        return second * self.seconds / FULL_S
+
+    def curves(self) -> Iterator[QueueCurve]:
+        """Yield the rate curve of every queue."""
+        orders = [(broker, queue) for broker in ("broker-a", "broker-b") for queue in range(8)]
+        weights = [HOT_WEIGHT if queue == HOT else 1.0 for queue in orders]
+        for (broker, queue), weight in zip(orders, weights, strict=True):
+            yield QueueCurve("orders", broker, queue, self._points(ORDERS_SHARE * weight / sum(weights)))
+        for broker in ("broker-a", "broker-b"):
+            for queue in range(3):
+                yield QueueCurve("payments", broker, queue, self._points((1 - ORDERS_SHARE) / 6))
+
+    def _points(self, share: float) -> tuple[tuple[float, float], ...]:
+        tail_s = 60.0  # the load goes on a little, so that the last sample is an ordinary one
+        points = [(self.at(second), rate * share) for second, rate in DAY]
+        return (*points, (points[-1][0] + tail_s, points[-1][1]))
+
+
+def record(folder: Path, seconds: float = FULL_S) -> Capture:
+    """Run the whole story on a cluster of its own and return the capture written to ``folder``."""
+    timeline = Timeline(seconds)
+    with RocketMQCluster.start(NEW, brokers=2) as cluster:
+        cluster.create_topic("orders", 8)
+        cluster.create_topic("payments", 3)
+        load = cluster.load(NEW)
+        consumers = [start_consumer(load, f"10.42.0.{host}") for host in (11, 12, 13)]
+        producer = load.start_producer(list(timeline.curves()))
+        producer.await_ready()
+        fourth: list[ConsumerProcess] = []
+        events: list[tuple[float, Callable[[], None]]] = [
+            (timeline.at(JOIN_S), lambda: fourth.append(start_consumer(load, "10.42.0.14", wait=False))),
+            (timeline.at(LEAVE_S), lambda: fourth[0].stop()),
+        ]
+        samples = sample_group(cluster.name_server, GROUP, seconds, events)
+        assert all(consumer.running for consumer in consumers), "a consumer died during the recording"
+        producer.stop()
+    versions = (("rocketmq", NEW), ("rocketmq-client", NEW))
+    return write_capture(folder, samples, SAMPLE_EVERY_S, STORY, versions)
+
+
+def start_consumer(load: RocketMQLoad, client_ip: str, wait: bool = True) -> ConsumerProcess:
+    """Start one consumer of the group on both topics, with an id like a pod's."""
+    return load.start_consumer(
+        group=GROUP,
+        topics=["orders", "payments"],
+        instance="1",
+        client_ip=client_ip,
+        threads=THREADS,
+        service_ms=SERVICE_MS,
+        await_termination_ms=3000,
+        log_deliveries=False,
+        wait_ready=wait,
+    )
+
+
+def sample_group(
+    name_server: str, group: str, seconds: float, events: list[tuple[float, Callable[[], None]]]
+) -> list[GroupSample]:
+    """Return a sample of the group every ``SAMPLE_EVERY_S`` for ``seconds``; ``events`` are (second, what to do)."""
+    samples = []
+    started = time.monotonic()
+    with RocketMQAdmin(name_server) as admin:
+        for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
+            time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
+            while events and time.monotonic() - started >= events[0][0]:
+                events.pop(0)[1]()
+            sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
+            samples.append(sample)
+            _tell(sample, time.monotonic() - started, seconds)
+    return samples
+
+
+def _tell(sample: GroupSample, elapsed_s: float, seconds: float) -> None:
+    lag = sum(offsets.lag for offsets in sample.offsets)
+    problems = f", {len(sample.problems)} problems: {sample.problems[0]}" if sample.problems else ""
+    sys.stderr.write(
+        f"{elapsed_s:6.0f} of {seconds:.0f} s: {len(sample.members)} consumers, {lag} messages behind, "
+        f"read in {sample.took_s * 1000:.0f} ms{problems}\n"
+    )
+    sys.stderr.flush()
+
+
+def main() -> None:
+    """Record into the folder named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=FULL_S, help="squeeze the story into so many seconds")
+    arguments = parser.parse_args()
+    capture = record(arguments.folder, arguments.seconds)
+    print(f"{capture.header.samples} samples of {', '.join(capture.header.groups)} written to {capture.folder}")
+
+
+if __name__ == "__main__":
+    main()
