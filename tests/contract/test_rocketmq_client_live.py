@@ -1,0 +1,206 @@
+"""``observe_group`` against real name servers, brokers and Java clients, old and new."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from planner.errors import OutOfReachError, UnknownNameError
+from planner.model.queues import MessageQueue
+from planner.model.samples import GroupSample
+from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group, strategy_name
+from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
+from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
+
+pytestmark = pytest.mark.cluster
+
+ORDINALS = {"4.9.7": 407, "5.5.0": 513}
+QUEUES = {
+    *(MessageQueue("orders", broker, queue_id) for broker in ("broker-a", "broker-b") for queue_id in range(4)),
+    *(MessageQueue("skewed", "broker-a", queue_id) for queue_id in range(3)),
+    *(MessageQueue("%RETRY%shop", broker, 0) for broker in ("broker-a", "broker-b")),
+}
+
+
+@dataclass
+class World:
+    """Two brokers; group ``shop`` with two members on two topics, group ``left`` whose member has gone."""
+
+    cluster: RocketMQCluster
+    load: RocketMQLoad
+    consumers: tuple[ConsumerProcess, ...]
+    admin: RocketMQAdmin
+
+    def look(self, group: str = "shop", **options: object) -> GroupSample:
+        wanted = {"cluster": None, "topics": None, "at": datetime.now(UTC), **options}
+        return observe_group(self.admin, group=group, **wanted)
+
+    def await_sample(self, is_met: Callable[[GroupSample], bool], within_s: float = 60) -> GroupSample:
+        """Look until it is so; a sample during a rebalance or before the first commits is no defect."""
+        deadline = time.monotonic() + within_s
+        while not is_met(sample := self.look()):
+            assert time.monotonic() < deadline, f"not met in {within_s} s: {sample}"
+            time.sleep(0.5)
+        return sample
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    with RocketMQCluster.start(request.param, brokers=2) as cluster, RocketMQAdmin(cluster.name_server) as admin:
+        cluster.create_topic("orders", 4)
+        cluster.create_topic("skewed", per_broker={"broker-a": QueueCounts(read=3, write=2)})
+        load = cluster.load()
+        quick = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
+        consumers = tuple(
+            load.start_consumer(
+                group="shop", topics=["orders", "skewed"], instance=name, threads=3, options=quick, wait_ready=False
+            )
+            for name in ("c1", "c2")
+        )
+        gone = load.start_consumer(group="left", topics=["orders"], instance="g1", options=quick, wait_ready=False)
+        for consumer in (*consumers, gone):
+            consumer.await_ready()
+        curves = [
+            *(QueueCurve("orders", broker, queue, ((0, 5.0 + queue), (3, 5.0 + queue))) for broker, queue in _orders()),
+            *(QueueCurve("skewed", "broker-a", queue, ((0, 4), (3, 4))) for queue in range(2)),
+        ]
+        sent = load.start_producer(curves).wait(60)
+        assert sent.total > 100
+        world = World(cluster, load, consumers, admin)
+        # Without a commit the broker forgets that the group ever was.
+        deadline = time.monotonic() + 60
+        while not any(one.consumer_offset for one in world.look("left").offsets):
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        gone.stop()
+        yield world
+
+
+def _orders() -> list[tuple[str, int]]:
+    return [(broker, queue) for broker in ("broker-a", "broker-b") for queue in range(4)]
+
+
+def _is_settled(sample: GroupSample) -> bool:
+    return not sample.problems and all(one.owned for one in sample.members) and set(sample.owners) == QUEUES
+
+
+def test_route_holds_what_was_created(world: World) -> None:
+    sample = world.await_sample(_is_settled)
+    assert set(sample.routes.read_queues) == QUEUES
+    skewed = next(route for route in sample.routes.topics if route.topic == "skewed")
+    assert [(one.broker, one.read_queues, one.write_queues, one.permission) for one in skewed.brokers] == [
+        ("broker-a", 3, 2, 6)
+    ]
+    assert [(one.broker, one.address, one.is_master) for one in sample.routes.brokers] == [
+        (broker.name, broker.address, True) for broker in world.cluster.brokers
+    ]
+
+
+def test_members_are_those_that_run(world: World) -> None:
+    sample = world.await_sample(_is_settled)
+    assert [one.client_id for one in sample.members] == ["127.0.0.1@c1", "127.0.0.1@c2"]
+    assert {(one.language, one.version) for one in sample.members} == {("JAVA", ORDINALS[world.cluster.version])}
+    assert all(one.address.startswith("127.0.0.1:") for one in sample.members)
+
+
+def test_each_queue_has_exactly_one_owner(world: World) -> None:
+    sample = world.await_sample(_is_settled)
+    assert {queue: len(owners) for queue, owners in sample.owners.items()} == dict.fromkeys(QUEUES, 1)
+    assert sample.owners[MessageQueue("orders", "broker-a", 0)] == ("127.0.0.1@c1",)
+    assert sample.owners[MessageQueue("orders", "broker-b", 3)] == ("127.0.0.1@c2",)
+
+
+def test_offsets_are_what_was_sent_and_consumed(world: World) -> None:
+    sample = world.await_sample(lambda sample: _is_settled(sample) and not sum(one.lag for one in sample.offsets))
+    told = {(one.queue.topic, one.queue.broker, one.queue.queue_id): one for one in sample.offsets}
+    produced = {
+        (topic, *queue): count
+        for topic in ("orders", "skewed")
+        for queue, count in world.cluster.produced(topic).items()
+    }
+    assert produced["orders", "broker-b", 3] > produced["orders", "broker-a", 0] > 0
+    for queue, count in produced.items():
+        assert (told[queue].broker_offset, told[queue].consumer_offset) == (count, count)
+        assert abs(told[queue].last_timestamp_ms / 1000 - time.time()) < 600
+    assert (told["skewed", "broker-a", 2].broker_offset, told["skewed", "broker-a", 2].last_timestamp_ms) == (0, 0)
+
+
+def test_tuning_is_what_the_client_was_started_with(world: World) -> None:
+    sample = world.await_sample(_is_settled)
+    for member in sample.members:
+        assert member.tuning is not None
+        assert strategy_name(member.tuning.strategy_class) == "AVG"
+        assert (member.tuning.orderly, member.tuning.threads, member.tuning.batch_size) == (False, 3, 1)
+        assert abs((member.tuning.started_at_ms or 0) / 1000 - time.time()) < 600
+        assert {one.topic for one in member.tuning.figures} >= {"orders"}
+        properties = dict(member.tuning.properties)
+        assert properties["PROP_CLIENT_VERSION"] == f"V{world.cluster.version.replace('.', '_')}"
+        assert properties["consumeFromWhere"] == "CONSUME_FROM_FIRST_OFFSET"
+
+
+def test_named_topic_leaves_the_others_out(world: World) -> None:
+    sample = world.look(topics=["skewed"], cluster="DefaultCluster")
+    assert [route.topic for route in sample.routes.topics] == ["%RETRY%shop", "skewed"]
+    assert {one.queue.topic for one in sample.offsets} <= {"%RETRY%shop", "skewed"}
+
+
+def test_group_without_members_is_offline_with_offsets(world: World) -> None:
+    sample = world.look("left")
+    assert sample.members == ()
+    assert [problem for problem in sample.problems if "offline" in problem]
+    assert sum(one.consumer_offset for one in sample.offsets) > 0
+
+
+def test_names_that_are_not_there_are_refused(world: World) -> None:
+    with pytest.raises(UnknownNameError, match="no broker knows group nobody"):
+        world.look("nobody")
+    with pytest.raises(UnknownNameError, match="topic nothing has no route"):
+        world.look(topics=["nothing"])
+    with pytest.raises(UnknownNameError, match="no cluster nowhere, but DefaultCluster"):
+        world.look(cluster="nowhere")
+
+
+def test_broker_asked_as_name_server_is_told_apart(world: World) -> None:
+    broker = world.cluster.brokers[0].address
+    with RocketMQAdmin(f"{broker};{world.cluster.name_server}") as admin:
+        assert len(admin.cluster_info().brokers) == 2
+    with RocketMQAdmin(broker) as admin, pytest.raises(OutOfReachError, match="NOT_SUPPORTED"):
+        admin.cluster_info()
+
+
+def test_member_of_another_group_is_not_online(world: World) -> None:
+    with pytest.raises(AnswerError, match="not online") as caught:
+        world.admin.running_info(world.cluster.brokers[0].address, "shop", "127.0.0.1@nobody")
+    assert caught.value.code == 1
+
+
+def test_frozen_member_is_unknown_and_the_others_are_not(world: World) -> None:
+    world.await_sample(_is_settled)
+    frozen = world.consumers[1]
+    frozen.freeze()
+    try:
+        with RocketMQAdmin(world.cluster.name_server, limits=TimeLimits(running_info_s=2.0)) as admin:
+            sample = observe_group(admin, cluster=None, group="shop", topics=None, at=datetime.now(UTC))
+    finally:
+        frozen.resume()
+    first, second = sample.members
+    assert first.owned
+    assert (second.client_id, second.owned, second.tuning) == ("127.0.0.1@c2", None, None)
+    assert [problem for problem in sample.problems if "127.0.0.1@c2 did not tell what it runs" in problem]
+    assert 2.0 <= sample.took_s < 4.0
+
+
+def test_stopped_broker_leaves_the_route_and_its_queues(world: World) -> None:
+    world.await_sample(_is_settled)
+    broker = world.cluster.broker("broker-b")
+    broker.stop()
+    try:
+        sample = world.look(topics=["skewed"])
+        assert [one.broker for one in sample.routes.brokers] == ["broker-a"]
+        assert {queue.broker for queue in sample.routes.read_queues} == {"broker-a"}
+    finally:
+        broker.start()
+        broker.await_ready()
+    world.await_sample(_is_settled)
