@@ -1,7 +1,7 @@
 """``python -m tests.oracles.conformance``: a million requests against the real classes, the result as text.
 
-Without arguments everything is run. ``--rocketmq N`` and ``--first NUMBER`` choose how many and from where; each request
-is random by its number alone, so a failing one is repeated with ``--first ITS_NUMBER --rocketmq 1``.
+Without arguments everything is run. ``--rocketmq N`` and ``--first NUMBER`` choose how many and from where; each
+request is random by its number alone, so a failing one is repeated with ``--first ITS_NUMBER --rocketmq 1``.
 """
 
 import argparse

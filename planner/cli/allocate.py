@@ -1,0 +1,265 @@
+"""``planner allocate``: who owns what, for one request document or a list of them."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from planner.cli.console import Output, OutputForm, errors, text_console
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.simulation.changes import Changes
+
+STANDARD_INPUT = "-"
+MOST_TABLES = 20
+MOST_ROWS = 200
+MOST_NAMED = 12
+BAR_WIDTH = 20
+
+Document = dict[str, Any]
+
+
+def allocate(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="Request as JSON, or a list of them; - is standard input.")
+    ],
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            "--diff", metavar="OTHER", help="Request (or answer) to compare with: shows what moves to get there."
+        ),
+    ] = None,
+    output: Output = OutputForm.TEXT,
+) -> None:
+    """Say who owns which queue, exactly as the clients would compute it."""
+    from planner.allocation.answers import answer, answer_all
+
+    requests = read_document(source)
+    if isinstance(requests, list):
+        answers = answer_all(requests)
+        documents: list[Document] = list(answers.documents)
+        refused = answers.refused
+    else:
+        documents, refused = [answer(requests)], []
+    if diff is not None:
+        documents = _with_changes(documents, _other_side(diff, len(documents)))
+    if output is OutputForm.JSON:
+        _write_json(documents, is_list=isinstance(requests, list))
+    else:
+        _tell(requests if isinstance(requests, list) else [requests], documents)
+    _report_problems(documents)
+    if refused:
+        _say(f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}")
+        raise typer.Exit(BadInputError.exit_code)
+
+
+def read_document(source: str) -> Any:
+    """Return the JSON of a file or of standard input; raise ``BadInputError`` with the place of a fault."""
+    name = "standard input" if source == STANDARD_INPUT else source
+    try:
+        content = sys.stdin.buffer.read() if source == STANDARD_INPUT else Path(source).read_bytes()
+        return json.loads(content)
+    except OSError as error:
+        raise BadInputError(f"{name}: cannot be read ({error.strerror}); name a file with a request, or -") from error
+    except json.JSONDecodeError as error:
+        raise BadInputError(
+            f"{name}: line {error.lineno}, column {error.colno}: {error.msg}; expected a request as JSON"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(f"{name}: byte {error.start} is not UTF-8; expected a request as JSON") from error
+    except RecursionError as error:
+        raise BadInputError(f"{name}: nested too deeply; expected a request as JSON") from error
+
+
+def _other_side(source: str, count: int) -> list[Document]:
+    """Return the answers to compare with: given as such, or computed from requests."""
+    from planner.allocation.answers import answer_all
+
+    found = read_document(source)
+    others = found if isinstance(found, list) else [found]
+    if len(others) != count:
+        raise BadInputError(f"--diff {source}: found {len(others)} requests, expected {count} as in the first document")
+    computed = answer_all([{} if _is_answer(other) else other for other in others])
+    for index, error in computed.refused:
+        if not _is_answer(others[index]):
+            raise BadInputError(f"--diff {source}: {error}")
+    return [other if _is_answer(other) else found for other, found in zip(others, computed.documents, strict=True)]
+
+
+def _is_answer(document: object) -> bool:
+    return isinstance(document, dict) and "assignments" in document
+
+
+def _with_changes(documents: Sequence[Document], others: Sequence[Document]) -> list[Document]:
+    """Return the answers with ``diff`` beside ``assignments``."""
+    return [
+        document if "error" in document else {**document, "diff": _changes_document(document, other)}
+        for document, other in zip(documents, others, strict=True)
+    ]
+
+
+def _changes_document(document: Document, other: Document) -> Document:
+    from planner.simulation.changes import changes, net_counts
+
+    found: Changes[tuple[Any, ...]] = changes(_hashable(document["assignments"]), _hashable(other["assignments"]))
+    return {
+        "moved": [list(move.queue) for move in found.moved],
+        "changes": [
+            {"queue": list(move.queue), "from": list(move.before), "to": list(move.after)} for move in found.all
+        ],
+        "kept": found.kept,
+        "clients": {
+            client: {"loses": lost, "gains": gained} for client, (lost, gained) in net_counts(found.all).items()
+        },
+    }
+
+
+def _hashable(assignments: object) -> dict[str, list[tuple[Any, ...]]]:
+    if not isinstance(assignments, dict):
+        raise BadInputError("--diff: found no object under assignments, expected an answer of planner allocate")
+    return {client: [tuple(queue) for queue in queues] for client, queues in assignments.items()}
+
+
+def _write_json(documents: Sequence[Document], *, is_list: bool) -> None:
+    """Write the answer as the contract has it; a list has one answer a line. ASCII, so that any name survives."""
+    lines = [json.dumps(document) for document in documents]
+    sys.stdout.write("[" + ",\n ".join(lines) + "]\n" if is_list else lines[0] + "\n")
+
+
+def _report_problems(documents: Sequence[Document]) -> None:
+    """Say on standard error what a user's own strategy did wrong."""
+    for document in documents:
+        for problem in document.get("problems", ()):
+            _say(problem)
+
+
+def _say(sentence: str) -> None:
+    errors.print(f"planner: {sentence}", style="red", markup=False, highlight=False)
+
+
+def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
+    console = text_console()
+    if len(documents) > MOST_TABLES:
+        console.print(_summary(requests, documents))
+        return
+    for index, (request, document) in enumerate(zip(requests, documents, strict=True)):
+        if "error" in document:
+            console.print(document["error"], style="red", markup=False, soft_wrap=True)
+            continue
+        title = _title(request)
+        console.print(_table(f"Request {index}: {title}" if len(documents) > 1 else title, document))
+        _tell_remarks(console, request, document)
+
+
+def _title(request: Mapping[str, Any]) -> str:
+    group = request.get("group")
+    return f"{f'Group {escape(group)}, ' if group else ''}strategy {escape(str(request['strategy']))}"
+
+
+def _table(title: str, document: Document) -> Table:
+    """Return the consumers with their queues by topic and a bar of their share."""
+    assignments: dict[str, list[list[Any]]] = document["assignments"]
+    topics = list(dict.fromkeys(queue[0] for queues in assignments.values() for queue in queues))
+    most = max((len(queues) for queues in assignments.values()), default=0)
+    table = Table(title=title, title_justify="left")
+    table.add_column("consumer", overflow="fold")
+    table.add_column("queues", justify="right")
+    table.add_column("by topic", overflow="fold")
+    table.add_column("load", min_width=BAR_WIDTH, no_wrap=True)
+    for client, queues in list(assignments.items())[:MOST_ROWS]:
+        table.add_row(
+            escape(client),
+            str(len(queues)) if queues else "idle",
+            escape(_tally(queues, topics)),
+            _bar(len(queues), most),
+            style=None if queues else "yellow",
+        )
+    if len(assignments) > MOST_ROWS:
+        table.add_row(f"… and {len(assignments) - MOST_ROWS} more", "", "", "")
+    return table
+
+
+def _tally(queues: Sequence[Sequence[Any]], topics: Sequence[str]) -> str:
+    """Return ``T 3, U 1``."""
+    counts = {topic: sum(1 for queue in queues if queue[0] == topic) for topic in topics[:MOST_NAMED]}
+    text = ", ".join(f"{topic} {count}" for topic, count in counts.items() if count)
+    return f"{text}, …" if len(topics) > MOST_NAMED else text
+
+
+def _bar(count: int, most: int) -> str:
+    return "█" * round(BAR_WIDTH * count / most) if most else ""
+
+
+def _tell_remarks(console: Console, request: Mapping[str, Any], document: Document) -> None:
+    if unowned := document.get("unowned"):
+        text = f"Nobody consumes {_queues(len(unowned))}: {_named(unowned)}"
+        console.print(text, style="red", markup=False, soft_wrap=True)
+    for client in _repeated(request.get("clients", ())):
+        console.print(
+            f"Client id {client} is there more than once: each of these processes consumes the same queues, twice.",
+            style="red",
+            markup=False,
+            soft_wrap=True,
+        )
+    if "diff" in document:
+        _tell_changes(console, document["diff"])
+
+
+def _repeated(clients: Sequence[str]) -> list[str]:
+    return [client for client, count in Counter(clients).items() if count > 1]
+
+
+def _named(queues: Sequence[Sequence[Any]]) -> str:
+    text = ", ".join("/".join(map(str, queue)) for queue in queues[:MOST_NAMED])
+    return f"{text} and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else text
+
+
+def _queues(count: int) -> str:
+    return "1 queue" if count == 1 else f"{count} queues"
+
+
+def _tell_changes(console: Console, diff: Document) -> None:
+    changed = len(diff["changes"])
+    console.print(f"{_queues(changed)} change{'s' if changed == 1 else ''} owner, {diff['kept']} stay.")
+    if not diff["changes"]:
+        return
+    table = Table()
+    for heading in ("queue", "from", "to"):
+        table.add_column(heading, overflow="fold")
+    for change in diff["changes"][:MOST_ROWS]:
+        sides = (" and ".join(change[side]) or "nobody" for side in ("from", "to"))
+        table.add_row(escape("/".join(map(str, change["queue"]))), *map(escape, sides))
+    if len(diff["changes"]) > MOST_ROWS:
+        table.add_row(f"… and {len(diff['changes']) - MOST_ROWS} more", "", "")
+    console.print(table)
+
+
+def _summary(requests: Sequence[Any], documents: Sequence[Document]) -> Table:
+    """Return one row a request, when there are too many for a table each."""
+    table = Table(title=f"{len(documents)} requests")
+    for heading in ("request", "group", "strategy", "consumers", "fewest", "most", "idle", "unowned"):
+        table.add_column(heading, overflow="fold")
+    for index, (request, document) in enumerate(zip(requests, documents, strict=True)):
+        if "error" in document:
+            table.add_row(str(index), escape(document["error"]), style="red")
+            continue
+        sizes = [len(queues) for queues in document["assignments"].values()]
+        table.add_row(
+            str(index),
+            escape(str(request.get("group", ""))),
+            escape(str(request["strategy"])),
+            str(len(sizes)),
+            str(min(sizes, default=0)),
+            str(max(sizes, default=0)),
+            str(sizes.count(0)),
+            str(len(document.get("unowned", ()))),
+        )
+    return table
