@@ -1,0 +1,167 @@
+"""The course of the group: what was measured, and the forecast that goes on from there. Pure data for the charts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from planner.model.snapshot import SeriesPoint
+from planner.report import words
+from planner.report.case import Case
+from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
+
+SHORTEST_S = 300.0
+"""How much future is drawn at least."""
+
+LEAST_SHARE, MOST_SHARE = 0.2, 0.6
+"""How much future is drawn, as a share of the past that is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured point; a figure of ``None`` breaks its line."""
+
+    at: datetime
+    arrival: float | None
+    consumption: float | None
+    lag: int | None
+    consumers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Messages that would wait at a time."""
+
+    at: datetime
+    lag: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Queues that changed owner around a time."""
+
+    at: datetime
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Past, present and forecast; ``chosen`` is empty for a hold, ``staying`` when nothing could be simulated."""
+
+    now: datetime
+    until: datetime
+    measured: tuple[Measured, ...]
+    gaps: tuple[tuple[datetime, datetime], ...]
+    rebalances: tuple[Rebalance, ...]
+    chosen: tuple[Foreseen, ...]
+    staying: tuple[Foreseen, ...]
+    upper_rate: float | None
+    count_now: int
+    count_then: int
+
+    @property
+    def begins(self) -> datetime:
+        """The left end of the picture."""
+        return min((point.at for point in self.measured), default=self.now)
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is nothing to draw."""
+        return not self.measured and not self.staying
+
+
+def course(case: Case) -> Course:
+    """Return what the charts show."""
+    recent, now = case.snapshot.recent, case.snapshot.at
+    past_s = (now - recent[0].at).total_seconds() + recent[0].seconds if recent else 0.0
+    ahead_s = horizon_s(past_s, [o for o in (case.chosen, case.staying) if o is not None])
+    decision = case.record.decision
+    rates = [state.upper_arrival_rate for state in case.snapshot.data_queues]
+    known = [rate for rate in rates if rate is not None]
+    return Course(
+        now=now,
+        until=now + timedelta(seconds=ahead_s),
+        measured=tuple(measured(recent)),
+        gaps=tuple((p.at - timedelta(seconds=p.seconds), p.at) for p in recent if p.is_gap),
+        rebalances=tuple(Rebalance(p.at, p.moved) for p in recent if p.moved > 0),
+        chosen=foreseen(case.chosen, now, ahead_s) if not case.is_hold else (),
+        staying=foreseen(case.staying, now, ahead_s),
+        upper_rate=sum(known) if known and len(known) == len(rates) else None,
+        count_now=decision.current,
+        count_then=decision.target,
+    )
+
+
+def horizon_s(past_s: float, outcomes: Sequence[CandidateOutcome]) -> float:
+    """Return how many seconds of future are drawn: enough to see a backlog end, within bounds of the past's length."""
+    drains = [outcome.drain_s for outcome in outcomes if outcome.drain_s]
+    wanted = 1.2 * max(drains, default=0.0)
+    return max(SHORTEST_S, LEAST_SHARE * past_s, min(wanted, MOST_SHARE * past_s))
+
+
+def measured(recent: Sequence[SeriesPoint]) -> Iterator[Measured]:
+    """Yield the points; an empty one stands in every gap, so that no line runs across it."""
+    for point in recent:
+        if point.is_gap:
+            yield Measured(point.at - timedelta(seconds=point.seconds / 2), None, None, None, None)
+        yield Measured(point.at, point.arrival_rate, point.consumption_rate, point.lag, point.consumers)
+
+
+def foreseen(outcome: CandidateOutcome | None, now: datetime, ahead_s: float) -> tuple[Foreseen, ...]:
+    """Return the backlog under ``outcome`` from ``now`` on: a line with a bend where a consumer has caught up.
+
+    Nothing when the outcome is missing or its loads are unknown.
+    """
+    if outcome is None or outcome.keeps_up is None:
+        return ()
+    bends = {load.drain_s for load in outcome.loads if load.drain_s is not None and 0 < load.drain_s < ahead_s}
+    times = [0.0, *sorted(bends), ahead_s]
+    return tuple(
+        Foreseen(now + timedelta(seconds=after), sum(waiting(load, after) for load in outcome.loads)) for after in times
+    )
+
+
+def waiting(load: ConsumerLoad, after_s: float) -> float:
+    """Return how many messages wait at one consumer after that many seconds at the upper rate.
+
+    With ``drain_s`` the lag falls evenly to 0; without, it grows by what the consumer cannot do:
+    120 messages/s at a utilisation of 1.2 leave 20 more every second.
+    """
+    if load.drain_s is not None:
+        return load.lag * max(0.0, 1.0 - after_s / load.drain_s) if load.drain_s > 0 else 0.0
+    if not load.utilisation or load.arrival_rate is None:
+        return float(load.lag)
+    return load.lag + (load.arrival_rate - load.arrival_rate / load.utilisation) * after_s
+
+
+def tell(course: Course) -> str:
+    """Return what the charts show in words, for those who do not see them."""
+    return " ".join([*_tell_past(course), *_tell_forecast(course)])
+
+
+def _tell_past(course: Course) -> Iterator[str]:
+    lags = [(point.lag, point.at) for point in course.measured if point.lag is not None]
+    if not lags:
+        yield "Nothing was measured before."
+        return
+    most, when = max(lags, key=lambda pair: pair[0])
+    yield (
+        f"From {words.clock(course.begins)} to {words.clock(course.now)} UTC the lag was at most "
+        f"{words.messages(most)} (at {words.clock(when)}) and ended at {words.messages(lags[-1][0])}."
+    )
+    arrivals = [point.arrival for point in course.measured if point.arrival is not None]
+    if arrivals:
+        yield f"Arrival ran between {words.rate(min(arrivals))} and {words.rate(max(arrivals))}."
+    moved = sum(rebalance.moved for rebalance in course.rebalances)
+    if moved:
+        times = "once" if len(course.rebalances) == 1 else f"{len(course.rebalances)} times"
+        yield f"Queues changed owner {times}, {words.number(moved)} in all."
+    if course.gaps:
+        yield f"Samples are missing in {len(course.gaps)} places, shown hatched."
+
+
+def _tell_forecast(course: Course) -> Iterator[str]:
+    minutes = words.duration((course.until - course.now).total_seconds())
+    lines = ((course.chosen, course.count_then), (course.staying, course.count_now))
+    told = [f"{words.consumers(count)} leave {words.messages(round(line[-1].lag))}" for line, count in lines if line]
+    if told:
+        yield f"Forecast for {minutes} later: {', '.join(told)} waiting."

@@ -1,0 +1,89 @@
+"""What the answer stands on: how complete and old the data is, what nobody can know, and the exact documents."""
+
+from dataclasses import dataclass
+
+from planner import __version__
+from planner.documents.plan import PLAN
+from planner.report import words
+from planner.report.case import Case
+from planner.report.loads import sentence
+
+MOST_PROBLEMS = 50
+"""Problems listed one by one; the rest is told as a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """One part of the data; ``share`` is from 0 to 100, ``is_partial`` when something is missing."""
+
+    name: str
+    age: str
+    completeness: str
+    share: float
+    is_partial: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The last section."""
+
+    unknowns: tuple[str, ...]
+    problems: tuple[str, ...]
+    more_problems: int
+    parts: tuple[PartView, ...]
+    terms: tuple[tuple[str, str], ...]
+    documents: tuple[tuple[str, str], ...]
+
+
+def ground(case: Case) -> Ground:
+    """Return how good the data is and which documents this page was made from."""
+    snapshot = case.snapshot
+    unknowns = case.plan.forecast.unknowns if case.plan else case.chosen.unknowns if case.chosen else ()
+    return Ground(
+        unknowns=tuple(sentence(unknown) for unknown in unknowns),
+        problems=tuple(sentence(problem) for problem in snapshot.problems[:MOST_PROBLEMS]),
+        more_problems=max(0, len(snapshot.problems) - MOST_PROBLEMS),
+        parts=tuple(
+            PartView(
+                name=part.name,
+                age=words.duration(part.age_s),
+                completeness=words.percent(part.completeness),
+                share=100.0 * part.completeness,
+                is_partial=part.completeness < 1.0,
+                note=part.note,
+            )
+            for part in snapshot.parts
+        ),
+        terms=_terms(case),
+        documents=_documents(case),
+    )
+
+
+def _terms(case: Case) -> tuple[tuple[str, str], ...]:
+    snapshot = case.snapshot
+    capacity = snapshot.capacity
+    order = {None: words.UNKNOWN, True: "in order", False: "concurrently"}[snapshot.orderly]
+    return (
+        ("Allocation strategy", f"{snapshot.strategy or words.UNKNOWN}: {snapshot.strategy_source}"),
+        (
+            "One consumer can do",
+            f"{words.rate(capacity.messages_per_s)}: {capacity.source}" if capacity else words.UNKNOWN,
+        ),
+        ("Rates from the last", words.duration(snapshot.window_s)),
+        ("Consume threads", words.UNKNOWN if snapshot.threads is None else str(snapshot.threads)),
+        ("Messages are consumed", order),
+    )
+
+
+def _documents(case: Case) -> tuple[tuple[str, str], ...]:
+    record, plan = case.record, case.plan
+    return (
+        ("Policy", record.policy),
+        ("Decided", words.moment(record.decision.decided_at)),
+        ("Plan may be applied until", words.moment(plan.valid_until) if plan else "nothing to apply"),
+        ("Snapshot taken", words.moment(case.snapshot.at)),
+        ("Snapshot digest", record.snapshot.digest),
+        ("Plan digest", PLAN.digest(plan) if plan else "no plan: the answer is hold"),
+        ("Planner version", __version__),
+    )

@@ -1,0 +1,147 @@
+"""The first half minute: what was decided, why, and four figures."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planner.report import words
+from planner.report.case import Case
+from planner.report.consumers import Mark
+from planner.simulation.outcome import CandidateOutcome
+
+MOST_CHIPS = 24
+"""Consumers shown one by one; more are told as a number."""
+
+LONGEST_HEAD = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar from ``low`` to ``high`` with an optional mark, all as shares of the track (0 to 1)."""
+
+    name: str
+    low: float
+    high: float
+    mark: float | None = None
+    is_forecast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One consumer among the present and coming ones; ``change`` is ``stays``, ``starts`` or ``stops``."""
+
+    mark: Mark
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure of the decision: now and, where it changes, then."""
+
+    name: str
+    now: str
+    then: str | None
+    note: str
+    bars: tuple[Bar, ...] = ()
+    chips: tuple[Chip, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The one sentence, split for the eye: ``head`` big, ``rest`` below it."""
+
+    head: str
+    rest: str
+    answer: str
+    facts: tuple[Fact, ...]
+
+
+def headline(case: Case) -> Headline:
+    """Return the sentence of the decision and its figures."""
+    decision = case.record.decision
+    head, rest = split_sentence(decision.reason)
+    facts = (_consumers(case), _busiest(case), _moves(case), _backlog(case))
+    return Headline(head, rest, "hold" if decision.is_hold else "scale", facts)
+
+
+def split_sentence(sentence: str) -> tuple[str, str]:
+    """Return the part before the first colon and the rest, when the first part is short enough to stand alone."""
+    head, colon, rest = sentence.partition(": ")
+    if not colon or len(head) > LONGEST_HEAD:
+        return sentence, ""
+    return head, rest[:1].upper() + rest[1:]
+
+
+def _consumers(case: Case) -> Fact:
+    decision = case.record.decision
+    then = None if decision.is_hold else str(decision.target)
+    return Fact(
+        name="Consumers",
+        now=str(decision.current),
+        then=then,
+        note=f"Deployment {case.record.deployment}" + (", unchanged" if decision.is_hold else ""),
+        chips=tuple(chips(case)),
+    )
+
+
+def chips(case: Case) -> Iterator[Chip]:
+    """Yield who stays, starts and stops; nothing when there are too many to look at."""
+    running = case.snapshot.clients
+    after = running if case.is_hold or case.chosen is None else [load.client for load in case.chosen.loads]
+    everybody = list(dict.fromkeys([*running, *after]))
+    if len(everybody) > MOST_CHIPS:
+        return
+    for client in everybody:
+        change = "stays" if client in running and client in after else "starts" if client in after else "stops"
+        yield Chip(case.marks[client], change)
+
+
+def _busiest(case: Case) -> Fact:
+    now, then = _utilisation(case.staying), _utilisation(case.chosen)
+    changes = not case.is_hold
+    full = max(1.0, now or 0.0, (then or 0.0) if changes else 0.0)
+    bound = None if case.max_utilisation is None else case.max_utilisation / full
+    shown = [("now", now, False)] + ([("then", then, True)] if changes else [])
+    return Fact(
+        name="Busiest consumer",
+        now=words.percent(now),
+        then=words.percent(then) if changes else None,
+        note=_bound_note(case),
+        bars=tuple(Bar(name, 0.0, share / full, bound, coming) for name, share, coming in shown if share is not None),
+    )
+
+
+def _bound_note(case: Case) -> str:
+    note = "of what it can do, at the recent upper rate"
+    return note if case.max_utilisation is None else f"{note}; the bound is {words.percent(case.max_utilisation)}"
+
+
+def _utilisation(outcome: CandidateOutcome | None) -> float | None:
+    return None if outcome is None else outcome.utilisation
+
+
+def _moves(case: Case) -> Fact:
+    total = len(case.snapshot.data_queues)
+    if case.is_hold:
+        return Fact("Queues that move", "0", None, f"of {total}: nothing changes")
+    fewest = case.chosen.moved_fewest if case.chosen else None
+    most = case.chosen.moved_most if case.chosen else None
+    bars = (Bar("of all queues", fewest / total, most / total),) if total and fewest is not None and most else ()
+    why = "exact" if fewest == most else "depends on names not known yet"
+    return Fact("Queues that move", words.span(fewest, most), None, f"of {total}; {why}", bars)
+
+
+def _backlog(case: Case) -> Fact:
+    lag = sum(state.lag for state in case.snapshot.data_queues)
+    chosen = end_of_backlog(case.chosen, lag)
+    is_same = case.is_hold or lag == 0
+    note = chosen if is_same else f"{chosen}; staying: {end_of_backlog(case.staying, lag)}"
+    return Fact("Backlog", words.number(lag), None, f"messages, {note}")
+
+
+def end_of_backlog(outcome: CandidateOutcome | None, lag: int) -> str:
+    """Return when the backlog is gone under the outcome, in words."""
+    if lag == 0:
+        return "nothing waits"
+    if outcome is None or outcome.keeps_up is None:
+        return "end unknown"
+    return words.gone(outcome.drain_s, lag)

@@ -1,0 +1,64 @@
+"""The plan's steps as a person carries them out: what, how long at most, what to expect, how to go back."""
+
+from dataclasses import dataclass
+
+from planner.report import words
+from planner.rollout.explain import tell_moves
+from planner.rollout.plan import RolloutPlan
+from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, Step, StopConsumers
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step; ``names`` are client ids that it speaks of."""
+
+    title: str
+    detail: str
+    limit: str
+    expect: str
+    undo: str
+    names: tuple[str, ...] = ()
+
+
+def steps(plan: RolloutPlan | None) -> tuple[StepView, ...]:
+    """Return the steps in order, none for a hold."""
+    return tuple(view(step) for step in plan.steps) if plan else ()
+
+
+def view(step: Step) -> StepView:
+    """Return one step in words."""
+    limit = words.duration(step.time_limit_seconds)
+    match step:
+        case StartConsumers():
+            return StepView(
+                title=f"Start {words.consumers(step.to_replicas - step.from_replicas)}",
+                detail=f"Replicas from {step.from_replicas} to {step.to_replicas}.",
+                limit=limit,
+                expect=f"{tell_moves(step.forecast)} as they join",
+                undo=step.undo,
+            )
+        case AwaitReady():
+            return StepView(
+                title="Wait until they are ready",
+                detail=f"All {step.replicas} pods of the Deployment are ready.",
+                limit=limit,
+                expect="nothing changes",
+                undo="nothing to undo",
+            )
+        case AwaitSettled():
+            return StepView(
+                title="Wait until the group has settled",
+                detail=f"All {step.members} members own what {step.strategy} gives them, seen twice in a row.",
+                limit=limit,
+                expect="nothing changes any more",
+                undo="nothing to undo",
+            )
+        case StopConsumers():
+            return StepView(
+                title=f"Stop {words.consumers(step.from_replicas - step.to_replicas)}",
+                detail=f"Replicas from {step.from_replicas} to {step.to_replicas}; best these:",
+                limit=limit,
+                expect=f"{tell_moves(step.forecast)} as they leave",
+                undo=step.undo,
+                names=step.preferred_victims,
+            )

@@ -1,0 +1,72 @@
+"""Put the page together and write it, whole or not at all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from planner.errors import BadInputError
+from planner.model.snapshot import GroupSnapshot
+from planner.report import words
+from planner.report.case import Case
+from planner.report.course import course, tell
+from planner.report.extra import load
+from planner.report.grid import grids, key
+from planner.report.ground import ground
+from planner.report.headline import headline
+from planner.report.loads import loads
+from planner.report.steps import steps
+from planner.rollout.plan import DecisionRecord, RolloutPlan
+from planner.simulation.outcome import CandidateOutcome
+from planner.storage.files import write_atomically
+
+TEMPLATE = "page.html.j2"
+FILTERS = ("consumers", "moment", "number", "percent", "queues", "rate")
+
+
+def write_report(
+    path: Path,
+    snapshot: GroupSnapshot,
+    outcomes: Sequence[CandidateOutcome],
+    record: DecisionRecord,
+    plan: RolloutPlan | None,
+    *,
+    max_utilisation: float | None = None,
+) -> Path:
+    """Write the case as one self-contained HTML page and return its path.
+
+    ``max_utilisation`` is the policy's bound, drawn where it is known. Raises ``MissingExtraError`` without the
+    ``report`` extra, ``BadInputError`` when ``path`` is a folder, ``StorageError`` when it cannot be written.
+    """
+    if path.is_dir():
+        raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like report.html")
+    return write_atomically(path, render(Case(snapshot, outcomes, record, plan, max_utilisation)))
+
+
+def render(case: Case) -> str:
+    """Return the page's HTML; equal cases give equal pages."""
+    jinja2 = load("jinja2")
+    load("vl_convert")
+    from planner.report import charts  # noqa: PLC0415  # it needs the extra
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("planner.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update({name: getattr(words, name) for name in FILTERS})
+    drawn = course(case)
+    html: str = environment.get_template(TEMPLATE).render(
+        case=case,
+        headline=headline(case),
+        course=drawn,
+        told=tell(drawn),
+        wide=charts.course_svg(drawn, charts.WIDE),
+        narrow=charts.course_svg(drawn, charts.NARROW),
+        grids=grids(case),
+        key=key(case),
+        loads=loads(case),
+        steps=steps(case.plan),
+        ground=ground(case),
+    )
+    return html

@@ -1,0 +1,157 @@
+"""Small named worlds: queues, snapshots, policies' answers, made of a few words. Pure; every value can be replaced."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from planner.allocation.registry import find_strategy
+from planner.decision.choose import decide
+from planner.decision.objective import Objective
+from planner.documents.data import SNAPSHOT
+from planner.model.queues import MessageQueue
+from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState, SeriesPoint
+from planner.rollout.build import RolloutSettings, build_plan
+from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
+from planner.simulation.candidates import candidate_counts, simulate, topics_of
+from planner.simulation.outcome import CandidateOutcome
+
+AT = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
+
+OBJECTIVE = Objective(
+    lowest=1,
+    highest=16,
+    max_utilisation=0.8,
+    oldest_message_s=None,
+    backlog_gone_s=900.0,
+    max_age_s=120.0,
+    min_completeness=0.9,
+)
+
+
+def queues(
+    topic: str = "orders", brokers: Sequence[str] = ("broker-a", "broker-b"), each: int = 8
+) -> tuple[MessageQueue, ...]:
+    """Return ``each`` queues of the topic on every broker, sorted."""
+    return tuple(sorted(MessageQueue(topic, broker, number) for broker in brokers for number in range(each)))
+
+
+def clients(count: int) -> tuple[str, ...]:
+    """Return that many client ids as RocketMQ spells them, sorted."""
+    return tuple(sorted(f"10.0.{number // 250}.{number % 250 + 10}@{4000 + number}#7" for number in range(count)))
+
+
+def state(
+    queue: MessageQueue,
+    rate: float | None = 10.0,
+    lag: int = 0,
+    owner: str | None = None,
+    consumed: float | None = None,
+) -> QueueState:
+    """Return a queue's state whose upper rate is a fifth above ``rate``; it consumes what arrives unless told."""
+    return QueueState(
+        queue=queue,
+        broker_offset=10_000 + lag,
+        consumer_offset=10_000,
+        lag=lag,
+        arrival_rate=rate,
+        upper_arrival_rate=None if rate is None else rate * 1.2,
+        consumption_rate=rate if consumed is None else consumed,
+        owner=owner,
+    )
+
+
+def parts(age_s: float = 3.0, completeness: float = 1.0) -> tuple[Part, ...]:
+    """Return all parts of a snapshot, each of that age and completeness."""
+    names = ("routes", "members", "ownership", "offsets", "rates")
+    return tuple(Part(name, age_s, completeness) for name in names)
+
+
+def snapshot(
+    queues: Sequence[MessageQueue] = queues(),
+    clients: Sequence[str] = clients(3),
+    *,
+    rates: Mapping[MessageQueue, float | None] | None = None,
+    lags: Mapping[MessageQueue, int] | None = None,
+    capacity: float | None = 100.0,
+    strategy: str | None = "AVG",
+    **changes: object,
+) -> GroupSnapshot:
+    """Return a settled, complete, fresh snapshot; each queue gets 10 messages/s and no lag unless told otherwise."""
+    made = GroupSnapshot(
+        system="rocketmq",
+        cluster="DefaultCluster",
+        group="billing",
+        at=AT,
+        window_s=600.0,
+        strategy=strategy,
+        strategy_source="running info of the members (AllocateMessageQueueAveragely)",
+        orderly=False,
+        threads=20,
+        clients=tuple(sorted(clients)),
+        queues=tuple(state(q, (rates or {}).get(q, 10.0), (lags or {}).get(q, 0)) for q in sorted(queues)),
+        capacity=None if capacity is None else Capacity(capacity, "stated by the policy"),
+        parts=parts(),
+    )
+    return replace(owned(made), **changes)  # type: ignore[arg-type]
+
+
+def owned(taken: GroupSnapshot) -> GroupSnapshot:
+    """Return the snapshot with every queue owned by whom its strategy gives it to."""
+    if taken.strategy is None or not taken.clients:
+        return taken
+    topics = topics_of(taken)
+    positions = topics.owners(find_strategy(taken.strategy), taken.clients)
+    states = [
+        replace(one, owner=taken.clients[place] if place >= 0 else None)
+        for of_topic, places in zip(topics.states, positions, strict=True)
+        for one, place in zip(of_topic, places, strict=True)
+    ]
+    return replace(taken, queues=tuple(states))
+
+
+def series(
+    lags: Sequence[int], rates: Sequence[float | None], consumed: Sequence[float | None], every_s: float = 10.0
+) -> tuple[SeriesPoint, ...]:
+    """Return points that end at ``AT``, one every ``every_s`` seconds, three consumers, no moves."""
+    first = AT - timedelta(seconds=every_s * (len(lags) - 1))
+    return tuple(
+        SeriesPoint(first + timedelta(seconds=every_s * number), every_s, arrived, done, lag, 3, 0, False)
+        for number, (lag, arrived, done) in enumerate(zip(lags, rates, consumed, strict=True))
+    )
+
+
+@dataclass(frozen=True)
+class World:
+    """One decided case: everything that comes after the snapshot."""
+
+    snapshot: GroupSnapshot
+    outcomes: tuple[CandidateOutcome, ...]
+    record: DecisionRecord
+    plan: RolloutPlan | None
+
+
+def decided(
+    taken: GroupSnapshot, objective: Objective = OBJECTIVE, strategies: Sequence[str] = ("AVG", "AVG_BY_CIRCLE")
+) -> World:
+    """Return the snapshot with its simulated outcomes, the decision and, unless it holds, the plan."""
+    can_simulate = bool(taken.clients and taken.data_queues and taken.strategy)
+    counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
+    outcomes = simulate(taken, counts, strategies) if can_simulate else ()
+    decision = decide(taken, outcomes, objective, taken.at)
+    digest = SNAPSHOT.digest(taken)
+    record = DecisionRecord(
+        policy="billing",
+        group=GroupRef(taken.system, taken.cluster, taken.group),
+        deployment="billing-consumer",
+        snapshot=SnapshotRef(digest, taken.at),
+        decision=decision,
+    )
+    if decision.is_hold:
+        return World(taken, outcomes, record, None)
+    chosen = next(o for o in outcomes if o.count == decision.target and o.strategy == decision.strategy)
+    return World(
+        taken,
+        outcomes,
+        record,
+        build_plan(taken, digest, decision, chosen, RolloutSettings("billing", "billing-consumer")),
+    )
