@@ -70,6 +70,8 @@ def document_error(error: ValidationError, where: str, prefix: tuple[str, ...] =
         return DocumentError(f"{where}: field {field} is not known: remove it or correct its name{rest}")
     if kind in _WORDS:
         return DocumentError(f"{where}: field {field} is missing: add it{rest}")
+    if kind == "value_error" and not isinstance(first["input"], str | int | float):
+        return DocumentError(f"{where}: field {field}: expected {first['msg'].removeprefix('Value error, ')}{rest}")
     expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return DocumentError(f"{where}: field {field}: found {_shown(first['input'])}, expected {expected}{rest}")
 

@@ -5,7 +5,6 @@ that joins and catches up, a dip, one that leaves, and an evening in which the c
 """
 
 import argparse
-import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,15 +18,14 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 
-log = logging.getLogger("record_capture")
-
 GROUP = "shop-orders"
 FULL_S = 2040.0
 SAMPLE_EVERY_S = 5.0
 THREADS, SERVICE_MS = 2, 20.0
 
 DAY = (
-    (0, 90), (180, 90), (540, 230), (600, 330), (860, 330), (1080, 240), (1140, 180), (1380, 170), (1560, 285), (2040, 290),
+    (0, 90), (180, 90), (540, 230), (600, 330), (860, 330), (1080, 240), (1140, 180), (1380, 170), (1560, 285),
+    (2040, 290),
 )  # fmt: skip
 """Messages per second over both topics, at these seconds of the full length."""
 
@@ -82,7 +80,7 @@ def record(folder: Path, seconds: float = FULL_S) -> Capture:
         fourth: list[ConsumerProcess] = []
         events: list[tuple[float, Callable[[], None]]] = [
             (timeline.at(JOIN_S), lambda: fourth.append(start_consumer(load, "10.42.0.14", wait=False))),
-            (timeline.at(LEAVE_S), lambda: fourth[0].stop()),
+            (timeline.at(LEAVE_S), lambda: fourth.pop().stop()),
         ]
         samples = sample_group(cluster.name_server, GROUP, seconds, events)
         assert all(consumer.running for consumer in consumers), "a consumer died during the recording"

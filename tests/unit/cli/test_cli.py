@@ -1,0 +1,174 @@
+"""The commands as a user types them: what is printed, what is written, the exit code; no traceback ever."""
+
+import contextlib
+import io
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from planner.cli.absent import ABSENT
+from planner.cli.main import main
+from planner.sources.capture import SAMPLES_FILE, write_capture
+from tests.sample_builders import POLICY, steady, watch
+
+
+@dataclass(frozen=True)
+class Found:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def planner(*arguments: object, cwd: Path = Path()) -> Found:
+    """Run the command's own entry point in this process: an unexpected exception fails the test by itself."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "argv", ["planner", *map(str, arguments)])
+        patch.setenv("COLUMNS", "200")
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Found(code, out.getvalue(), err.getvalue())
+
+
+def refused(found: Found, code: int, *said: str) -> None:
+    assert found.returncode == code, found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
+    assert found.stderr.startswith("planner: ")
+    assert found.stderr.count("\n") == 1, "one sentence"
+    for part in said:
+        assert part in found.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("cli")
+    (made / "policy.yaml").write_text(POLICY)
+    write_capture(made / "capture", watch(25, steady(60, 55)), 5.0, ("a story",), ())
+    assert planner("snapshot", "-p", "policy.yaml", "--capture", "capture", "-o", "snap.json", cwd=made).returncode == 0
+    return made
+
+
+def test_the_path_by_hand(folder: Path) -> None:
+    outcomes = planner("simulate", "snap.json", "-o", "json", cwd=folder)
+    assert [one["count"] for one in json.loads(outcomes.stdout)] == [1, 2, 3, 4, 6, 8, 16]
+    planned = planner("plan", "snap.json", "-p", "policy.yaml", "-o", "plan.yaml", "--at", "snapshot", cwd=folder)
+    assert planned.returncode == 0
+    assert "Scale from 3 to 4 consumers" in planned.stdout
+    explained = planner("explain", "plan.yaml", cwd=folder)
+    assert "Step 3: wait until all 4 members own what AVG gives them" in explained.stdout
+
+
+def test_an_old_snapshot_holds_with_exit_code_0(folder: Path) -> None:
+    options = ("-p", "policy.yaml", "-o", "old.yaml", "--at", "2027-01-01T00:00:00Z")
+    found = planner("plan", "snap.json", *options, cwd=folder)
+    assert found.returncode == 0
+    assert "Hold at 3 consumers: its routes are" in found.stdout
+    assert "nothing is to be changed" in planner("explain", "old.yaml", cwd=folder).stdout
+
+
+def test_the_same_snapshot_gives_the_same_plan_byte_for_byte(folder: Path) -> None:
+    options = ("-p", "policy.yaml", "-o", "-", "--at", "snapshot")
+    plans = [planner("plan", "snap.json", *options, cwd=folder).stdout for _ in (1, 2)]
+    assert plans[0] == plans[1]
+    assert "kind: ConsumerRolloutPlan" in plans[0]
+
+
+def test_simulate_takes_counts_and_strategies(folder: Path) -> None:
+    options = ("--counts", "5..6", "--strategy", "AVG_BY_CIRCLE", "-o", "json")
+    found = json.loads(planner("simulate", "snap.json", *options, cwd=folder).stdout)
+    assert [(one["count"], one["strategy"]) for one in found] == [(5, "AVG_BY_CIRCLE"), (6, "AVG_BY_CIRCLE")]
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT))
+def test_what_is_not_built_yet_says_so_by_name(name: str) -> None:
+    refused(planner(name, "x.yaml", "--anything"), 2, f"planner {name} is not built yet")
+
+
+def test_wrong_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    snap, policy = folder / "snap.json", folder / "policy.yaml"
+    capture = ("--capture", folder / "capture")
+    cases = [
+        (("explain", "absent.yaml"), "plan file absent.yaml does not exist"),
+        (("simulate", "absent.json"), "GroupSnapshot file absent.json does not exist"),
+        (("simulate", policy), "not valid JSON"),
+        (("simulate", snap, "--counts", "0..3"), "option --counts: found '0..3'"),
+        (("simulate", snap, "--counts", "three"), "option --counts: found 'three'"),
+        (("simulate", snap, "--strategy", "BEST"), "strategy 'BEST' is not known"),
+        (("plan", snap, "-p", "absent.yaml", "-o", "p.yaml"), "policy file absent.yaml does not exist"),
+        (("plan", snap, "-p", policy, "-o", "p", "--at", "noon"), "found 'noon'"),
+        (("plan", snap, "-p", policy, "-o", "p", "--at", "2026-01-01"), "has no zone"),
+        (("snapshot", "-p", policy, "--capture", "absent", "-o", "s.json"), "does not exist"),
+        (("snapshot", "-p", policy, *capture, "--at", "2020-01-01T00:00Z", "-o", "s"), "no sample up to"),
+        (("snapshot", "-p", policy, "--at", "2020-01-01T00:00Z", "-o", "s"), "--at goes with --capture"),
+    ]
+    for arguments, said in cases:
+        refused(planner(*arguments, cwd=tmp_path), 2, said)
+    assert list(tmp_path.iterdir()) == [], "nothing is half-written"
+
+
+def test_a_snapshot_of_another_group_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(POLICY.replace("group: shop", "group: billing"))
+    refused(planner("plan", folder / "snap.json", "-p", other, "-o", "p.yaml"), 2, "is of group shop", "group billing")
+    refused(planner("snapshot", "-p", other, "--capture", folder / "capture", "-o", "s.json"), 2, "which holds shop")
+
+
+def test_an_edited_snapshot_is_refused(folder: Path, tmp_path: Path) -> None:
+    edited = tmp_path / "snap.json"
+    edited.write_text((folder / "snap.json").read_text().replace('"lag":120', '"lag":12'))
+    assert edited.read_text() != (folder / "snap.json").read_text()
+    refused(planner("plan", edited, "-p", folder / "policy.yaml", "-o", "-"), 2, "edited after it was made")
+
+
+def test_a_truncated_capture_is_refused_and_nothing_written(folder: Path, tmp_path: Path) -> None:
+    capture = write_capture(tmp_path / "cut", watch(25), 5.0, (), ())
+    samples = capture.folder / SAMPLES_FILE
+    samples.write_bytes(samples.read_bytes()[:-9])
+    found = planner("snapshot", "-p", folder / "policy.yaml", "--capture", capture.folder, "-o", tmp_path / "s.json")
+    refused(found, 2, "samples.jsonl.gz: cut off")
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_an_unreachable_name_server_is_named_with_exit_code_3(tmp_path: Path) -> None:
+    with socket.socket() as held:  # bound but not listening: whoever connects is refused
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        policy = tmp_path / "p.yaml"
+        policy.write_text(POLICY.replace("127.0.0.1:9876", address))
+        found = planner("snapshot", "-p", policy, "-o", tmp_path / "s.json", "--observe-seconds", "0")
+    refused(found, 3, address)
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_real_process_ends_with_the_exit_code_and_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "planner.cli.main", "explain", "absent.yaml"]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    refused(Found(found.returncode, found.stdout, found.stderr), 2, "plan file absent.yaml does not exist")
+
+
+def test_wrong_usage_is_exit_code_2() -> None:
+    for arguments in (("snapshot",), ("simulate", "x", "--nonsense"), ("no-such-command",)):
+        found = planner(*arguments)
+        assert found.returncode == 2
+        assert "Traceback" not in found.stderr
+
+
+def test_help_and_version() -> None:
+    assert "Not built yet in" in planner("--help").stdout
+    assert planner("--version").stdout.startswith("planner ")
+    for name in ("snapshot", "simulate", "plan", "explain"):
+        assert planner(name, "--help").returncode == 0

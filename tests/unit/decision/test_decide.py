@@ -1,0 +1,127 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from planner.decision.choose import decide
+from planner.decision.decision import Decision, HoldCause
+from planner.decision.objective import Objective
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.candidates import candidate_counts, simulate
+from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
+
+
+def decision_on(taken: GroupSnapshot, objective: Objective = OBJECTIVE, age_s: float = 0.0) -> Decision:
+    can_simulate = bool(taken.clients and taken.data_queues)
+    counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
+    outcomes = simulate(taken, counts, ("AVG", "AVG_BY_CIRCLE")) if can_simulate else ()
+    return decide(taken, outcomes, objective, AT + timedelta(seconds=age_s))
+
+
+def test_the_smallest_useful_count_that_meets_the_bound_wins() -> None:
+    # 16 queues at an upper rate of 12: shares of 6, 4, 3 queues are 72, 48, 36 messages/s of 50.
+    decision = decision_on(snapshot(capacity=65.0))
+    assert (decision.current, decision.target, decision.is_hold) == (3, 4, False)
+    assert decision.reason.startswith("Scale from 3 to 4 consumers: the busiest consumer is then used at 74%")
+
+
+def test_every_other_count_has_its_reason() -> None:
+    rejected = {one.count: one.reasons for one in decision_on(snapshot(capacity=65.0)).rejected}
+    assert set(rejected) == {1, 2, 3, 6, 8, 16}
+    assert "above the bound of 80%" in rejected[3][0]
+    assert rejected[6] == ("4 consumers are enough",)
+
+
+def test_fewer_consumers_when_fewer_are_enough() -> None:
+    decision = decision_on(snapshot(clients=clients(8), capacity=100.0))
+    assert decision.target == 3
+
+
+def test_hold_when_the_present_count_is_the_right_one() -> None:
+    decision = decision_on(snapshot(capacity=100.0))
+    assert (decision.is_hold, decision.hold_cause) == (True, HoldCause.RIGHT_ALREADY)
+
+
+def test_hold_when_no_count_meets_the_objective_and_the_hot_queue_is_named() -> None:
+    hot = queues()[5]
+    decision = decision_on(snapshot(rates={hot: 90.0}, capacity=100.0))
+    assert decision.hold_cause is HoldCause.NO_COUNT_MEETS
+    assert f"queue {hot} alone takes 108%, so more consumers cannot help" in decision.reason
+
+
+def test_a_count_that_relieves_nobody_is_never_chosen() -> None:
+    decision = decision_on(snapshot(clients=clients(5), capacity=65.0))
+    assert decision.target == 4
+    five = next(one for one in decision.rejected if one.count == 5)
+    assert "it relieves nobody" in five.reasons[0]
+
+
+def test_the_policys_lowest_count_can_be_chosen_though_it_relieves_nobody() -> None:
+    decision = decision_on(snapshot(clients=clients(8), capacity=100.0), replace(OBJECTIVE, lowest=5))
+    assert decision.target == 5
+
+
+def test_a_group_below_the_policys_lowest_count_is_scaled_up() -> None:
+    decision = decision_on(snapshot(clients=clients(2), capacity=1000.0), replace(OBJECTIVE, lowest=4))
+    assert decision.target == 4
+
+
+def test_backlog_asks_for_more_than_utilisation_does() -> None:
+    lags = dict.fromkeys(queues(), 2000)
+    taken = snapshot(lags=lags, capacity=100.0)
+    # With 3: 6 queues, 12 000 messages at 28/s spare = 429 s; with 6: 3 queues, 6 000 at 64/s spare = 94 s.
+    assert decision_on(taken, replace(OBJECTIVE, backlog_gone_s=430.0)).is_hold
+    assert decision_on(taken, replace(OBJECTIVE, backlog_gone_s=100.0)).target == 6
+
+
+def test_a_wait_above_the_objective_may_last_as_long_as_a_backlog() -> None:
+    lags = dict.fromkeys(queues(), 2000)
+    taken = snapshot(lags=lags, capacity=100.0)
+    # With 3: wait 120 s, gone in 429 s, so above 60 s for 214 s.
+    wait = replace(OBJECTIVE, oldest_message_s=60.0, backlog_gone_s=None)
+    assert decision_on(taken, wait).is_hold
+    bounded = replace(OBJECTIVE, oldest_message_s=1.0, backlog_gone_s=428.0)
+    reasons = next(one.reasons for one in decision_on(taken, bounded).rejected if one.count == 3)
+    assert any("the backlog would be gone after 429 s" in reason for reason in reasons)
+
+
+def test_hold_on_old_data() -> None:
+    decision = decision_on(snapshot(capacity=65.0), age_s=200.0)
+    assert decision.hold_cause is HoldCause.OLD_DATA
+    assert decision.reason == "Hold at 3 consumers: its routes are 203 s old, the policy allows 120 s."
+
+
+def test_hold_on_incomplete_data() -> None:
+    decision = decision_on(replace(snapshot(capacity=65.0), parts=parts(completeness=0.5)))
+    assert decision.hold_cause is HoldCause.INCOMPLETE_DATA
+    assert "50% complete" in decision.reason
+
+
+def test_hold_on_an_unknown_strategy() -> None:
+    taken = replace(snapshot(), strategy=None, strategy_source="members run different strategies: a split brain")
+    assert decision_on(taken).hold_cause is HoldCause.UNKNOWN_STRATEGY
+
+
+def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
+    assert decision_on(snapshot(capacity=None)).hold_cause is HoldCause.UNKNOWN_CAPACITY
+    assert decision_on(snapshot(rates={queues()[0]: None})).hold_cause is HoldCause.UNKNOWN_RATES
+
+
+def test_hold_without_consumers() -> None:
+    assert decision_on(snapshot(clients=())).hold_cause is HoldCause.NO_CONSUMERS
+
+
+def test_hold_while_ownership_differs_from_the_strategy() -> None:
+    settled = owned(snapshot(capacity=65.0))
+    first, *others = settled.queues
+    moving = replace(settled, queues=(replace(first, owner=settled.clients[-1]), *others))
+    decision = decision_on(moving)
+    assert decision.hold_cause is HoldCause.UNSETTLED
+    assert "1 queues are not owned by whom AVG gives them to" in decision.reason
+
+
+def test_a_decision_cannot_say_hold_and_scale_at_once() -> None:
+    with pytest.raises(ValueError, match="hold cause"):
+        Decision("g", AT, "AVG", 3, 4, "", (), HoldCause.RIGHT_ALREADY)
+    with pytest.raises(ValueError, match="hold cause"):
+        Decision("g", AT, "AVG", 3, 3, "", ())

@@ -1,0 +1,84 @@
+"""A wrong policy gets one sentence that names file, field, what was found and what was expected."""
+
+from pathlib import Path
+
+import pytest
+
+from planner.documents.policy import parse_policy, read_policies, read_policy
+from planner.errors import BadInputError, DocumentError, NewerVersionError
+from tests.sample_builders import POLICY
+
+
+def test_a_policy_with_defaults() -> None:
+    policy = parse_policy(POLICY, "p.yaml")
+    assert (policy.objective.lowest, policy.objective.highest, policy.objective.backlog_gone_s) == (1, 16, 600.0)
+    assert policy.objective.oldest_message_s is None
+    assert policy.snapshot_settings.window_s == 120.0
+    assert policy.rollout_settings.deployment == "shop-consumer"
+
+
+WRONG = [
+    ("maxReplicas: 16", "maxReplicas: many", "field spec.maxReplicas: found 'many', expected a valid integer"),
+    ("maxReplicas: 16", "maxReplicas: '16'", "field spec.maxReplicas: found '16', expected a valid integer"),
+    ("maxReplicas: 16", "maxReplicas: 0", "field spec.maxReplicas: found 0, expected greater than or equal to 1"),
+    ("  maxReplicas: 16\n", "", "field spec.maxReplicas is missing"),
+    ("minReplicas: 1", "minReplicas: 17", "minReplicas 17 to be at most maxReplicas 16"),
+    ("minReplicas: 1", "minReplica: 1", "field spec.minReplica is not known"),
+    ("minReplicas: 1", "minReplicas: 1\n  minReplicas: 2", "line 8, column 3: not valid YAML: key 'minReplicas' occurs"),
+    ("{maxUtilisation: 0.8,", "{maxUtilisation: 1.8,", "field spec.objective.maxUtilisation: found 1.8"),
+    ("{maxUtilisation: 0.8,", "{maxUtilisation: .nan,", "field spec.objective.maxUtilisation: found nan"),
+    ("system: rocketmq", "system: rabbit", "field spec.source.system: found 'rabbit', expected 'rocketmq'"),
+    ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval is not built yet"),
+    ("metadata: {name: shop}", "metadata: {name: Shop Orders}", "field metadata.name: found 'Shop Orders'"),
+    ("kind: ConsumerScalingPolicy", "kind: Deployment", "field kind is 'Deployment', expected ConsumerScalingPolicy"),
+    ("dev/v1alpha1", "dev/v1", "field apiVersion is consumerplanner.dev/v1, this planner reads"),
+    ("apiVersion: consumerplanner.dev/v1alpha1", "apiVersion: apps/v1", "field apiVersion is 'apps/v1'"),
+    ("spec:", "spec: [", "p.yaml line 6, column 3: not valid YAML"),
+    ("apiVersion:", "--- {}\n---\napiVersion:", "found 2 YAML documents"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "said"), WRONG, ids=[said[:50] for _, _, said in WRONG])
+def test_a_wrong_policy_is_named(right: str, wrong: str, said: str) -> None:
+    assert right in POLICY
+    with pytest.raises(DocumentError) as refused:
+        parse_policy(POLICY.replace(right, wrong), "p.yaml")
+    assert said in str(refused.value)
+    assert str(refused.value).startswith("p.yaml")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_newer_version_is_told_apart() -> None:
+    with pytest.raises(NewerVersionError):
+        parse_policy(POLICY.replace("v1alpha1", "v1beta1"), "p.yaml")
+
+
+def test_an_empty_file_is_no_policy() -> None:
+    with pytest.raises(DocumentError, match="found 0 YAML documents"):
+        parse_policy("# nothing\n", "p.yaml")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"absent\.yaml does not exist"):
+        read_policy(tmp_path / "absent.yaml")
+
+
+def test_a_missing_and_an_empty_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="does not exist"):
+        read_policies(tmp_path / "absent")
+    with pytest.raises(BadInputError, match=r"holds no \.yaml file"):
+        read_policies(tmp_path)
+
+
+def test_two_policies_for_one_group_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(POLICY)
+    (tmp_path / "b.yaml").write_text(POLICY.replace("name: shop}", "name: shop-too}"))
+    with pytest.raises(BadInputError, match="have the same group shop"):
+        read_policies(tmp_path)
+
+
+def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(POLICY)
+    (tmp_path / "b.yml").write_text(POLICY.replace("group: shop", "group: other"))
+    with pytest.raises(BadInputError, match="have the same name shop"):
+        read_policies(tmp_path)

@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import pytest
+
+from planner.model.queues import MessageQueue
+from planner.rollout.build import compact_queues
+from planner.rollout.explain import explain_hold, explain_plan
+from planner.rollout.plan import RolloutPlan
+from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, StopConsumers
+from tests.builders import AT, World, clients, decided, snapshot
+
+
+def plan_of(world: World) -> RolloutPlan:
+    assert world.plan is not None
+    return world.plan
+
+
+def test_scaling_up_starts_then_waits_for_pods_then_for_the_group() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    assert [type(step) for step in plan.steps] == [StartConsumers, AwaitReady, AwaitSettled]
+    start, ready, settled = plan.steps
+    assert isinstance(start, StartConsumers)
+    assert isinstance(ready, AwaitReady)
+    assert isinstance(settled, AwaitSettled)
+    assert (start.from_replicas, start.to_replicas, ready.replicas, settled.members) == (3, 4, 4, 4)
+    # AVG, 16 queues, 3 to 4 clients: the newcomer last moves 9 - 2, in front or between at most 9.
+    assert start.forecast == plan.forecast.moved_queues
+    assert 0 < start.forecast.fewest <= start.forecast.most
+
+
+def test_scaling_down_stops_the_ones_that_move_fewest_queues_then_waits() -> None:
+    world = decided(snapshot(clients=clients(8), capacity=100.0))
+    plan = plan_of(world)
+    stop, settled = plan.steps
+    assert isinstance(stop, StopConsumers)
+    assert isinstance(settled, AwaitSettled)
+    assert len(stop.preferred_victims) == 5
+    staying = {owned.consumer for owned in plan.forecast.owners_after}
+    assert staying == set(world.snapshot.clients) - set(stop.preferred_victims)
+
+
+def test_a_plan_names_what_it_rests_on() -> None:
+    world = decided(snapshot(capacity=65.0))
+    plan = plan_of(world)
+    assert plan.snapshot.digest == world.record.snapshot.digest
+    assert plan.preconditions.members == world.snapshot.clients
+    assert (plan.made_at, plan.preconditions.queues) == (AT, 16)
+    assert plan.valid_until > plan.made_at
+
+
+def test_every_queue_has_an_owner_before_and_after() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    assert [owned.queues for owned in plan.forecast.owners_before] == [
+        ("orders/broker-a/0-5",),
+        ("orders/broker-a/6-7", "orders/broker-b/0-2"),
+        ("orders/broker-b/3-7",),
+    ]
+    assert len(plan.forecast.owners_after) == 4
+
+
+def test_queue_ids_are_written_as_ranges() -> None:
+    ids = (0, 1, 2, 5, 7, 8)
+    found = compact_queues([MessageQueue("t", "b", number) for number in ids] + [MessageQueue("t", "a", 10)])
+    assert found == ("t/a/10", "t/b/0-2,5,7-8")
+
+
+def test_a_plan_is_never_empty_and_never_over_before_it_begins() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    with pytest.raises(ValueError, match="no steps"):
+        replace(plan, steps=())
+    with pytest.raises(ValueError, match="ends before it begins"):
+        replace(plan, valid_until=plan.made_at)
+
+
+def test_a_plan_is_told_with_every_rejected_count_and_every_step() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    lines = list(explain_plan(plan))
+    assert plan.reason in lines
+    for rejection in plan.rejected:
+        assert any(line.startswith(f"Not {rejection.count}: ") for line in lines)
+    assert sum(line.startswith("Step ") for line in lines) == len(plan.steps)
+    assert any("start 1 consumers, 3 to 4 replicas" in line for line in lines)
+
+
+def test_a_hold_is_told_as_an_answer() -> None:
+    world = decided(snapshot(capacity=100.0))
+    assert world.plan is None
+    lines = list(explain_hold(world.record))
+    assert "nothing is to be changed" in lines[0]
+    assert world.record.decision.reason in lines
