@@ -24,7 +24,7 @@ WRONG = [
     ("  maxReplicas: 16\n", "", "field spec.maxReplicas is missing"),
     ("minReplicas: 1", "minReplicas: 17", "minReplicas 17 to be at most maxReplicas 16"),
     ("minReplicas: 1", "minReplica: 1", "field spec.minReplica is not known"),
-    ("minReplicas: 1", "minReplicas: 1\n  minReplicas: 2", "line 8, column 3: not valid YAML: key 'minReplicas' occurs"),
+    ("minReplicas: 1", "minReplicas: 1\n  minReplicas: 2", "line 8, column 3: not valid YAML: key 'minReplicas' occ"),
     ("{maxUtilisation: 0.8,", "{maxUtilisation: 1.8,", "field spec.objective.maxUtilisation: found 1.8"),
     ("{maxUtilisation: 0.8,", "{maxUtilisation: .nan,", "field spec.objective.maxUtilisation: found nan"),
     ("system: rocketmq", "system: rabbit", "field spec.source.system: found 'rabbit', expected 'rocketmq'"),
