@@ -1,6 +1,6 @@
 """``SPECIFIED_MACHINE``: only clients on named hosts consume."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,12 +23,13 @@ class SpecifiedMachine:
 
     hosts: frozenset[str]
     inner: Strategy = field(default_factory=Averagely)
+    name_of: Callable[[str], str] = host_of
     name: str = "SPECIFIED_MACHINE"
     is_positional: bool = False
 
     def owners(self, queues: Sequence[MessageQueue], clients: Sequence[str]) -> Owners:
         """Return the owner's index for each queue."""
-        slots = np.flatnonzero([host_of(client) in self.hosts for client in clients])
+        slots = np.flatnonzero([self.name_of(client) in self.hosts for client in clients])
         if not len(slots):
             return nobody(len(queues))
         return owners_among(self.inner, queues, np.arange(len(queues)), clients, slots)

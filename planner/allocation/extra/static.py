@@ -1,6 +1,6 @@
 """``STATIC``: queues reserved for clients by their stable name, the rest shared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,7 @@ class Static:
 
     reserved: Mapping[MessageQueue, str]
     inner: Strategy = field(default_factory=Averagely)
+    name_of: Callable[[str], str] = stable_name
     name: str = "STATIC"
     is_positional: bool = False
 
@@ -34,7 +35,7 @@ class Static:
         if not clients:
             return owners
         fixed, free = self._parts(queues, clients)
-        slot_of = _slots_by_name(clients)
+        slot_of = self._slots_by_name(clients)
         owners[fixed] = [slot_of[self.reserved[queues[pick]]] for pick in fixed]
         owners[free] = owners_among(self.inner, queues, free, clients, np.arange(len(clients)))
         return owners
@@ -46,13 +47,12 @@ class Static:
     def _parts(
         self, queues: Sequence[MessageQueue], clients: Sequence[str]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        slot_of = _slots_by_name(clients)
+        slot_of = self._slots_by_name(clients)
         is_fixed = np.array([self.reserved.get(queue) in slot_of for queue in queues], dtype=bool)
         return np.flatnonzero(is_fixed), np.flatnonzero(~is_fixed)
 
-
-def _slots_by_name(clients: Sequence[str]) -> dict[str, int]:
-    slots: dict[str, int] = {}
-    for index, client in enumerate(clients):
-        slots.setdefault(stable_name(client), index)
-    return slots
+    def _slots_by_name(self, clients: Sequence[str]) -> dict[str, int]:
+        slots: dict[str, int] = {}
+        for index, client in enumerate(clients):
+            slots.setdefault(self.name_of(client), index)
+        return slots

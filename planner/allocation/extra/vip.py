@@ -1,6 +1,6 @@
 """``VIP``: chosen queues go to chosen consumers, the rest to the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +26,7 @@ class Vip:
     vip_queues: frozenset[MessageQueue]
     vip_clients: frozenset[str]
     inner: Strategy = field(default_factory=Averagely)
+    name_of: Callable[[str], str] = stable_name
     name: str = "VIP"
     is_positional: bool = False
 
@@ -34,7 +35,7 @@ class Vip:
         owners = nobody(len(queues))
         if not clients:
             return owners
-        is_vip = np.array([stable_name(client) in self.vip_clients for client in clients], dtype=bool)
+        is_vip = np.array([self.name_of(client) in self.vip_clients for client in clients], dtype=bool)
         vips, others = np.flatnonzero(is_vip), np.flatnonzero(~is_vip)
         vip_picks, other_picks = self._parts(queues)
         owners[vip_picks] = owners_among(self.inner, queues, vip_picks, clients, vips if len(vips) else others)
