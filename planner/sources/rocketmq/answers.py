@@ -4,6 +4,7 @@ Each raises ``JsonError`` for what is not JSON and ``BodyError``, with the place
 that are not used are not looked at, so a server may add its own. Shapes: RocketMQ 4.9 to 5.5, ``protocol.body``.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -253,18 +254,15 @@ def _count(properties: Mapping[str, str], *names: str) -> int | None:
 
 
 def _figures(table: Mapping[Key, Json]) -> tuple[TopicFigures, ...]:
-    figures = []
-    for topic, entry in table.items():
-        fields = _fields(entry, f"statusTable of {topic}")
-        figures.append(
-            TopicFigures(
-                topic=str(topic),
-                consume_rt_ms=_float(fields.get("consumeRT", 0.0), f"consumeRT of {topic}"),
-                ok_per_s=_float(fields.get("consumeOKTPS", 0.0), f"consumeOKTPS of {topic}"),
-                failed_per_s=_float(fields.get("consumeFailedTPS", 0.0), f"consumeFailedTPS of {topic}"),
-            )
-        )
-    return tuple(sorted(figures, key=lambda one: one.topic))
+    figures = (_topic_figures(str(topic), _fields(entry, f"statusTable of {topic}")) for topic, entry in table.items())
+    return tuple(sorted((one for one in figures if one is not None), key=lambda one: one.topic))
+
+
+def _topic_figures(topic: str, entry: Mapping[Key, Json]) -> TopicFigures | None:
+    """Return the figures of one topic, ``None`` when one is infinite or no number: it would spoil every mean."""
+    names = ("consumeRT", "consumeOKTPS", "consumeFailedTPS")
+    values = [_float(entry.get(name, 0.0), f"{name} of {topic}") for name in names]
+    return TopicFigures(topic, *values) if all(map(math.isfinite, values)) else None
 
 
 def strategy_name(strategy_class: str | None) -> str | None:

@@ -1,0 +1,160 @@
+"""A name server and brokers on loopback that answer from plain tables; a test changes the tables to break things."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from planner.sources.rocketmq.codec import Command
+from tests.unit.sources.rocketmq import java_json
+from tests.unit.sources.rocketmq.fake_server import FakeServer, Wire
+from tests.unit.sources.rocketmq.java_json import queue_key
+
+SILENT = -1
+"""Instead of an answer code: no answer at all."""
+
+
+@dataclass
+class FakeBroker:
+    """One broker: who is connected, which offsets it tells, and what it does instead of answering.
+
+    ``members`` maps client id to the addresses it is connected from, ``offsets`` (topic, queue id) to broker and
+    consumer offset, ``fails`` a request code to the answer code that is given for it.
+    """
+
+    name: str
+    cluster: str = "C"
+    broker_id: int = 0
+    members: dict[str, list[str]] = field(default_factory=dict)
+    unlisted: set[str] = field(default_factory=set)
+    subscribed: list[str] = field(default_factory=list)
+    offsets: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    fails: dict[int, int] = field(default_factory=dict)
+    running: dict[str, object] = field(default_factory=dict)
+    server: FakeServer = field(init=False)
+
+    def script(self, request: Command, wire: Wire) -> None:
+        failure = self.fails.get(request.code)
+        if failure == SILENT:
+            return
+        if failure is not None:
+            wire.answer(request, code=failure, remark="made to fail\nwith a second line")
+            return
+        {38: self._ids, 203: self._connections, 208: self._stats, 307: self._running}[request.code](request, wire)
+
+    def _ids(self, request: Command, wire: Wire) -> None:
+        ids = [one for one, addresses in self.members.items() for _ in addresses if one not in self.unlisted]
+        if ids:
+            wire.answer(request, body=java_json.body({"consumerIdList": ids}))
+        else:
+            wire.answer(request, code=1, remark=f"no consumer for this group, {request.fields['consumerGroup']}")
+
+    def _connections(self, request: Command, wire: Wire) -> None:
+        if not self.members:
+            wire.answer(request, code=206, remark=f"the consumer group[{request.fields['consumerGroup']}] not online")
+            return
+        connections = [
+            {"clientAddr": address, "clientId": client_id, "language": "JAVA", "version": 513}
+            for client_id, addresses in self.members.items()
+            for address in addresses
+        ]
+        subscribed = {topic: {"topic": topic} for topic in self.subscribed}
+        wire.answer(request, body=java_json.body({"connectionSet": connections, "subscriptionTable": subscribed}))
+
+    def _stats(self, request: Command, wire: Wire) -> None:
+        table = {
+            queue_key(topic, self.name, queue_id): {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": 5}
+            for (topic, queue_id), (end, read) in self.offsets.items()
+        }
+        wire.answer(request, body=java_json.body({"consumeTps": 0.0, "offsetTable": table}))
+
+    def _running(self, request: Command, wire: Wire) -> None:
+        client_id = request.fields["clientId"]
+        told = self.running.get(client_id)
+        if isinstance(told, int):
+            if told != SILENT:
+                wire.answer(request, code=told, remark="made to fail")
+        elif told is None:
+            wire.answer(request, code=1, remark=f"The Consumer <g> <{client_id}> not online")
+        else:
+            wire.answer(request, body=java_json.body(told))
+
+
+@dataclass
+class FakeCluster:
+    """``routes`` maps topic to broker name to (read queues, write queues, permission)."""
+
+    brokers: list[FakeBroker]
+    routes: dict[str, dict[str, tuple[int, int, int]]] = field(default_factory=dict)
+    extra_addresses: dict[str, dict[int, str]] = field(default_factory=dict)
+    static: set[str] = field(default_factory=set)
+    server: FakeServer = field(init=False)
+
+    def broker(self, name: str) -> FakeBroker:
+        return next(broker for broker in self.brokers if broker.name == name)
+
+    def script(self, request: Command, wire: Wire) -> None:
+        {105: self._route, 106: self._info}[request.code](request, wire)
+
+    def _info(self, request: Command, wire: Wire) -> None:
+        table = {
+            one.name: {
+                "brokerAddrs": {one.broker_id: one.server.address, **self.extra_addresses.get(one.name, {})},
+                "brokerName": one.name,
+                "cluster": one.cluster,
+            }
+            for one in reversed(self.brokers)
+        }
+        nowhere = {name: {"brokerAddrs": {}, "cluster": "C"} for name in self.extra_addresses if name not in table}
+        wire.answer(request, body=java_json.body({"brokerAddrTable": {**table, **nowhere}, "clusterAddrTable": {}}))
+
+    def _route(self, request: Command, wire: Wire) -> None:
+        topic = request.fields["topic"]
+        if topic not in self.routes:
+            wire.answer(request, code=17, remark=f"No topic route info in name server for the topic: {topic}")
+            return
+        queues = [
+            {"brokerName": name, "perm": permission, "readQueueNums": read, "writeQueueNums": write}
+            for name, (read, write, permission) in self.routes[topic].items()
+        ]
+        mapping = {"topicQueueMappingByBroker": {"b": {}}} if topic in self.static else {}
+        wire.answer(request, body=java_json.body({"brokerDatas": [], "queueDatas": queues, **mapping}))
+
+
+def running_info(*queues: tuple[str, str, int], dropped: tuple[tuple[str, str, int], ...] = ()) -> dict[str, object]:
+    """Return a member's running info: it owns ``queues``, uses AVG and has 20 threads."""
+    table = {queue_key(*queue): {"droped": False} for queue in queues}
+    table |= {queue_key(*queue): {"droped": True} for queue in dropped}
+    strategy = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1f"
+    properties = {"allocateMessageQueueStrategy": strategy, "consumeThreadMax": "20", "PROP_CONSUMEORDERLY": "false"}
+    return {"mqTable": table, "properties": properties, "statusTable": {}, "subscriptionSet": []}
+
+
+def two_by_two() -> FakeCluster:
+    """Return a healthy world: brokers a and b, topic T with 2 queues on each, members m1 and m2 of group g."""
+    retry = "%RETRY%g"
+    owned = {
+        "m1": running_info(("T", "a", 0), ("T", "a", 1), (retry, "a", 0), dropped=(("T", "b", 1),)),
+        "m2": running_info(("T", "b", 0), ("T", "b", 1), (retry, "b", 0)),
+    }
+    brokers = [
+        FakeBroker(
+            name,
+            members={"m1": [f"10.0.0.1:{port}"], "m2": [f"10.0.0.2:{port}"]},
+            subscribed=["T", retry],
+            offsets={("T", 0): (10, 4), ("T", 1): (20, 20), (retry, 0): (0, 0)},
+            running=dict(owned),
+        )
+        for name, port in (("a", 1), ("b", 2))
+    ]
+    routes = {"T": {"b": (2, 2, 6), "a": (2, 2, 6)}, retry: {"b": (1, 1, 6), "a": (1, 1, 6)}}
+    return FakeCluster(brokers, routes)
+
+
+@contextlib.contextmanager
+def running(cluster: FakeCluster) -> Iterator[FakeCluster]:
+    """Run all servers of ``cluster``."""
+    with contextlib.ExitStack() as stack:
+        for broker in cluster.brokers:
+            broker.server = stack.enter_context(FakeServer(broker.script))
+        cluster.server = stack.enter_context(FakeServer(cluster.script))
+        yield cluster

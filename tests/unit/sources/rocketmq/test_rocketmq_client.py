@@ -1,0 +1,278 @@
+"""``RocketMQAdmin``: name servers in turn, kept connections, and answers that are refusals."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.sources.rocketmq import AnswerError, ProtocolError, RocketMQAdmin, TimeLimits
+from planner.sources.rocketmq.answers import ClusterInfo
+from planner.sources.rocketmq.codec import Command
+from tests.unit.sources.rocketmq import samples
+from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire
+
+QUICK = TimeLimits(connect_s=0.5, request_s=0.3, running_info_s=0.6)
+
+
+def says(body: bytes = b"", code: int = 0, remark: str = "") -> Script:
+    return lambda request, wire: wire.answer(request, code=code, body=body, remark=remark)
+
+
+def nothing(_: Command, __: Wire) -> None:
+    """Never answer."""
+
+
+@contextmanager
+def broker(script: Script, limits: TimeLimits | None = None) -> Iterator[tuple[FakeServer, RocketMQAdmin]]:
+    """Run a broker, and a client whose name server nobody needs."""
+    with FakeServer(script) as server, RocketMQAdmin("127.0.0.1:1", limits=limits) as admin:
+        yield server, admin
+
+
+@contextmanager
+def name_servers(*scripts: Script) -> Iterator[tuple[list[FakeServer], RocketMQAdmin]]:
+    """Run name servers, and an impatient client that knows all of them."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(FakeServer(script)) for script in scripts]
+        admin = stack.enter_context(RocketMQAdmin([server.address for server in servers], limits=QUICK))
+        yield servers, admin
+
+
+@pytest.fixture
+def dead() -> Iterator[str]:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    yield address
+
+
+def test_recorded_answers_come_out_typed() -> None:
+    def script(request: Command, wire: Wire) -> None:
+        names = {106: "106_cluster_info", 105: "105_route", 38: "38_members", 203: "203_connections"}
+        names |= {208: "208_consume_stats", 307: "307_running_info"}
+        wire.answer(request, body=samples.recorded("5.5.0", names[request.code]).body)
+
+    with FakeServer(script) as server, RocketMQAdmin(server.address) as admin:
+        assert len(admin.cluster_info().brokers) == 2
+        assert len(admin.topic_route("TopicA").topic.read_queues) == 8
+        assert len(admin.member_ids(server.address, "GroupA")) == 3
+        connections = admin.connections(server.address, "GroupA")
+        assert connections is not None
+        assert len(connections.connections) == 3
+        assert len(admin.consume_stats(server.address, "GroupA", "TopicA").offsets) == 9
+        assert len(admin.running_info(server.address, "GroupA", "c1").owned) == 7
+        assert server.connections == 1
+        assert [request.fields.get("topic") for request in server.requests] == [
+            None,
+            "TopicA",
+            *([None] * 2),
+            "TopicA",
+            None,
+        ]
+
+
+@pytest.mark.parametrize("spelling", ["{0};{1}", " {0} , {1} ;"])
+def test_name_servers_in_one_text(dead: str, spelling: str) -> None:
+    with FakeServer(says(samples.CLUSTER_INFO)) as server:
+        admin = RocketMQAdmin(spelling.format(dead, server.address))
+        assert [str(one) for one in admin.name_servers] == [dead, server.address]
+        admin.close()
+
+
+@pytest.mark.parametrize("wrong", ["", ";", [], ["host"], "host:1;other"])
+def test_name_servers_that_are_none_are_refused(wrong: str | list[str]) -> None:
+    with pytest.raises(BadInputError):
+        RocketMQAdmin(wrong)
+
+
+def test_next_name_server_is_asked_when_one_is_gone_and_stays_preferred() -> None:
+    with name_servers(nothing, nothing, says(samples.CLUSTER_INFO)) as ((gone, mute, good), admin):
+        gone.stop()
+        start = time.monotonic()
+        assert len(admin.cluster_info().brokers) == 2
+        assert 0.3 <= time.monotonic() - start < 1.0
+        start = time.monotonic()
+        admin.cluster_info()
+        assert time.monotonic() - start < 0.2
+        assert (len(mute.requests), len(good.requests)) == (1, 2)
+
+
+@pytest.mark.parametrize("code", [2, 3, 14, 1500])
+def test_next_name_server_is_asked_when_one_is_busy_or_none_at_all(code: int) -> None:
+    with name_servers(says(code=code), says(samples.CLUSTER_INFO)) as (_, admin):
+        assert len(admin.cluster_info().brokers) == 2
+
+
+def test_garbage_from_one_name_server_leads_to_the_next() -> None:
+    with name_servers(lambda _, wire: wire.send(b"HTTP/1.1"), says(samples.CLUSTER_INFO)) as (_, admin):
+        assert len(admin.cluster_info().brokers) == 2
+
+
+def test_no_name_server_answers(dead: str) -> None:
+    with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=QUICK) as admin:
+        tried = f"tried {dead}, {mute.address} for 0."
+        with pytest.raises(OutOfReachError) as caught:
+            admin.cluster_info()
+    message = str(caught.value)
+    assert f"no name server answered GET_BROKER_CLUSTER_INFO (106) ({tried}" in message
+    assert "refused" in message
+    assert "did not answer" in message
+    assert caught.value.exit_code == 3
+
+
+def test_a_name_server_comes_back(dead: str) -> None:
+    with FakeServer(says(samples.CLUSTER_INFO)) as good, RocketMQAdmin([good.address, dead], limits=QUICK) as admin:
+        admin.cluster_info()
+        good.script = nothing
+        with pytest.raises(OutOfReachError):
+            admin.cluster_info()
+        good.script = says(samples.CLUSTER_INFO)
+        admin.cluster_info()
+
+
+def test_topic_that_no_name_server_knows() -> None:
+    refusal = samples.recorded("5.5.0", "105_no_topic")
+    with FakeServer(says(code=refusal.code, remark=refusal.remark)) as server, RocketMQAdmin(server.address) as admin:
+        with pytest.raises(UnknownNameError, match=f"topic Nope has no route at the name server .{server.address}."):
+            admin.topic_route("Nope")
+        assert len(server.requests) == 1
+
+
+def test_no_permission_for_a_topic_is_not_taken_for_a_missing_one() -> None:
+    with name_servers(says(code=16, remark="no")) as ((server,), admin):
+        with pytest.raises(AnswerError, match=r"code 16 \(NO_PERMISSION\), expected 0, and says: no; grant"):
+            admin.topic_route("T")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("version", samples.VERSIONS)
+def test_offline_group_in_the_words_of_real_brokers(version: str) -> None:
+    def script(request: Command, wire: Wire) -> None:
+        name = {38: "38_no_members", 203: "203_offline", 208: "208_unknown"}[request.code]
+        real = samples.recorded(version, name)
+        wire.answer(request, code=real.code, body=real.body, remark=real.remark)
+
+    with broker(script) as (server, admin):
+        assert admin.member_ids(server.address, "Nope") == ()
+        assert admin.connections(server.address, "Nope") is None
+        assert admin.consume_stats(server.address, "Nope").offsets == ()
+
+
+def test_other_system_errors_are_not_taken_for_an_offline_group() -> None:
+    with broker(says(code=1, remark="NullPointerException\n\tat x")) as (server, admin):
+        with pytest.raises(AnswerError) as caught:
+            admin.member_ids(server.address, "g")
+        address = server.address
+    assert caught.value.code == 1
+    assert caught.value.remark == "NullPointerException\n\tat x"
+    assert str(caught.value) == (
+        f"{address} answered GET_CONSUMER_LIST_BY_GROUP (38) for consumerGroup g with code 1 (SYSTEM_ERROR), "
+        f"expected 0, and says: NullPointerException; look into that server's log"
+    )
+
+
+def test_a_long_remark_is_cut_and_an_unknown_code_shown() -> None:
+    with broker(says(code=4711, remark="x" * 500)) as (server, admin):
+        with pytest.raises(AnswerError, match=r"4711 \(unknown to us\)") as caught:
+            admin.consume_stats(server.address, "g")
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b'{"offsetTable":{"T":1}}'])
+def test_a_body_that_cannot_be_read_is_a_protocol_error_that_names_the_request(body: bytes) -> None:
+    with broker(says(body)) as (server, admin):
+        with pytest.raises(ProtocolError) as caught:
+            admin.consume_stats(server.address, "g")
+        assert server.connections == 1
+    assert f"{server.address} answered GET_CONSUME_STATS (208) for consumerGroup g with a body" in str(caught.value)
+    assert "(ordinal 513)" in str(caught.value)
+    assert (caught.value.exit_code, caught.value.can_retry) == (3, False)
+
+
+def test_a_kept_connection_that_ended_is_replaced() -> None:
+    with broker(says(samples.MEMBERS)) as (server, admin):
+        for _ in range(3):
+            assert len(admin.member_ids(server.address, "g")) == 3
+            server.close_connections()
+        assert server.connections == 3
+
+
+def test_a_connection_that_ends_under_a_request_is_tried_once_more() -> None:
+    closes = [False, True, False]
+
+    def script(request: Command, wire: Wire) -> None:
+        if closes.pop(0):
+            wire.close()
+        else:
+            wire.answer(request, body=samples.MEMBERS)
+
+    with broker(script) as (server, admin):
+        admin.member_ids(server.address, "g")
+        assert len(admin.member_ids(server.address, "g")) == 3
+        assert (server.connections, len(server.requests)) == (2, 3)
+
+
+def test_a_new_connection_that_ends_is_not_tried_again() -> None:
+    with broker(lambda _, wire: wire.close()) as (server, admin):
+        with pytest.raises(OutOfReachError, match="ended while"):
+            admin.member_ids(server.address, "g")
+        assert server.connections == 1
+
+
+def test_go_away_on_a_kept_connection_leads_to_a_new_one() -> None:
+    codes = [0, 1500, 0]
+    with broker(lambda request, wire: wire.answer(request, codes.pop(0), samples.MEMBERS)) as (server, admin):
+        assert [len(admin.member_ids(server.address, "g")) for _ in range(2)] == [3, 3]
+        assert server.connections == 2
+
+
+def test_many_threads_share_one_connection() -> None:
+    with broker(says(samples.MEMBERS)) as (server, admin), ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: admin.member_ids(server.address, "g"), range(200)))
+        assert [len(ids) for ids in answers] == [3] * 200
+        assert server.connections == 1
+
+
+def test_those_who_wait_for_a_dead_host_share_one_time_out() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = f"127.0.0.1:{full.getsockname()[1]}"
+        fillers = [socket.socket() for _ in range(8)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex(full.getsockname())
+        with RocketMQAdmin("127.0.0.1:1", limits=QUICK) as admin, ThreadPoolExecutor(8) as pool:
+            start = time.monotonic()
+            asked = [pool.submit(admin.member_ids, address, "g") for _ in range(8)]
+            assert all(isinstance(one.exception(), OutOfReachError) for one in asked)
+            assert time.monotonic() - start < 1.5
+            with pytest.raises(OutOfReachError):  # a later one tries anew
+                admin.member_ids(address, "g")
+            assert time.monotonic() - start > 0.9
+        for filler in fillers:
+            filler.close()
+
+
+def test_running_info_waits_longer_than_other_requests() -> None:
+    def slow(request: Command, wire: Wire) -> None:
+        time.sleep(0.4)
+        wire.answer(request, body=samples.RUNNING_INFO if request.code == 307 else samples.MEMBERS)
+
+    with broker(slow, QUICK) as (server, admin):
+        assert admin.running_info(server.address, "g", "c").owned
+        with pytest.raises(OutOfReachError, match=r"within 0\.3 s"):
+            admin.member_ids(server.address, "g")
+
+
+def test_leaving_closes_everything_and_a_later_request_opens_anew() -> None:
+    with FakeServer(says(samples.CLUSTER_INFO)) as server:
+        admin = RocketMQAdmin(server.address)
+        with admin:
+            admin.cluster_info()
+        assert not [one for one in threading.enumerate() if one.name.startswith("rocketmq ")]
+        assert isinstance(admin.cluster_info(), ClusterInfo)
+        admin.close()

@@ -1,0 +1,76 @@
+"""Random bytes and damaged real answers: our own errors come out, never anything else."""
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.sources.rocketmq import answers, codec, fastjson
+from planner.sources.rocketmq.errors import BodyError, FrameError, JsonError
+from tests.unit.sources.rocketmq import samples
+
+READERS: dict[str, Callable[[bytes], object]] = {
+    "106": answers.cluster_info,
+    "105": lambda body: answers.topic_route(body, "TopicA"),
+    "38": answers.member_ids,
+    "203": answers.connections,
+    "208": answers.consume_stats,
+    "307": answers.running_info,
+}
+FRAMES = {path: path.read_bytes() for path in sorted(samples.FIXTURES.rglob("*.frame"))}
+MARKS = [b"{", b"}", b"[", b"]", b'"', b":", b",", b"\\", b"0", b"-", b"null", b"\xff", b"{{", b"1e999", b"NaN", b""]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A recorded frame after one to five cuts, changed bytes or inserted marks."""
+    path = draw(st.sampled_from(sorted(FRAMES)))
+    data = FRAMES[path]
+    for _ in range(draw(st.integers(1, 5))):
+        start = draw(st.integers(0, len(data)))
+        size = draw(st.integers(0, 8))
+        patch = draw(st.sampled_from(MARKS) | st.binary(max_size=4))
+        data = data[:start] + patch + data[start + size :]
+    return path.stem.split("_")[0], data
+
+
+def read(code: str, frame: bytes) -> bool:
+    """Read all that ``frame`` holds; return whether it held something."""
+    with contextlib.suppress(FrameError, JsonError, BodyError):
+        codec.frame_length(frame[:4].ljust(4, b"\0"))
+        READERS[code](codec.decode(frame[4:]).body)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("path", FRAMES, ids=str)
+def test_an_undamaged_frame_is_read_or_empty(path: object) -> None:
+    frame = next(frame for other, frame in FRAMES.items() if other == path)
+    answer = codec.decode(frame[4:])
+    assert read(str(path).rsplit("/", maxsplit=1)[-1].split("_")[0], frame) == (answer.code == 0)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(damaged())
+def test_a_damaged_frame_gives_only_our_errors(case: tuple[str, bytes]) -> None:
+    read(*case)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(damaged())
+def test_a_damaged_body_gives_only_our_errors(case: tuple[str, bytes]) -> None:
+    code, data = case
+    with contextlib.suppress(JsonError, BodyError):
+        READERS[code](data[data.find(b"}{") + 1 :])
+
+
+@settings(max_examples=2000, deadline=None)
+@given(st.binary(max_size=200), st.sampled_from(sorted(READERS)))
+def test_random_bytes_give_only_our_errors(data: bytes, code: str) -> None:
+    read(code, data)
+    with contextlib.suppress(JsonError):
+        fastjson.parse(data)
+    with contextlib.suppress(JsonError, BodyError):
+        READERS[code](data)
