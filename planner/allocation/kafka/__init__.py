@@ -1,0 +1,23 @@
+"""Kafka's assignors, exactly as clients 3.8 and later and the server of 4.0.1 and later compute them.
+
+``assign`` answers a request document. The planner's inner loops call the assignors themselves: ``equal_group`` or
+``mixed_group`` in, ``Outcome.owners`` out, one member number a partition.
+"""
+
+from planner.allocation.kafka.assignment import ASSIGNORS, Answer, Assignor, assign, find_assignor
+from planner.allocation.kafka.group import Claims, Group, Outcome, Racks, Topics, equal_group, mixed_group
+
+__all__ = [
+    "ASSIGNORS",
+    "Answer",
+    "Assignor",
+    "Claims",
+    "Group",
+    "Outcome",
+    "Racks",
+    "Topics",
+    "assign",
+    "equal_group",
+    "find_assignor",
+    "mixed_group",
+]

@@ -1,0 +1,115 @@
+"""One Kafka request in, who owns what out: the door of this folder."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+
+from planner.allocation import fields
+from planner.allocation.kafka.chance import random_owners
+from planner.allocation.kafka.group import NOBODY, Group, Outcome
+from planner.allocation.kafka.ranges import range_owners, range_server
+from planner.allocation.kafka.request import NamedGroup, Request, named_group, read_request
+from planner.allocation.kafka.roundrobin import roundrobin
+from planner.allocation.kafka.sticky import cooperative_final, cooperative_first, sticky
+from planner.allocation.kafka.uniform import uniform
+from planner.errors import UnknownNameError
+
+Assignor = Callable[[Group], Outcome]
+
+COOPERATIVE = "cooperative-sticky"
+RANDOM = "random"
+ROUNDS: dict[str, Assignor] = {"first": cooperative_first, "final": cooperative_final}
+
+ASSIGNORS: dict[str, Assignor] = {
+    "range": range_owners,
+    "roundrobin": roundrobin,
+    "sticky": sticky,
+    COOPERATIVE: cooperative_final,
+    RANDOM: random_owners,
+    "uniform": uniform,
+    "range-server": range_server,
+}
+"""The assignors by the name that Kafka gives them; ``range-server`` is the server's ``range``."""
+
+_OPTIONS: dict[str, tuple[str, ...]] = {COOPERATIVE: ("cooperative_round",), RANDOM: ("seed",)}
+_LARGEST_SEED = 2**63 - 1
+
+
+class Answer(TypedDict):
+    """What ``planner allocate`` answers: partitions sorted, members in the order of their ids.
+
+    ``deterministic`` is False where Java's hash-map order or chance decides: the answer is then one of several valid
+    ones, all with the same loads and the same number of partitions kept. ``warnings`` are sentences.
+    """
+
+    assignments: dict[str, list[tuple[str, int]]]
+    deterministic: bool
+    warnings: list[str]
+
+
+def assign(request: Mapping[str, Any]) -> Answer:
+    """Return who owns what for one request document of the contract.
+
+    Raises ``BadInputError``, one sentence naming field, found and expected; ``UnknownNameError`` for a strategy that
+    is not known, with the known ones.
+    """
+    checked = read_request(request)
+    assignor = find_assignor(checked.strategy, request.get("options") or {})
+    if not checked.members:
+        return Answer(assignments={}, deterministic=True, warnings=[])
+    named = named_group(checked)
+    outcome = assignor(named.group)
+    return Answer(
+        assignments=_assignments(named, outcome),
+        deterministic=outcome.is_determined and not _is_partly_empty(checked),
+        warnings=[*outcome.warnings, *_remarks(checked)],
+    )
+
+
+def find_assignor(name: str, options: Mapping[str, Any]) -> Assignor:
+    """Return the assignor of that name with its options; racks are facts of the group and allowed with any."""
+    if name not in ASSIGNORS:
+        raise UnknownNameError(f"strategy: found {fields.shown(name)}, expected one of {', '.join(ASSIGNORS)}")
+    fields.only_known(options, ("partition_racks", *_OPTIONS.get(name, ())), "options")
+    if name == COOPERATIVE:
+        chosen = options.get("cooperative_round", "final")
+        if not isinstance(chosen, str) or chosen not in ROUNDS:
+            raise fields.refusal("options.cooperative_round", chosen, "first or final")
+        return ROUNDS[chosen]
+    if name == RANDOM:
+        seed = fields.whole_number(options.get("seed", 0), "options.seed", 0, _LARGEST_SEED)
+        return lambda group: random_owners(group, seed)
+    return ASSIGNORS[name]
+
+
+def _assignments(named: NamedGroup, outcome: Outcome) -> dict[str, list[tuple[str, int]]]:
+    topics = named.group.topics
+    owned = np.flatnonzero(outcome.owners != NOBODY)
+    ordered = owned[np.argsort(outcome.owners[owned], kind="stable")]
+    names = [named.topics[topic] for topic in topics.topic_of[ordered].tolist()]
+    pairs = list(zip(names, topics.number_of[ordered].tolist(), strict=True))
+    bounds = np.searchsorted(outcome.owners[ordered], np.arange(len(named.member_ids) + 1)).tolist()
+    return {member_id: pairs[bounds[number] : bounds[number + 1]] for number, member_id in enumerate(named.member_ids)}
+
+
+def _is_partly_empty(request: Request) -> bool:
+    """Return whether the client's sticky assignors can take a member without topics for one of the others.
+
+    They compare each subscription with the first that is not empty, so a member without topics goes unnoticed when
+    they meet it first, and is then given partitions.
+    """
+    if request.strategy not in ("sticky", COOPERATIVE):
+        return False
+    kinds = {member.topics for member in request.members}
+    return len(kinds) == 2 and frozenset() in kinds
+
+
+def _remarks(request: Request) -> list[str]:
+    if not _is_partly_empty(request):
+        return []
+    idle = next(member.member_id for member in request.members if not member.topics)
+    return [
+        f"member {fields.shown(idle)} subscribes to nothing: depending on its hash order the real assignor may give it "
+        f"partitions all the same; this answer keeps to the subscriptions"
+    ]

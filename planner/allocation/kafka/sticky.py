@@ -1,0 +1,79 @@
+"""``StickyAssignor`` and ``CooperativeStickyAssignor`` of the clients, 3.8 and later."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from planner.allocation.kafka.claims import resolve
+from planner.allocation.kafka.constrained import constrained
+from planner.allocation.kafka.general import general
+from planner.allocation.kafka.group import NOBODY, BoolArray, Group, IntArray, Outcome, claims_from_owners, nobody
+from planner.allocation.kafka.racks import rack_table
+
+MOST_ROUNDS = 20
+
+
+def sticky(group: Group) -> Outcome:
+    """Return the balanced answer that keeps the most of what members claim; ``withheld`` as cooperative ones need it.
+
+    12 partitions that three members hold evenly, a fourth joins: 3 move, the highest numbers.
+    """
+    if group.member_count == 0 or group.topics.partition_count == 0:
+        return Outcome(nobody(group.topics.partition_count))
+    resolved, racks = resolve(group), rack_table(group)
+    if group.is_uniform:
+        return constrained(group, resolved, racks)
+    outcome = general(group, resolved, racks)
+    return replace(outcome, withheld=_handed_over(group, outcome.owners))
+
+
+def _handed_over(group: Group, owners: IntArray) -> BoolArray:
+    """Return the partitions that one member gains and another one, which claims them, loses."""
+    members, partitions = group.claims.members, group.claims.partitions
+    is_kept = owners[partitions] == members
+    gained = owners != NOBODY
+    gained[partitions[is_kept]] = False
+    lost = np.zeros(len(owners), dtype=np.bool_)
+    lost[partitions[~is_kept]] = True
+    handed_over: BoolArray = gained & lost
+    return handed_over
+
+
+def cooperative_first(group: Group) -> Outcome:
+    """Return the leader's answer of the first round: what changes hands is withheld, so nobody owns it yet."""
+    outcome = sticky(group)
+    return replace(outcome, owners=_granted(outcome))
+
+
+def cooperative_final(group: Group) -> Outcome:
+    """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later."""
+    is_determined = True
+    warnings: dict[str, None] = {}
+    for _ in range(MOST_ROUNDS):
+        outcome = sticky(group)
+        owners = _granted(outcome)
+        is_determined = is_determined and outcome.is_determined
+        warnings |= dict.fromkeys(outcome.warnings)
+        if not _somebody_revokes(group, owners):
+            break
+        group = _next_round(group, owners)
+    else:
+        warnings[f"members still revoke after {MOST_ROUNDS} rounds: the group has not settled"] = None
+    return Outcome(owners, is_determined, warnings=tuple(warnings))
+
+
+def _granted(outcome: Outcome) -> IntArray:
+    if outcome.withheld is None:
+        return outcome.owners
+    return np.where(outcome.withheld, NOBODY, outcome.owners)
+
+
+def _somebody_revokes(group: Group, owners: IntArray) -> bool:
+    """Return whether a member claims what it does not get: it revokes that and joins again."""
+    claims = group.claims
+    return bool(claims.foreign) or bool((owners[claims.partitions] != claims.members).any())
+
+
+def _next_round(group: Group, owners: IntArray) -> Group:
+    generation = int(group.claims.generations.max(initial=-1)) + 1
+    return replace(group, claims=claims_from_owners(owners, group.member_count, generation))
