@@ -128,10 +128,10 @@ def _hash_loads(strategy: ConsistentHash, topics: Sequence[Topic], clients: Sequ
 def _nearest(points: NDArray[np.uint32], clients: Sequence[str], virtual_nodes: int) -> NDArray[np.uint64]:
     """Return for each queue and client the way round the ring to the client's next virtual node."""
     ways = np.empty((len(points), len(clients)), dtype=np.uint64)
-    for column, client in enumerate(clients):
-        own = np.sort(client_points(client, 0, virtual_nodes))
-        following = own[np.searchsorted(own, points) % len(own)]
-        ways[:, column] = following - points
+    step = max(1, _CELLS // max(1, len(points) * virtual_nodes))
+    for first in range(0, len(clients), step):
+        own = np.stack([client_points(client, 0, virtual_nodes) for client in clients[first : first + step]], axis=1)
+        ways[:, first : first + step] = (own[:, None, :] - points[:, None]).min(axis=0)
     return ways
 
 
