@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from planner import __version__
-from planner.cli import absent, explain, plan, simulate, snapshot
+from planner.cli import absent, explain, plan, report, simulate, snapshot
 from planner.cli.console import errors
 from planner.errors import PlannerError
 
@@ -24,6 +24,7 @@ app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
+app.command("report")(report.report)
 absent.register(app)
 
 

@@ -1,6 +1,6 @@
 """The course as Vega-Lite, rendered to SVG without network or script; colours are CSS variables of the page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +24,9 @@ WIDE, NARROW = 880, 350
 
 AXIS_EXTENT = 38
 
+MOST_NUMBERED = 15
+"""Rebalances that carry their number of queues; more would write over each other."""
+
 
 def course_svg(course: Course, width: int) -> Markup:
     """Return the charts as one inline SVG."""
@@ -34,9 +37,9 @@ def course_spec(course: Course, width: int) -> Spec:
     """Return rates, lag and consumers below each other over one time axis."""
     plot = width - AXIS_EXTENT - 14
     panels = [
-        _panel(course, "Messages per second", list(_rates(course)), width=plot, height=130),
+        _panel(course, "Messages per second", [*_rates(course), _forecast_label(course)], width=plot, height=130),
         _panel(course, "Messages waiting", list(_lag(course)), width=plot, height=170),
-        _panel(course, "Consumers", list(_consumers(course)), width=plot, height=52, times=True),
+        _panel(course, "Consumers", list(_consumers(course)), width=plot, height=70, times=True),
     ]
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -78,7 +81,7 @@ def _panel(course: Course, title: str, layers: list[Spec], *, width: int, height
 
 
 def _time_axis(course: Course, width: int, times: bool) -> Spec:
-    axis: Spec = {"grid": False, "tickCount": max(3, width // 110), "labels": times, "ticks": True}
+    axis: Spec = {"grid": False, "tickCount": max(4, width // 110), "labels": times, "ticks": True}
     if times:
         is_long = (course.until - course.begins).total_seconds() > 100_000
         axis |= {"format": "%d %b" if is_long else "%H:%M", "labelFlush": True}
@@ -86,15 +89,20 @@ def _time_axis(course: Course, width: int, times: bool) -> Spec:
     return {"field": "at", "type": "temporal", "scale": {"type": "utc", "domain": domain, "nice": False}, "axis": axis}
 
 
-def _y(field: str, ticks: int = 4) -> Spec:
+def _y(field: str, counts: Sequence[int] = ()) -> Spec:
+    """Return a vertical axis from 0; ``counts``, where given, are its only ticks and leave room above."""
     extent = {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT}
-    axis = {"tickCount": ticks, "labelExpr": NUMBERS, "domain": False, **extent}
-    return {"field": field, "type": "quantitative", "scale": {"zero": True, "nice": True}, "axis": axis}
+    axis: Spec = {"tickCount": 4, "labelExpr": NUMBERS, "domain": False, **extent}
+    scale: Spec = {"zero": True, "nice": True}
+    if counts:
+        axis |= {"values": sorted({0, *counts}), "labelOverlap": "greedy"}
+        scale = {"domain": [0, 1.6 * max(1, *counts)], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
-def _line(values: list[Spec], field: str, colour: str, **mark: Any) -> Spec:
+def _line(values: list[Spec], field: str, colour: str, *, counts: Sequence[int] = (), **mark: Any) -> Spec:
     style = {"type": "line", "color": colour, "strokeWidth": 2, "invalid": "break-paths-show-domains", **mark}
-    return {"data": {"values": values}, "mark": style, "encoding": {"y": _y(field)}}
+    return {"data": {"values": values}, "mark": style, "encoding": {"y": _y(field, counts)}}
 
 
 def _rates(course: Course) -> Iterator[Spec]:
@@ -118,18 +126,32 @@ def _lag(course: Course) -> Iterator[Spec]:
 
 
 def _consumers(course: Course) -> Iterator[Spec]:
+    most = max((point.consumers or 0 for point in course.measured), default=0)
+    counts = (course.count_now, course.count_then, most)
     values = [{"at": _ms(p.at), "consumers": p.consumers} for p in course.measured]
-    step = {"interpolate": "step-before"}
-    yield _line(values, "consumers", INK, **step)
+    yield _line(values, "consumers", INK, counts=counts, interpolate="step-before")
     ends = [{"at": _ms(at), "consumers": course.count_then} for at in (course.now, course.until)]
-    yield _line(ends, "consumers", CHOSEN if course.chosen else STAYING, strokeDash=[9, 4] if course.chosen else [2, 4])
-    moves = [{"at": _ms(r.at), "moved": r.moved} for r in course.rebalances]
-    mark = {"type": "point", "shape": "triangle-down", "filled": True, "color": INK, "size": 70, "opacity": 1}
-    yield {"data": {"values": moves}, "mark": mark, "encoding": {"y": {"value": 2}}}
+    yield _line(ends, "consumers", CHOSEN, counts=counts, strokeDash=[9, 4], strokeWidth=3)
+    yield from _moves(course)
+
+
+def _moves(course: Course) -> Iterator[Spec]:
+    """Yield triangles, and numbers while they have room."""
+    moves = {"values": [{"at": _ms(r.at), "moved": r.moved} for r in course.rebalances]}
+    mark = {"type": "point", "shape": "triangle-down", "filled": True, "color": INK, "size": 60, "opacity": 1}
+    yield {"data": moves, "mark": mark, "encoding": {"y": {"value": 4}}}
+    if len(course.rebalances) <= MOST_NUMBERED:
+        text = {"type": "text", "align": "left", "dx": 7, "color": INK}
+        yield {"data": moves, "mark": text, "encoding": {"y": {"value": 5}, "text": {"field": "moved"}}}
 
 
 def _ahead_values(line: tuple[Foreseen, ...]) -> list[Spec]:
     return [{"at": _ms(point.at), "lag": round(point.lag, 3)} for point in line]
+
+
+def _forecast_label(course: Course) -> Spec:
+    text = {"type": "text", "text": "forecast", "align": "left", "dx": 4, "color": SOFT, "fontSize": 11}
+    return {"data": {"values": [{"at": _ms(course.now)}]}, "mark": text, "encoding": {"y": {"value": 120}}}
 
 
 def _ahead(course: Course) -> Spec:

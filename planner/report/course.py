@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from planner.model.snapshot import SeriesPoint
 from planner.report import words
@@ -45,7 +46,10 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Past, present and forecast; ``chosen`` is empty for a hold, ``staying`` when nothing could be simulated."""
+    """Past, present and forecast under the decision (``chosen``) and, where it differs, without it (``staying``).
+
+    Both are empty when nothing could be simulated.
+    """
 
     now: datetime
     until: datetime
@@ -66,7 +70,7 @@ class Course:
     @property
     def is_empty(self) -> bool:
         """True when there is nothing to draw."""
-        return not self.measured and not self.staying
+        return not self.measured and not self.chosen
 
 
 def course(case: Case) -> Course:
@@ -82,9 +86,9 @@ def course(case: Case) -> Course:
         until=now + timedelta(seconds=ahead_s),
         measured=tuple(measured(recent)),
         gaps=tuple((p.at - timedelta(seconds=p.seconds), p.at) for p in recent if p.is_gap),
-        rebalances=tuple(Rebalance(p.at, p.moved) for p in recent if p.moved > 0),
-        chosen=foreseen(case.chosen, now, ahead_s) if not case.is_hold else (),
-        staying=foreseen(case.staying, now, ahead_s),
+        rebalances=tuple(rebalances(recent)),
+        chosen=foreseen(case.chosen, now, ahead_s),
+        staying=foreseen(case.staying, now, ahead_s) if not case.is_hold else (),
         upper_rate=sum(known) if known and len(known) == len(rates) else None,
         count_now=decision.current,
         count_then=decision.target,
@@ -96,6 +100,14 @@ def horizon_s(past_s: float, outcomes: Sequence[CandidateOutcome]) -> float:
     drains = [outcome.drain_s for outcome in outcomes if outcome.drain_s]
     wanted = 1.2 * max(drains, default=0.0)
     return max(SHORTEST_S, LEAST_SHARE * past_s, min(wanted, MOST_SHARE * past_s))
+
+
+def rebalances(recent: Sequence[SeriesPoint]) -> Iterator[Rebalance]:
+    """Yield the spans in which queues moved; points that follow each other are one rebalance settling."""
+    for is_moving, points in groupby(recent, key=lambda point: point.moved > 0):
+        if is_moving:
+            settling = list(points)
+            yield Rebalance(settling[0].at, sum(point.moved for point in settling))
 
 
 def measured(recent: Sequence[SeriesPoint]) -> Iterator[Measured]:
@@ -156,12 +168,13 @@ def _tell_past(course: Course) -> Iterator[str]:
         times = "once" if len(course.rebalances) == 1 else f"{len(course.rebalances)} times"
         yield f"Queues changed owner {times}, {words.number(moved)} in all."
     if course.gaps:
-        yield f"Samples are missing in {len(course.gaps)} places, shown hatched."
+        spans = "one span" if len(course.gaps) == 1 else f"{len(course.gaps)} spans"
+        yield f"Samples are missing in {spans}, shown hatched."
 
 
 def _tell_forecast(course: Course) -> Iterator[str]:
-    minutes = words.duration((course.until - course.now).total_seconds())
+    later = words.duration((course.until - course.now).total_seconds())
     lines = ((course.chosen, course.count_then), (course.staying, course.count_now))
-    told = [f"{words.consumers(count)} leave {words.messages(round(line[-1].lag))}" for line, count in lines if line]
+    told = [f"{words.messages(round(line[-1].lag))} with {words.consumers(count)}" for line, count in lines if line]
     if told:
-        yield f"Forecast for {minutes} later: {', '.join(told)} waiting."
+        yield f"Forecast of what waits {later} later: {', '.join(told)}."

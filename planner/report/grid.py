@@ -187,7 +187,7 @@ def key(case: Case) -> tuple[Person, ...]:
                 mark=mark,
                 queues_now=NOBODY.code if mark.is_new else str(now.get(mark.client, 0)),
                 queues_then=str(then.get(mark.client, 0)) if after or case.is_hold else NOBODY.code,
-                rate_then=words.rate(after.arrival_rate) if after else NOBODY.code,
+                rate_then=words.per_second(after.arrival_rate) if after else NOBODY.code,
                 utilisation_now=words.percent(before.utilisation) if before else NOBODY.code,
                 utilisation_then=words.percent(after.utilisation) if after else NOBODY.code,
             )

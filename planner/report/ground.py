@@ -78,12 +78,13 @@ def _terms(case: Case) -> tuple[tuple[str, str], ...]:
 
 def _documents(case: Case) -> tuple[tuple[str, str], ...]:
     record, plan = case.record, case.plan
+    without = "no plan: the answer is hold" if case.is_hold else "no plan at hand"
     return (
         ("Policy", record.policy),
         ("Decided", words.moment(record.decision.decided_at)),
-        ("Plan may be applied until", words.moment(plan.valid_until) if plan else "nothing to apply"),
+        ("Plan may be applied until", words.moment(plan.valid_until) if plan else without),
         ("Snapshot taken", words.moment(case.snapshot.at)),
         ("Snapshot digest", record.snapshot.digest),
-        ("Plan digest", PLAN.digest(plan) if plan else "no plan: the answer is hold"),
+        ("Plan digest", PLAN.digest(plan) if plan else without),
         ("Planner version", __version__),
     )

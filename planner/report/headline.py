@@ -41,6 +41,7 @@ class Fact:
     now: str
     then: str | None
     note: str
+    unit: str = ""
     bars: tuple[Bar, ...] = ()
     chips: tuple[Chip, ...] = ()
 
@@ -78,7 +79,7 @@ def _consumers(case: Case) -> Fact:
         name="Consumers",
         now=str(decision.current),
         then=then,
-        note=f"Deployment {case.record.deployment}" + (", unchanged" if decision.is_hold else ""),
+        note=f"Deployment {case.record.deployment}{', unchanged' if decision.is_hold else ''}.",
         chips=tuple(chips(case)),
     )
 
@@ -111,8 +112,9 @@ def _busiest(case: Case) -> Fact:
 
 
 def _bound_note(case: Case) -> str:
-    note = "of what it can do, at the recent upper rate"
-    return note if case.max_utilisation is None else f"{note}; the bound is {words.percent(case.max_utilisation)}"
+    note = "Of what it can do, at the recent upper rate"
+    bound = "." if case.max_utilisation is None else f"; the bound is {words.percent(case.max_utilisation)}."
+    return note + bound
 
 
 def _utilisation(outcome: CandidateOutcome | None) -> float | None:
@@ -122,20 +124,22 @@ def _utilisation(outcome: CandidateOutcome | None) -> float | None:
 def _moves(case: Case) -> Fact:
     total = len(case.snapshot.data_queues)
     if case.is_hold:
-        return Fact("Queues that move", "0", None, f"of {total}: nothing changes")
+        return Fact("Queues that move", "0", None, "Nothing changes.", unit=f"of {total}")
     fewest = case.chosen.moved_fewest if case.chosen else None
     most = case.chosen.moved_most if case.chosen else None
     bars = (Bar("of all queues", fewest / total, most / total),) if total and fewest is not None and most else ()
-    why = "exact" if fewest == most else "depends on names not known yet"
-    return Fact("Queues that move", words.span(fewest, most), None, f"of {total}; {why}", bars)
+    why = "Known exactly." if fewest == most else "Which of these depends on what is not known yet."
+    return Fact("Queues that move", words.span(fewest, most), None, why, f"of {total}", bars)
 
 
 def _backlog(case: Case) -> Fact:
     lag = sum(state.lag for state in case.snapshot.data_queues)
-    chosen = end_of_backlog(case.chosen, lag)
-    is_same = case.is_hold or lag == 0
-    note = chosen if is_same else f"{chosen}; staying: {end_of_backlog(case.staying, lag)}"
-    return Fact("Backlog", words.number(lag), None, f"messages, {note}")
+    notes = [f"{end_of_backlog(case.chosen, lag)}."]
+    if lag and not case.is_hold:
+        staying = words.consumers(case.record.decision.current)
+        notes.append(f"Staying at {staying}: {end_of_backlog(case.staying, lag)}.")
+    note = " ".join(f"{part[:1].upper()}{part[1:]}" for part in notes)
+    return Fact("Backlog", words.number(lag), None, note, "message" if lag == 1 else "messages")
 
 
 def end_of_backlog(outcome: CandidateOutcome | None, lag: int) -> str:

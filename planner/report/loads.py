@@ -12,8 +12,8 @@ from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
 MOST_STRIPS = 20
 """Counts drawn as strips; further ones stand as figures in a folded table."""
 
-MOST_LETTERED = 16
-"""Consumers drawn as lettered discs; more become dots."""
+MOST_STACKED = 6
+"""Lettered discs upon each other at most; counts that would need more are drawn as dots."""
 
 WIDEST = 2.0
 """Utilisation at the right end at most; what lies beyond is drawn at the edge with an arrow."""
@@ -113,9 +113,11 @@ def _strips_of(case: Case, strategy: str, widest: float) -> list[Strip]:
 
 def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
     is_own = outcome.strategy == case.own_strategy
-    is_lettered = len(outcome.loads) <= MOST_LETTERED
-    placed = place(outcome.loads, widest, DISC_SHARE if is_lettered else DOT_SHARE) if is_own else []
-    levels = 1 + max((level for _, level in placed), default=0)
+    placed = place(outcome.loads, widest, DISC_SHARE) if is_own else []
+    is_lettered = _levels(placed) <= MOST_STACKED
+    if not is_lettered:
+        placed = place(outcome.loads, widest, DOT_SHARE)
+    levels = _levels(placed)
     return Strip(
         count=outcome.count,
         tags=tuple(_tags(case, outcome)) if is_own else (),
@@ -130,6 +132,10 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
         backlog=end_of_backlog(outcome, sum(load.lag for load in outcome.loads)),
         verdict=_verdict(case, outcome) if is_own else "",
     )
+
+
+def _levels(placed: Sequence[tuple[float, int]]) -> int:
+    return 1 + max((level for _, level in placed), default=0)
 
 
 def _dot(case: Case, load: ConsumerLoad, spot: float, level: int, widest: float) -> Dot:

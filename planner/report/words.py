@@ -17,11 +17,15 @@ def percent(share: float | None) -> str:
 
 
 def rate(messages_per_s: float | None) -> str:
-    """Return a rate with its unit; small ones keep one decimal."""
+    """Return a rate with its unit; those below 100 keep one decimal."""
+    return UNKNOWN if messages_per_s is None else f"{per_second(messages_per_s)} messages/s"
+
+
+def per_second(messages_per_s: float | None) -> str:
+    """Return a rate without its unit, for a column that names it."""
     if messages_per_s is None:
         return UNKNOWN
-    shown = number(messages_per_s) if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
-    return f"{shown} messages/s"
+    return number(messages_per_s) if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
 
 
 def messages(count: int) -> str:

@@ -36,9 +36,14 @@ def write_report(
     ``max_utilisation`` is the policy's bound, drawn where it is known. Raises ``MissingExtraError`` without the
     ``report`` extra, ``BadInputError`` when ``path`` is a folder, ``StorageError`` when it cannot be written.
     """
+    return write_page(path, Case(snapshot, outcomes, record, plan, max_utilisation))
+
+
+def write_page(path: Path, case: Case) -> Path:
+    """Write the case's page as ``write_report`` does."""
     if path.is_dir():
         raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like report.html")
-    return write_atomically(path, render(Case(snapshot, outcomes, record, plan, max_utilisation)))
+    return write_atomically(path, render(case))
 
 
 def render(case: Case) -> str:

@@ -1,0 +1,29 @@
+"""``planner report``: one self-contained page with pictures."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(help="Run folder, plan or decision file, or snapshot beside one of these.", show_default=False),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.", show_default=False)],
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", help="ConsumerScalingPolicy YAML: draws its bound.", show_default=False),
+    ] = None,
+) -> None:
+    """Write a page that shows what was decided and why: no network, no script, light and dark.
+
+    The snapshot is found beside the plan by its digest, and the counts are simulated again.
+    """
+    from planner.documents.policy import read_policy
+    from planner.report.source import read_case
+    from planner.report.write import write_page
+
+    bound = read_policy(policy).objective.max_utilisation if policy else None
+    typer.echo(write_page(output, read_case(source, bound)))

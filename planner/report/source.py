@@ -1,0 +1,150 @@
+"""From what lies on disk to a case: find the decision, the snapshot it rests on, and simulate again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from planner.allocation.registry import STRATEGIES
+from planner.decision.decision import Decision
+from planner.documents.data import SNAPSHOT
+from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
+from planner.documents.yaml import load_yaml
+from planner.errors import BadInputError, DocumentError
+from planner.model.snapshot import GroupSnapshot
+from planner.pipeline import SIMULATED
+from planner.report.case import Case
+from planner.rollout.plan import DecisionRecord, RolloutPlan
+from planner.rollout.steps import StartConsumers, StopConsumers
+from planner.simulation.candidates import simulate
+from planner.simulation.outcome import CandidateOutcome
+
+Answer = RolloutPlan | DecisionRecord
+
+MAKE_ONE = "make one with planner plan"
+
+
+def read_case(source: Path, max_utilisation: float | None = None) -> Case:
+    """Return the case that ``source`` names: a run's folder, a plan or decision file, or a snapshot beside one.
+
+    Outcomes are simulated again, which gives what the decision saw. Raises ``BadInputError``.
+    """
+    if not source.exists():
+        raise BadInputError(f"{source} does not exist: name a run folder, a plan, a decision or a snapshot")
+    if source.is_dir():
+        answers = _one_answer(_folder(source), source)
+        snapshot = _find_snapshot(answers[0][0], answers[0][1])
+    elif source.suffix == ".json":
+        snapshot = SNAPSHOT.read(source)
+        answers = _answers_on(SNAPSHOT.digest(snapshot), source)
+    else:
+        answers = _with_companions(source, read_plan_or_decision(source))
+        snapshot = _find_snapshot(*answers[0])
+    found = [answer for _, answer in answers]
+    plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
+    record = next((answer for answer in found if isinstance(answer, DecisionRecord)), None) or _record(plan)
+    return Case(snapshot, outcomes_again(snapshot, record.decision), record, plan, max_utilisation)
+
+
+def outcomes_again(snapshot: GroupSnapshot, decision: Decision) -> tuple[CandidateOutcome, ...]:
+    """Return the outcomes of the decision's counts; none for a group that cannot be simulated."""
+    if not snapshot.clients or not snapshot.data_queues or snapshot.strategy not in STRATEGIES:
+        return ()
+    counts = {decision.current, decision.target, *(rejection.count for rejection in decision.rejected)} - {0}
+    return simulate(snapshot, sorted(counts), tuple(dict.fromkeys((snapshot.strategy, *SIMULATED))))
+
+
+def _record(plan: RolloutPlan | None) -> DecisionRecord:
+    """Return the decision that a plan carries out."""
+    if plan is None:
+        raise ValueError("neither plan nor decision: the caller found one of them")
+    target = next(s.to_replicas for s in plan.steps if isinstance(s, StartConsumers | StopConsumers))
+    decision = Decision(
+        group=plan.group.group,
+        decided_at=plan.made_at,
+        strategy=plan.preconditions.strategy,
+        current=plan.preconditions.replicas,
+        target=target,
+        reason=plan.reason,
+        rejected=plan.rejected,
+    )
+    return DecisionRecord(plan.policy, plan.group, plan.deployment, plan.snapshot, decision)
+
+
+def _folder(source: Path) -> Path:
+    """Return the folder that holds the answers: ``source``, or its only subfolder that has some."""
+    if next(_answers_in(source), None):
+        return source
+    below = [folder for folder in sorted(source.iterdir()) if folder.is_dir() and next(_answers_in(folder), None)]
+    if len(below) == 1:
+        return below[0]
+    if below:
+        names = ", ".join(folder.name for folder in below)
+        raise BadInputError(f"{source} holds the decisions of several policies ({names}): name one of these folders")
+    raise BadInputError(f"{source} holds neither a plan nor a decision: {MAKE_ONE}")
+
+
+def _answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
+    """Yield plans and decisions in the folder, by file name; other YAML files are none of our business."""
+    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+        if _kind(path) in (PLAN.kind, DECISION.kind):
+            yield path, read_plan_or_decision(path)
+
+
+def _kind(path: Path) -> object:
+    try:
+        document = load_yaml(path.read_text(encoding="utf-8"), str(path))
+    except (DocumentError, UnicodeDecodeError, OSError):
+        return None
+    return document.get("kind") if isinstance(document, dict) else None
+
+
+def _one_answer(folder: Path, source: Path) -> list[tuple[Path, Answer]]:
+    """Return the folder's one decision, with its plan where there is one."""
+    found = sorted(_answers_in(folder), key=lambda pair: _identity(pair[1]))
+    decisions = [list(pairs) for _, pairs in groupby(found, key=lambda pair: _identity(pair[1]))]
+    if len(decisions) > 1:
+        names = ", ".join(path.name for path, _ in found)
+        raise BadInputError(f"{source} holds several decisions ({names}): name the file of one")
+    return decisions[0]
+
+
+def _with_companions(path: Path, answer: Answer) -> list[tuple[Path, Answer]]:
+    """Return the answer and what belongs to it: the decision beside a plan, the plan beside a decision."""
+    beside = [pair for pair in _answers_in(path.parent) if pair[0] != path and _identity(pair[1]) == _identity(answer)]
+    return [(path, answer), *beside]
+
+
+def _identity(answer: Answer) -> tuple[str, str]:
+    """Return what a plan and the decision it carries out have in common."""
+    at = answer.made_at if isinstance(answer, RolloutPlan) else answer.decision.decided_at
+    return answer.snapshot.digest, at.isoformat()
+
+
+def _answers_on(digest: str, snapshot_file: Path) -> list[tuple[Path, Answer]]:
+    found = [pair for pair in _answers_in(snapshot_file.parent) if pair[1].snapshot.digest == digest]
+    if not found:
+        raise BadInputError(f"no plan or decision beside {snapshot_file} rests on this snapshot: {MAKE_ONE}")
+    newest = max(_identity(answer) for _, answer in found)
+    return [pair for pair in found if _identity(pair[1]) == newest]
+
+
+def _find_snapshot(path: Path, answer: Answer) -> GroupSnapshot:
+    """Return the snapshot beside ``path`` that the answer rests on."""
+    digest = answer.snapshot.digest
+    for candidate in _snapshot_files(path.parent, digest):
+        return SNAPSHOT.read(candidate)
+    raise BadInputError(f"no snapshot with digest {digest} lies beside {path}: put the GroupSnapshot file there")
+
+
+def _snapshot_files(folder: Path, digest: str) -> Sequence[Path]:
+    """Return the JSON files that say they are this snapshot; whether they are is checked on reading."""
+    return [path for path in sorted(folder.glob("*.json")) if _claims(path) == (SNAPSHOT.kind, digest)]
+
+
+def _claims(path: Path) -> tuple[object, object] | None:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return (document.get("kind"), document.get("digest")) if isinstance(document, dict) else None
