@@ -54,9 +54,9 @@ def dag_parse_s() -> float:
 
 def plan_figures() -> None:
     """Print what planning one group from its snapshot costs, as a command and as a function."""
-    from planner import pipeline  # noqa: PLC0415 - the import's own time is part of no figure here
-    from planner.documents.data import SNAPSHOT  # noqa: PLC0415
-    from planner.documents.policy import read_policy  # noqa: PLC0415
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+    from planner.documents.policy import read_policy
 
     with tempfile.TemporaryDirectory(prefix="planner-bench-") as folder:
         snapshot = Path(folder) / "snap.json"
