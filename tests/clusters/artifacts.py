@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from tests.clusters.errors import CannotRunHereError, StartFailedError
+from tests.clusters.errors import CannotRunHereError, ClusterError, NoSuchArtifactError, StartFailedError
 
 FETCH_TIMEOUT_S = 600.0
+_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _ORDER = "classpath.txt"
 
 
@@ -62,11 +64,15 @@ def cached(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
 def class_path(kind: str, coordinates: Sequence[Coordinate]) -> tuple[Path, ...]:
     """Return the jars of ``coordinates`` and all they need at run time, in Maven's class path order.
 
-    Raise CannotRunHereError when Maven is missing or can not fetch them.
+    Raise CannotRunHereError when Maven is missing or cannot fetch them, NoSuchArtifactError when the
+    registry answers but has no such version.
     """
     digest = hashlib.sha256("\n".join(map(str, sorted(coordinates))).encode()).hexdigest()[:16]
-    home = cached(kind, digest, lambda fresh: _fetch(coordinates, fresh))
-    return tuple(home / name for name in (home / _ORDER).read_text().split())
+    jars = _listed(cached(kind, digest, lambda fresh: _fetch(coordinates, fresh)))
+    if not all(jar.is_file() for jar in jars):  # somebody tidied the cache file by file
+        shutil.rmtree(cache_root() / kind / digest)
+        jars = _listed(cached(kind, digest, lambda fresh: _fetch(coordinates, fresh)))
+    return jars
 
 
 def cache_root() -> Path:
@@ -75,12 +81,16 @@ def cache_root() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "consumer-planner"
 
 
+def _listed(home: Path) -> tuple[Path, ...]:
+    return tuple(home / name for name in (home / _ORDER).read_text().split())
+
+
 def _fetch(coordinates: Sequence[Coordinate], target: Path) -> None:
     (target / "pom.xml").write_text(_pom(coordinates))
     ordered = target / "resolved.txt"
     _run_maven(
-        "dependency:build-classpath",
-        "dependency:copy-dependencies",
+        f"{_PLUGIN}:build-classpath",
+        f"{_PLUGIN}:copy-dependencies",
         "-DincludeScope=runtime",
         f"-DoutputDirectory={target}",
         f"-Dmdep.outputFile={ordered}",
@@ -94,7 +104,7 @@ def _fetch(coordinates: Sequence[Coordinate], target: Path) -> None:
 
 
 def _run_maven(*goals: str, directory: Path) -> None:
-    command = [find_program("mvn"), "-q", "-B", *goals]
+    command = [find_program("mvn"), "-q", "-B", "-Dstyle.color=never", *goals]
     try:
         run = subprocess.run(
             command,
@@ -108,8 +118,15 @@ def _run_maven(*goals: str, directory: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise CannotRunHereError("maven artifacts", f"not fetched in {FETCH_TIMEOUT_S:g} s") from error
     if run.returncode != 0:
-        tail = "\n".join((run.stdout + run.stderr).strip().splitlines()[:8])
-        raise CannotRunHereError("maven artifacts", f"mvn ended with {run.returncode}\n{tail}")
+        raise _maven_error(run.stdout + run.stderr)
+
+
+def _maven_error(output: str) -> ClusterError:
+    lines = [line for line in output.splitlines() if "[ERROR]" in line] or ["it said nothing"]
+    cause = lines[0].partition("[ERROR] ")[2] or lines[0]
+    if re.search(r"Could not find artifact|was not found in", cause):
+        return NoSuchArtifactError(cause)
+    return CannotRunHereError("maven artifacts", cause)
 
 
 def _pom(coordinates: Sequence[Coordinate]) -> str:

@@ -19,5 +19,9 @@ class CannotRunHereError(ClusterError):
         self.reason = reason
 
 
+class NoSuchArtifactError(ClusterError):
+    """The registry was reached and has no such artifact; a retry does not help."""
+
+
 class StartFailedError(ClusterError):
     """A process ended, stayed silent or never became ready; the message ends with the tail of its log."""

@@ -1,14 +1,8 @@
 """Free TCP ports that parallel test runs do not fight over."""
 
-import contextlib
-import fcntl
-import os
 import random
 import socket
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO
 
 from tests.clusters.errors import CannotRunHereError
 
@@ -22,7 +16,7 @@ class PortLease:
     """Four neighbouring ports, ``first`` to ``first + 3``, ours until ``release`` or the end of our process."""
 
     first: int
-    _lock: IO[bytes] = field(repr=False)
+    _claim: socket.socket = field(repr=False)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -31,14 +25,15 @@ class PortLease:
 
     def release(self) -> None:
         """Give the ports back; releasing twice does nothing."""
-        self._lock.close()
+        self._claim.close()
 
 
 def lease_block() -> PortLease:
     """Return a block of four ports that nobody listens on and no other launcher of this machine holds.
 
-    A lock on a small file marks a block as taken. The kernel drops it with its owner, so that a killed
-    test run leaves no block behind. Raise CannotRunHereError when every block is taken.
+    A name in the abstract socket space marks a block as taken: like ports it belongs to the network
+    namespace, leaves no file, and the kernel drops it with its owner, however that ends. Raise
+    CannotRunHereError when every block is taken.
     """
     blocks = list(range(FIRST, LAST - BLOCK + 2, BLOCK))
     random.shuffle(blocks)
@@ -54,19 +49,16 @@ def is_free(port: int) -> bool:
 
 
 def _try_block(first: int) -> PortLease | None:
-    lock = (_lock_directory() / str(first)).open("wb")
-    with contextlib.suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if all(is_free(port) for port in range(first, first + BLOCK)):
-            return PortLease(first, lock)
-    lock.close()
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claim.bind(f"\0consumer-planner-ports-{first}")
+    except OSError:
+        claim.close()
+        return None
+    if all(is_free(port) for port in range(first, first + BLOCK)):
+        return PortLease(first, claim)
+    claim.close()
     return None
-
-
-def _lock_directory() -> Path:
-    path = Path(tempfile.gettempdir()) / f"consumer-planner-ports-{os.getuid()}"
-    path.mkdir(mode=0o700, exist_ok=True)
-    return path
 
 
 def _can_listen(host: str, port: int) -> bool:

@@ -22,7 +22,7 @@ TAIL_LINES = 40
 
 Answer = TypeVar("Answer")
 
-_WRAPPER = Path(__file__).with_name("die_with_parent.py")
+_TETHER = Path(__file__).with_name("tethered.py")
 
 
 _Order = tuple[Callable[[], subprocess.Popen[bytes]], "Future[subprocess.Popen[bytes]]"]
@@ -98,24 +98,38 @@ class ManagedProcess:
         return self._started().poll()
 
     def start(self) -> None:
-        """Start a run; raise CannotRunHereError where the kernel cannot tie a child to its parent."""
+        """Start a run; return once the program itself runs and its life is tied to ours.
+
+        Raise StartFailedError when it cannot be executed, CannotRunHereError where the kernel cannot tie a
+        child to its parent.
+        """
         if self.running:
             raise StartFailedError(f"{self.name} is already running as process {self.pid}")
         if sys.platform != "linux":
             raise CannotRunHereError("linux", "clusters die with their owner by prctl, which only Linux has")
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
-        self._process = _SPAWNER.run(self._spawn)
+        report, report_in_child = os.pipe()
+        with os.fdopen(report, "rb") as problems:
+            try:
+                self._process = _SPAWNER.run(lambda: self._spawn(report_in_child))
+            finally:
+                os.close(report_in_child)
+            # Ends with the exec. A process frozen or left alone before that would not be tied to us yet.
+            if problem := problems.read().decode(errors="replace"):
+                self._process.wait()
+                raise StartFailedError(f"{self.name} cannot be started: {problem}")
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        wrapped = [sys.executable, "-I", "-S", str(_WRAPPER), str(os.getpid()), *self.argv]
+    def _spawn(self, report: int) -> subprocess.Popen[bytes]:
+        tether = [sys.executable, "-I", "-S", str(_TETHER), str(os.getpid()), str(report)]
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                wrapped,
+                [*tether, *self.argv],
                 cwd=self.directory,
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                pass_fds=[report],
                 start_new_session=True,  # Ctrl-C is ours to handle: we stop processes in order
             )
 
@@ -163,14 +177,22 @@ class ManagedProcess:
     def stop(self, grace_s: float = GRACE_S) -> int | None:
         """Ask with SIGTERM, insist with SIGKILL after ``grace_s``; return how it ended.
 
-        A frozen process is resumed first, so that it can obey. ``None`` when it was never started.
+        ``None`` when it was never started.
         """
-        if self._process is None:
-            return None
+        self.ask_to_stop()
+        return self.wait_stopped(grace_s)
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM and return at once; a frozen process is resumed, so that it can obey."""
         self.signal(signal.SIGTERM)
         self.resume()
+
+    def wait_stopped(self, grace_s: float) -> int | None:
+        """Return how it ended, killing it when it has not within ``grace_s``; ``None`` if never started."""
+        if self._process is None:
+            return None
         try:
-            return self._process.wait(grace_s)
+            return self._process.wait(max(0.0, grace_s))
         except subprocess.TimeoutExpired:
             return self.kill()
 
@@ -194,9 +216,11 @@ class ManagedProcess:
 
 
 def stop_together(processes: Iterable[ManagedProcess], grace_s: float = GRACE_S) -> None:
-    """Stop processes of one rank at the same time: all get SIGTERM before any is waited for."""
-    processes = [process for process in processes if process.running]
-    for process in processes:
-        process.signal(signal.SIGTERM)
-    for process in processes:
-        process.stop(grace_s)
+    """Stop processes of one rank: all are asked before any is waited for, all share one ``grace_s``."""
+    running = [process for process in processes if process.running]
+    for process in running:
+        # Once each: to many servers a second SIGTERM means "drop everything".
+        process.ask_to_stop()
+    deadline = time.monotonic() + grace_s
+    for process in running:
+        process.wait_stopped(deadline - time.monotonic())

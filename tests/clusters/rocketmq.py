@@ -1,28 +1,25 @@
 """A real RocketMQ on loopback: one name server and up to three brokers from Maven Central's jars."""
 
+import contextlib
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
-from tests.clusters.ports import PortLease, lease_block
+from tests.clusters.ports import lease_block
 from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
+from tests.clusters.rocketmq_load import GROUP_ID, RocketMQLoad
 from tests.clusters.rocketmq_remoting import QueueCounts
-
-if TYPE_CHECKING:
-    from tests.clusters.rocketmq_load import RocketMQLoad
+from tests.clusters.workspace import workspace
 
 OLD, NEW = "4.9.7", "5.5.0"
 READY_S = 60.0
-GROUP_ID = "org.apache.rocketmq"
 
 # Without these a 4.9 broker serves, but its shutdown hook fails before offsets are saved (Java 17).
 OPEN_MODULES = (
@@ -33,10 +30,13 @@ OPEN_MODULES = (
 )
 FRUGAL_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
+_LETTERS = "abc"
+
 _LOGBACK = """<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d{HH:mm:ss.SSS} %-5level %logger{0} - %msg%n</pattern></encoder>
   </appender>
+  <logger name="RocketmqPop" level="ERROR"/>
   <root level="INFO"><appender-ref ref="out"/></root>
 </configuration>
 """
@@ -82,22 +82,30 @@ class RocketMQCluster:
     """
 
     def __init__(self, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> None:
+        if not 1 <= brokers <= len(_LETTERS):
+            raise ValueError(f"1 to {len(_LETTERS)} brokers, not {brokers}")
         self.version = version
         self._java = find_program("java")
         self._jars = class_path("rocketmq-server", _server_coordinates(version))
-        self.directory = Path(tempfile.mkdtemp(prefix="consumer-planner-rocketmq-"))
-        self._leases: list[PortLease] = []
-        self._before_stop: list[Callable[[], None]] = []
-        self.name_server = f"127.0.0.1:{self._lease().first}"
-        self._name_server = self._prepare_name_server()
-        self.brokers = tuple(self._prepare_broker(f"broker-{letter}", settings or {}) for letter in "abc"[:brokers])
+        self._loads: list[RocketMQLoad] = []
+        self._undo = contextlib.ExitStack()  # unwound from its end: clients, brokers, name server, files
+        with contextlib.ExitStack() as undo:
+            self.directory = undo.enter_context(workspace(f"rocketmq-{version}"))
+            self.name_server = f"127.0.0.1:{_lease(undo)}"
+            self._name_server = self._prepare_name_server()
+            undo.callback(self._name_server.stop)
+            self.brokers = tuple(
+                self._prepare_broker(f"broker-{letter}", _lease(undo), settings or {}) for letter in _LETTERS[:brokers]
+            )
+            undo.callback(self._stop_brokers)
+            self._undo = undo.pop_all()
 
     @classmethod
     def start(cls, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> Self:
         """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
         cluster = cls(version, brokers, settings)
         try:
-            cluster._start()
+            cluster._start_all()
         except BaseException:
             cluster.stop()
             raise
@@ -154,38 +162,43 @@ class RocketMQCluster:
             for queue in range(counts.write)
         }
 
-    def load(self, client_version: str | None = None) -> "RocketMQLoad":
+    def load(self, client_version: str | None = None) -> RocketMQLoad:
         """Return a starter of real clients for this cluster (``client_version``: the cluster's own version)."""
-        from tests.clusters.rocketmq_load import RocketMQLoad
-
         load = RocketMQLoad(self.name_server, client_version or self.version, self.directory)
-        self._before_stop.append(load.stop)
+        self._loads.append(load)
+        self._undo.callback(load.stop)
         return load
+
+    @property
+    def processes(self) -> tuple[ManagedProcess, ...]:
+        """Everything it ever started: name server, brokers, clients."""
+        brokers = (broker.process for broker in self.brokers)
+        clients = (process for load in self._loads for process in load.processes)
+        return (self._name_server, *brokers, *clients)
 
     def stop(self) -> None:
         """Stop clients, then brokers, then the name server; delete all files. Stopping twice does nothing."""
-        while self._before_stop:
-            self._before_stop.pop()()
-        stop_together(broker.process for broker in getattr(self, "brokers", ()))
-        self._name_server.stop()
-        for lease in self._leases:
-            lease.release()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._undo.close()
 
-    def _start(self) -> None:
+    def _start_all(self) -> None:
         self._name_server.start()
         self._name_server.wait_for_line(r"boot success", READY_S)
         for broker in self.brokers:
             broker.process.start()
-        for broker in self.brokers:
-            broker.await_ready()
+        try:
+            for broker in self.brokers:
+                broker.await_ready()
+        except StartFailedError as error:
+            raise StartFailedError(f"{error}\n{self._name_server.log_tail(10)}") from error
+
+    def _stop_brokers(self) -> None:
+        stop_together(broker.process for broker in self.brokers)
 
     def _in_route(self, name: str) -> bool:
-        return name in remoting.broker_addresses(self.name_server)
-
-    def _lease(self) -> PortLease:
-        self._leases.append(lease_block())
-        return self._leases[-1]
+        try:
+            return name in remoting.broker_addresses(self.name_server)
+        except OSError:  # not yet, or no longer: the caller's time limit decides
+            return False
 
     def _prepare_name_server(self) -> ManagedProcess:
         home = self._home("namesrv")
@@ -195,10 +208,10 @@ class RocketMQCluster:
             "namesrv", home, "64m", "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", "namesrv.conf"
         )
 
-    def _prepare_broker(self, name: str, settings: Mapping[str, str]) -> Broker:
+    def _prepare_broker(self, name: str, first_port: int, settings: Mapping[str, str]) -> Broker:
         home = self._home(name)
         # It listens on three ports: two below (for clients that ask for it), its own, one above (replication).
-        port = self._lease().first + 2
+        port = first_port + 2
         _write_properties(home / "broker.conf", {**self._broker_settings(name, port, home / "store"), **settings})
         process = self._java_process(
             name, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
@@ -257,6 +270,13 @@ class RocketMQCluster:
             *arguments,
         ]
         return ManagedProcess(name, argv, home)
+
+
+def _lease(undo: contextlib.ExitStack) -> int:
+    """Return the first of four ports that are given back when ``undo`` unwinds."""
+    lease = lease_block()
+    undo.callback(lease.release)
+    return lease.first
 
 
 def _server_coordinates(version: str) -> list[Coordinate]:

@@ -178,7 +178,7 @@ class RocketMQLoad:
         self._directory = directory
         self._java = find_program("java")
         self._class_path = compiled(client_version)
-        self._processes: list[ManagedProcess] = []
+        self.processes: list[ManagedProcess] = []
 
     def start_consumer(
         self,
@@ -201,8 +201,11 @@ class RocketMQLoad:
     ) -> ConsumerProcess:
         """Start a consumer with client id ``client_ip@instance``; several instances share one JVM.
 
-        ``strategy``: AVG, AVG_BY_CIRCLE, CONSISTENT_HASH (option ``virtual-nodes``, 10). ``service_ms`` is
-        spent on each message by one of ``threads`` threads. ``options``: ``poll-ms``, ``heartbeat-ms``,
+        ``strategy`` and its ``strategy_options``: AVG; AVG_BY_CIRCLE; CONSISTENT_HASH (``virtual-nodes``: 10);
+        CONFIG (``queues``: "topic/broker/queue,..."); MACHINE_ROOM (``rooms``: "r1,..."); and
+        MACHINE_ROOM_NEARBY-AVG and the like (``broker-rooms``: "broker-a=r1,...", ``client-rooms``:
+        "127.0.0.1@c1=r1,..."). ``service_ms`` is spent on each message by one of ``threads`` threads.
+        ``options``: ``poll-ms``, ``heartbeat-ms``,
         ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as the client has it. With
         ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it.
         """
@@ -236,7 +239,7 @@ class RocketMQLoad:
         self, curves: Iterable[QueueCurve], *, body_bytes: int = 16, wait_ready: bool = True
     ) -> ProducerProcess:
         """Start sending along ``curves``, to exactly their queues, evenly paced; it ends with the last point."""
-        name = f"producer-{len(self._processes)}"
+        name = f"producer-{len(self.processes)}"
         directory = self._own_directory(name)
         plan = directory / "plan.txt"
         plan.write_text("".join(f"{curve.line()}\n" for curve in curves))
@@ -248,10 +251,10 @@ class RocketMQLoad:
 
     def stop(self) -> None:
         """Stop every client that still runs, all at the same time."""
-        stop_together(self._processes)
+        stop_together(self.processes)
 
     def _own_directory(self, name: str) -> Path:
-        directory = self._directory / f"load-{name}-{len(self._processes)}"
+        directory = self._directory / f"load-{name}-{len(self.processes)}"
         directory.mkdir(parents=True)
         return directory
 
@@ -275,7 +278,7 @@ class RocketMQLoad:
             *(word for key, value in flags.items() for word in (f"--{key}", str(value))),
         ]
         process = ManagedProcess(name, argv, directory)
-        self._processes.append(process)
+        self.processes.append(process)
         process.start()
         return process
 

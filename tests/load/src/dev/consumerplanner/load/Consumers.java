@@ -51,7 +51,7 @@ final class Consumers {
         consumer.setNamesrvAddr(options.need("name-server"));
         consumer.setClientIP(options.need("client-ip"));
         consumer.setInstanceName(instance);
-        consumer.setAllocateMessageQueueStrategy(Strategies.named(options));
+        consumer.setAllocateMessageQueueStrategy(Strategies.chosen(options));
         consumer.setConsumeFromWhere(ConsumeFromWhere.valueOf(options.need("consume-from")));
         consumer.setConsumeThreadMin(options.integer("threads", 20));
         consumer.setConsumeThreadMax(options.integer("threads", 20));

@@ -5,7 +5,18 @@ public final class Main {
     private Main() {
     }
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        try {
+            run(arguments);
+            System.exit(0);
+        } catch (Throwable failure) {
+            failure.printStackTrace();
+            // Threads of a half-started client would keep the process alive, and whoever awaits READY waiting.
+            System.exit(1);
+        }
+    }
+
+    private static void run(String[] arguments) throws Exception {
         if (arguments.length == 0) {
             throw new IllegalArgumentException("expected: consume|produce --flag value ...");
         }

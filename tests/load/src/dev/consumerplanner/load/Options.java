@@ -44,4 +44,14 @@ final class Options {
     List<String> list(String flag) {
         return List.of(need(flag).split(","));
     }
+
+    /** The comma-separated {@code key=value} pairs of a flag that must be there. */
+    Map<String, String> pairs(String flag) {
+        Map<String, String> pairs = new HashMap<>();
+        for (String pair : list(flag)) {
+            int middle = pair.lastIndexOf('=');
+            pairs.put(pair.substring(0, middle), pair.substring(middle + 1));
+        }
+        return pairs;
+    }
 }

@@ -1,0 +1,56 @@
+"""What all tests share: real clusters, and what happens where they cannot run.
+
+A launcher raises ``CannotRunHereError`` when this machine lacks what it needs. The test is then skipped, by
+its name and with the reason; with REQUIRE_CLUSTERS=1, as in CI, it fails instead. This goes for every need
+of every fixture and test (brokers, Kubernetes, a browser): raise that error and do nothing else.
+"""
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.clusters.errors import CannotRunHereError
+from tests.clusters.rocketmq import RocketMQCluster
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    """Judge what a fixture could not get."""
+    return (yield from _unless_missing(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    """Judge what a test could not get."""
+    return (yield from _unless_missing(item))
+
+
+def _unless_missing(item: pytest.Item) -> Generator[None, None, None]:
+    try:
+        return (yield)
+    except CannotRunHereError as error:
+        verdict = pytest.fail if os.environ.get("REQUIRE_CLUSTERS") == "1" else pytest.skip
+        message = f"{item.nodeid} needs {error}"
+    # Not inside the handler: pytest would show the whole chain for what is one plain fact.
+    verdict(message)
+
+
+@pytest.fixture(scope="session")
+def rocketmq_cluster() -> Iterator[Callable[[str], RocketMQCluster]]:
+    """A function: version -> a running cluster of two brokers, started when first asked for.
+
+    The whole session shares it. Name topics and groups after your test, and leave its brokers alone: a
+    test that stops or crashes one starts a cluster of its own.
+    """
+    running: dict[str, RocketMQCluster] = {}
+
+    def shared(version: str) -> RocketMQCluster:
+        if version not in running:
+            running[version] = RocketMQCluster.start(version, brokers=2)
+        return running[version]
+
+    yield shared
+    with ThreadPoolExecutor(max_workers=4) as stopping:
+        list(stopping.map(RocketMQCluster.stop, running.values()))
