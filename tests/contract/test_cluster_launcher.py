@@ -1,0 +1,240 @@
+"""The RocketMQ launcher and its load program against real brokers, old and new."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clusters import rocketmq_remoting as remoting
+from tests.clusters.errors import StartFailedError
+from tests.clusters.ports import is_free
+from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
+from tests.clusters.rocketmq_load import Delivery, QueueCurve, read_deliveries
+from tests.clusters.workspace import shelf_of_clusters
+
+pytestmark = pytest.mark.cluster
+
+REPOSITORY = Path(__file__).parents[2]
+DEADLINE_S = 60.0
+QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
+
+# Starts one broker and two clients, tells which processes and ports that took, and waits for its end.
+OWNER = """
+import time
+from tests.clusters.rocketmq import RocketMQCluster
+with RocketMQCluster.start({version!r}, brokers=1) as cluster:
+    cluster.create_topic("orders", 1)
+    cluster.load().start_consumer(group="g", topics=["orders"], instance="c1").freeze()
+    print(*(process.pid for process in cluster.processes))
+    print(cluster.name_server, *(broker.address for broker in cluster.brokers))
+    print(cluster.directory, flush=True)
+    time.sleep(600)
+"""
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def owner_of_a_cluster(version: str) -> Iterator[tuple[subprocess.Popen[str], list[int], list[int], Path]]:
+    """Another Python that has started a cluster: itself, its java processes, their ports, their directory."""
+    command = [sys.executable, "-c", OWNER.format(version=version)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as owner:
+        try:
+            assert owner.stdout
+            pids = [int(word) for word in owner.stdout.readline().split()]
+            ports = [int(word.rpartition(":")[2]) for word in owner.stdout.readline().split()]
+            yield owner, pids, ports, Path(owner.stdout.readline().strip())
+        finally:
+            owner.kill()
+
+
+def is_java(pid: int) -> bool:
+    """False once the process is gone, or all that is left of it is its exit code."""
+    with contextlib.suppress(FileNotFoundError):
+        return b"java" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+@pytest.mark.parametrize(("version", "client_version"), [(OLD, "4.9.8"), (NEW, NEW)])
+def test_two_consumers_get_exactly_what_was_produced(
+    rocketmq_cluster: Callable[[str], RocketMQCluster], version: str, client_version: str
+) -> None:
+    cluster = rocketmq_cluster(version)
+    cluster.create_topic("counted", 4)
+    load = cluster.load(client_version)
+    consumers = [
+        load.start_consumer(
+            group="counting",
+            topics=["counted"],
+            instance=name,
+            service_ms=1.5,
+            await_termination_ms=3000,
+            options=QUICK,
+            wait_ready=False,
+        )
+        for name in ("c1", "c2")
+    ]
+    for consumer in consumers:
+        consumer.await_ready()
+    both = ("127.0.0.1@c1", "127.0.0.1@c2")
+    wait_until(lambda: cluster.members("counting") == {"broker-a": both, "broker-b": both})
+
+    # A ramp, a jump, a flat part and a pause: 30 + 40 + 0 messages for one half, 20 for the other.
+    ramp = ((0.0, 20.0), (1.0, 40.0), (1.0, 80.0), (1.5, 80.0), (1.5, 0.0), (2.0, 0.0))
+    curves = [QueueCurve("counted", "broker-a", queue, ramp) for queue in range(4)]
+    curves += [QueueCurve("counted", "broker-b", queue, ((0.5, 20.0), (1.5, 20.0))) for queue in range(4)]
+    sent = load.start_producer(curves).wait(DEADLINE_S)
+
+    assert sum(sent.failed.values()) == 0
+    for curve in curves:
+        assert abs(sent.acknowledged[curve.topic, curve.broker, curve.queue] - curve.messages) < 1
+    produced = {(broker, queue): count for (_, broker, queue), count in sent.acknowledged.items()}
+    assert cluster.produced("counted") == produced
+
+    wanted = {(*queue, offset) for queue, count in produced.items() for offset in range(count)}
+    wait_until(lambda: _delivered(consumers[0].deliveries() + consumers[1].deliveries()) == wanted)
+    for consumer in consumers:
+        consumer.stop()
+        assert {delivery.client_id for delivery in consumer.deliveries()} == {consumer.client_id}
+    # A message may come twice while the second consumer joins; afterwards each queue has one owner.
+    everything = sorted(consumers[0].deliveries() + consumers[1].deliveries(), key=lambda one: one.epoch_ms)
+    last_owner = {(one.broker, one.queue): one.client_id for one in everything}
+    assert sorted(last_owner.values()) == [both[0]] * 4 + [both[1]] * 4
+    assert cluster.members("counting") == {"broker-a": (), "broker-b": ()}
+
+
+def _delivered(deliveries: list[Delivery]) -> set[tuple[str, int, int]]:
+    return {(one.broker, one.queue, one.offset) for one in deliveries}
+
+
+def test_every_strategy_of_the_client_can_be_chosen(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> None:
+    cluster = rocketmq_cluster(NEW)
+    cluster.create_topic("chosen", 2)
+    load = cluster.load()
+    a0, a1, b0, b1 = (("broker-a", 0), ("broker-a", 1), ("broker-b", 0), ("broker-b", 1))
+    rooms = {
+        "broker-rooms": "broker-a=r1,broker-b=r2",
+        "client-rooms": "127.0.0.1@near-1=r1,127.0.0.1@near-2=r2",
+    }
+    cases = [
+        ("circle", ["circle-1", "circle-2"], "AVG_BY_CIRCLE", {}, [{a0, b0}, {a1, b1}]),
+        ("config", ["config-1"], "CONFIG", {"queues": "chosen/broker-a/1,chosen/broker-b/0"}, [{a1, b0}]),
+        ("near", ["near-1", "near-2"], "MACHINE_ROOM_NEARBY-AVG", rooms, [{a0, a1}, {b0, b1}]),
+        ("hash", ["hash-1"], "CONSISTENT_HASH", {"virtual-nodes": 3}, [{a0, a1, b0, b1}]),
+        ("room", ["room-1"], "MACHINE_ROOM", {"rooms": "r1"}, [set()]),  # no broker here is named room@name
+    ]
+    started = [
+        load.start_consumer(
+            group=group,
+            topics=["chosen"],
+            instance=names,
+            strategy=strategy,
+            strategy_options=options,
+            wait_ready=False,
+        )
+        for group, names, strategy, options, _ in cases
+    ]
+    for consumer in started:
+        consumer.await_ready()
+    wanted = {
+        f"127.0.0.1@{name}": queues
+        for _, names, _, _, shares in cases
+        for name, queues in zip(names, shares, strict=True)
+    }
+
+    def shares_of_one_more_round() -> bool:
+        """Send one message to each queue; true when each consumer logged exactly its share of them."""
+        before = cluster.produced("chosen")
+        curves = [QueueCurve("chosen", *queue, ((0, 10), (0.1, 10))) for queue in (a0, a1, b0, b1)]
+        load.start_producer(curves).wait(DEADLINE_S)
+        got: dict[str, set[tuple[str, int]]] = {client: set() for client in wanted}
+        due = sum(len(queues) for queues in wanted.values())
+        deadline = time.monotonic() + 3
+        while sum(map(len, got.values())) < due and time.monotonic() < deadline:
+            time.sleep(0.1)
+            for one in (one for consumer in started for one in consumer.deliveries()):
+                if one.topic == "chosen" and one.offset >= before[one.broker, one.queue]:
+                    got[one.client_id].add((one.broker, one.queue))
+        return got == wanted
+
+    wait_until(shares_of_one_more_round)
+
+
+def test_topics_and_groups_are_as_asked_for(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> None:
+    cluster = rocketmq_cluster(OLD)
+    uneven = {"broker-a": QueueCounts(read=3, write=2)}
+    cluster.create_topic("uneven", per_broker=uneven)
+    assert remoting.topic_route(cluster.name_server, "uneven") == uneven
+    cluster.create_topic("uneven", 5)
+    five = QueueCounts(read=5, write=5)
+    assert remoting.topic_route(cluster.name_server, "uneven") == {"broker-a": five, "broker-b": five}
+    cluster.create_group("patient", retryMaxTimes=3)
+    for broker in cluster.brokers:
+        groups = remoting.ask_or_raise(broker.address, remoting.ALL_GROUPS).body["subscriptionGroupTable"]
+        assert groups["patient"]["retryMaxTimes"] == 3
+
+
+def test_a_crashed_and_a_restarted_broker_come_back_with_their_messages() -> None:
+    with RocketMQCluster.start(NEW, brokers=1) as cluster:
+        cluster.create_topic("kept", 1)
+        broker = cluster.broker("broker-a")
+        sent = cluster.load().start_producer([QueueCurve("kept", "broker-a", 0, ((0, 50), (0.4, 50)))])
+        assert sent.wait(DEADLINE_S).total == 20
+        broker.kill()
+        wait_until(lambda: remoting.broker_addresses(cluster.name_server) == {})
+        broker.start()
+        assert cluster.produced("kept") == {("broker-a", 0): 20}
+        broker.restart()
+        assert cluster.produced("kept") == {("broker-a", 0): 20}
+        broker.kill()  # saves the ten seconds of one more orderly stop
+
+
+def test_a_broker_that_does_not_come_up_shows_its_log_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # apart from clusters of other test runs
+    message = r"(?s)broker-a ended with .* before .*last \d+ lines of broker-a.*Slave's brokerId must be > 0"
+    with (
+        pytest.raises(StartFailedError, match=message),
+        RocketMQCluster.start(NEW, brokers=1, settings={"brokerRole": "SLAVE"}),
+    ):
+        pass
+    assert list(shelf_of_clusters().iterdir()) == []
+
+
+def test_kill_9_of_the_owner_leaves_no_process_and_no_port() -> None:
+    with owner_of_a_cluster(OLD) as (owner, pids, ports, directory):
+        assert len(pids) == 3
+        assert all(is_java(pid) for pid in pids)
+        assert not any(is_free(port) for port in ports)
+        owner.kill()
+        owner.wait()
+        wait_until(lambda: not any(is_java(pid) for pid in pids) and all(is_free(port) for port in ports))
+    with RocketMQCluster(OLD, brokers=1):  # even one that is never started tidies up
+        assert not directory.exists()
+
+
+def test_ctrl_c_leaves_nothing() -> None:
+    with owner_of_a_cluster(NEW) as (owner, pids, ports, directory):
+        owner.send_signal(signal.SIGINT)
+        owner.wait(DEADLINE_S)
+        assert not any(is_java(pid) for pid in pids)
+        assert all(is_free(port) for port in ports)
+        assert not directory.exists()
+
+
+def test_half_a_line_of_a_crashed_consumer_is_no_delivery(tmp_path: Path) -> None:
+    log = tmp_path / "deliveries.tsv"
+    log.write_text("1795257678033\t127.0.0.1@c1\torders\tbroker-a\t1\t7\n1795257678034\t127.0.0.1@c1\tord")
+    assert read_deliveries(log) == [Delivery(1795257678033, "127.0.0.1@c1", "orders", "broker-a", 1, 7)]
