@@ -61,7 +61,7 @@ def assign(request: Mapping[str, Any]) -> Answer:
     named = named_group(checked)
     outcome = assignor(named.group)
     return Answer(
-        assignments=_assignments(named, outcome),
+        assignments=assignments_of(named, outcome),
         deterministic=outcome.is_determined and not _is_partly_empty(checked),
         warnings=[*outcome.warnings, *_remarks(checked)],
     )
@@ -83,7 +83,8 @@ def find_assignor(name: str, options: Mapping[str, Any]) -> Assignor:
     return ASSIGNORS[name]
 
 
-def _assignments(named: NamedGroup, outcome: Outcome) -> dict[str, list[tuple[str, int]]]:
+def assignments_of(named: NamedGroup, outcome: Outcome) -> dict[str, list[tuple[str, int]]]:
+    """Return the owners by name: every member is a key, its partitions sorted."""
     topics = named.group.topics
     owned = np.flatnonzero(outcome.owners != NOBODY)
     ordered = owned[np.argsort(outcome.owners[owned], kind="stable")]

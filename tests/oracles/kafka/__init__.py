@@ -1,0 +1,1 @@
+"""Kafka's own assignor classes, asked directly, and our answers held against theirs."""
