@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +17,8 @@ from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
 from tests.clusters.rocketmq_load import GROUP_ID, RocketMQLoad
 from tests.clusters.rocketmq_remoting import QueueCounts
 from tests.clusters.workspace import workspace
+
+__all__ = ["NEW", "OLD", "Broker", "QueueCounts", "RocketMQCluster"]
 
 OLD, NEW = "4.9.7", "5.5.0"
 READY_S = 60.0
@@ -78,12 +80,14 @@ class Broker:
 class RocketMQCluster:
     """A name server and its brokers. A context manager: leaving it stops everything and deletes all files.
 
-    ``settings`` are extra ``broker.conf`` lines for every broker, overriding ours.
+    ``brokers`` is their number, or their names. ``settings`` are extra ``broker.conf`` lines for every broker,
+    overriding ours.
     """
 
-    def __init__(self, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> None:
-        if not 1 <= brokers <= len(_LETTERS):
-            raise ValueError(f"1 to {len(_LETTERS)} brokers, not {brokers}")
+    def __init__(
+        self, version: str, brokers: int | Sequence[str] = 2, settings: Mapping[str, str] | None = None
+    ) -> None:
+        names = _broker_names(brokers)
         self.version = version
         self._java = find_program("java")
         self._jars = class_path("rocketmq-server", _server_coordinates(version))
@@ -94,14 +98,12 @@ class RocketMQCluster:
             self.name_server = f"127.0.0.1:{_lease(undo)}"
             self._name_server = self._prepare_name_server()
             undo.callback(self._name_server.stop)
-            self.brokers = tuple(
-                self._prepare_broker(f"broker-{letter}", _lease(undo), settings or {}) for letter in _LETTERS[:brokers]
-            )
+            self.brokers = tuple(self._prepare_broker(name, _lease(undo), settings or {}) for name in names)
             undo.callback(self._stop_brokers)
             self._undo = undo.pop_all()
 
     @classmethod
-    def start(cls, version: str, brokers: int = 2, settings: Mapping[str, str] | None = None) -> Self:
+    def start(cls, version: str, brokers: int | Sequence[str] = 2, settings: Mapping[str, str] | None = None) -> Self:
         """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
         cluster = cls(version, brokers, settings)
         try:
@@ -270,6 +272,15 @@ class RocketMQCluster:
             *arguments,
         ]
         return ManagedProcess(name, argv, home)
+
+
+def _broker_names(brokers: int | Sequence[str]) -> Sequence[str]:
+    """Return the names, ``broker-a`` and so on where only a number is given."""
+    if not isinstance(brokers, int):
+        return brokers
+    if not 1 <= brokers <= len(_LETTERS):
+        raise ValueError(f"1 to {len(_LETTERS)} brokers, not {brokers}")
+    return [f"broker-{letter}" for letter in _LETTERS[:brokers]]
 
 
 def _lease(undo: contextlib.ExitStack) -> int:
