@@ -18,8 +18,7 @@ from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
-from planner.simulation.candidates import candidate_counts
-from planner.simulation.candidates import simulate as simulate_counts
+from planner.simulation.candidates import candidate_counts, simulate_candidate
 from planner.simulation.outcome import CandidateOutcome
 from planner.snapshot.build import build_snapshot
 from planner.sources.capture import Capture
@@ -55,15 +54,20 @@ def take_snapshot(
     return build_snapshot(newest, queue_intervals(until, sample_every_s), at, policy.snapshot_settings)
 
 
-def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
-    """Return one outcome for each candidate count under the group's own strategy and those of ``SIMULATED``.
+def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[tuple[str, int], ...]:
+    """Return what is to be simulated: strategies and counts, the group's own strategy first, counts ascending.
 
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
     """
     if not snapshot.clients or not snapshot.data_queues or snapshot.strategy not in STRATEGIES:
         return ()
     counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
-    return simulate_counts(snapshot, counts, tuple(dict.fromkeys((snapshot.strategy, *SIMULATED))))
+    return tuple((name, count) for name in dict.fromkeys((snapshot.strategy, *SIMULATED)) for count in counts)
+
+
+def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
+    """Return one outcome for each of the ``candidates``, in their order."""
+    return tuple(simulate_candidate(snapshot, count, name) for name, count in candidates(snapshot, policy))
 
 
 def decide(

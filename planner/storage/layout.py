@@ -3,17 +3,23 @@
 ::
 
     samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group
+    history/_version.json                                          which planner can read the lag history
     history/day=2026-11-21/hour=10/*.parquet                       the lag history (Spark)
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
-    runs/<run>/outcomes/*.parquet                                  candidates (Spark)
-    runs/<run>/decisions/<policy>.json                             what was decided
-    runs/<run>/<policy>/                                           snapshot, plan or decision, report
+    runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
+    runs/<run>/<policy>/decision.yaml                              what was decided, or else
+    runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
+    runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
+
+A run is named by the time that its snapshots speak of.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from planner.errors import BadInputError
 from planner.model.samples import GroupSample
 
 
@@ -28,7 +34,96 @@ def time_name(at: datetime) -> str:
     return f"{in_utc:%Y%m%dT%H%M%S}.{in_utc.microsecond // 1000:03d}Z"
 
 
+def samples_folder(data: Path) -> Path:
+    """Return the folder of all raw samples."""
+    return data / "samples"
+
+
+def group_folder(data: Path, system: str, cluster: str, group: str) -> Path:
+    """Return the folder of one group's raw samples."""
+    return samples_folder(data) / system / file_name(cluster) / file_name(group)
+
+
 def sample_path(data: Path, sample: GroupSample) -> Path:
     """Return where a sample of one group and time belongs."""
-    folder = data / "samples" / sample.system / file_name(sample.cluster) / file_name(sample.group)
-    return folder / f"{time_name(sample.at)}.json"
+    return group_folder(data, sample.system, sample.cluster, sample.group) / f"{time_name(sample.at)}.json"
+
+
+def history_folder(data: Path) -> Path:
+    """Return the folder of the lag history."""
+    return data / "history"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The files of one run."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, data: Path, at: datetime) -> "RunFolder":
+        """Return the run whose snapshots speak of ``at``."""
+        return cls(data / "runs" / time_name(at))
+
+    @property
+    def snapshots(self) -> Path:
+        """The folder of all snapshots."""
+        return self.path / "snapshots"
+
+    @property
+    def outcomes(self) -> Path:
+        """The Parquet folder of all outcomes."""
+        return self.path / "outcomes"
+
+    def snapshot(self, policy: str) -> Path:
+        """Return the snapshot of one policy's group."""
+        return self.snapshots / f"{policy}.json"
+
+    def policy(self, policy: str) -> "PolicyFiles":
+        """Return the files of one policy. Raises ``BadInputError`` for a name that the run needs for itself."""
+        folder = self.path / policy
+        if folder in (self.snapshots, self.outcomes):
+            raise BadInputError(f"policy {policy} has a name that every run folder needs for itself: rename the policy")
+        return PolicyFiles(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFiles:
+    """What one run found out for one policy: a decision with all that it rests on, or why there is none."""
+
+    folder: Path
+
+    @property
+    def snapshot(self) -> Path:
+        """The snapshot that the decision rests on."""
+        return self.folder / "snapshot.json"
+
+    @property
+    def outcomes(self) -> Path:
+        """Every candidate's outcome."""
+        return self.folder / "outcomes.json"
+
+    @property
+    def decision(self) -> Path:
+        """The decision."""
+        return self.folder / "decision.yaml"
+
+    @property
+    def no_decision(self) -> Path:
+        """One sentence: why there is no decision."""
+        return self.folder / "no-decision.txt"
+
+    @property
+    def plan(self) -> Path:
+        """The plan; absent when the decision is to hold."""
+        return self.folder / "plan.yaml"
+
+    @property
+    def report(self) -> Path:
+        """The page for people."""
+        return self.folder / "report.html"
+
+    def forget_results(self) -> None:
+        """Remove everything that an earlier try of the same run left, except the reason why there is no decision."""
+        for path in (self.snapshot, self.outcomes, self.decision, self.plan, self.report):
+            path.unlink(missing_ok=True)

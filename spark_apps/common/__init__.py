@@ -1,0 +1,1 @@
+"""What the apps share: the session, errors as one sentence, the history folder, policies as rows."""

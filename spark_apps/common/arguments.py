@@ -1,0 +1,33 @@
+"""Command-line arguments that several apps take."""
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planner.errors import BadInputError
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser that every app's arguments are added to."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("--data", type=Path, required=True, help="data folder: samples, history, runs")
+    return arguments
+
+
+def run_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser for apps that work on one run of a folder of policies."""
+    arguments = parser(description)
+    arguments.add_argument("--policies", type=Path, required=True, help="folder of ConsumerScalingPolicy files")
+    arguments.add_argument("--at", type=time, required=True, help="time that the run's snapshots speak of")
+    return arguments
+
+
+def time(text: str) -> datetime:
+    """Return an ISO 8601 time with zone, in UTC. Raises ``BadInputError`` for anything else."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise BadInputError(f"time {text!r}: expected one with zone like 2026-11-21T10:00:00Z")
+    return at.astimezone(UTC)

@@ -1,0 +1,1 @@
+"""Outcomes to decisions, one a policy."""

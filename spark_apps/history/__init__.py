@@ -1,0 +1,1 @@
+"""Raw samples to lag history: one row for each queue and time between two samples."""

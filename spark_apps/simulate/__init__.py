@@ -1,0 +1,1 @@
+"""Snapshots to outcomes: one row for each policy, strategy and count."""

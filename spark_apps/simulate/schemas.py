@@ -1,0 +1,27 @@
+"""Columns of the simulate app."""
+
+from pyspark.sql.types import BooleanType, DoubleType, IntegerType, StringType, StructField, StructType
+
+CANDIDATES = StructType(
+    [
+        StructField("policy", StringType(), nullable=False),
+        StructField("position", IntegerType(), nullable=False),
+        StructField("strategy", StringType(), nullable=False),
+        StructField("count", IntegerType(), nullable=False),
+    ]
+)
+"""What is to be simulated; ``position`` is the place in the order of ``planner.pipeline.candidates``."""
+
+OUTCOMES = StructType(
+    [
+        *CANDIDATES.fields,
+        StructField("utilisation", DoubleType()),
+        StructField("wait_s", DoubleType()),
+        StructField("drain_s", DoubleType()),
+        StructField("moved_fewest", IntegerType()),
+        StructField("moved_most", IntegerType()),
+        StructField("keeps_up", BooleanType()),
+        StructField("outcome", StringType(), nullable=False),
+    ]
+)
+"""One simulated candidate: its headline figures as in ``CandidateOutcome``, and all of it as canonical JSON."""

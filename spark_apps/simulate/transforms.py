@@ -1,0 +1,73 @@
+"""From snapshots to outcomes: the planner's own simulation, one candidate a row."""
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+import pandas as pd
+from pyspark.sql import DataFrame
+
+from planner import pipeline
+from planner.documents.data import OUTCOMES as OUTCOMES_FILE
+from planner.documents.data import SNAPSHOT
+from planner.documents.format import canonical
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.candidates import simulate_candidate
+from planner.storage.layout import RunFolder
+from spark_apps.common.policies import policy_of
+from spark_apps.simulate.schemas import CANDIDATES, OUTCOMES
+
+Frames = Iterator[pd.DataFrame]
+
+
+def list_candidates(policies: DataFrame, run: RunFolder) -> DataFrame:
+    """Return every strategy and count to simulate: ``CANDIDATES``; none for a policy without a snapshot."""
+    return policies.mapInPandas(_lister(run), CANDIDATES)
+
+
+def simulate(candidates: DataFrame, run: RunFolder, tasks: int) -> DataFrame:
+    """Return one outcome a candidate: ``OUTCOMES``, spread over ``tasks`` so that large groups do not block one."""
+    spread = candidates.repartition(tasks, "policy", "strategy", "count").sortWithinPartitions("policy")
+    return spread.mapInPandas(_simulator(run), OUTCOMES)
+
+
+def _lister(run: RunFolder) -> Callable[[Frames], Frames]:
+    def list_all(frames: Frames) -> Frames:
+        for frame in frames:
+            rows: list[tuple[str, int, str, int]] = []
+            for row in frame.itertuples():
+                path = run.snapshot(str(row.policy))
+                found = pipeline.candidates(SNAPSHOT.read(path), policy_of(row)) if path.exists() else ()
+                rows += [(str(row.policy), position, *candidate) for position, candidate in enumerate(found)]
+            yield pd.DataFrame(rows, columns=CANDIDATES.fieldNames())
+
+    return list_all
+
+
+def _simulator(run: RunFolder) -> Callable[[Frames], Frames]:
+    def simulate_all(frames: Frames) -> Frames:
+        for frame in frames:
+            rows: list[tuple[object, ...]] = []
+            candidates = frame.itertuples(index=False, name=None)
+            for policy, of_policy in groupby(candidates, key=itemgetter(0)):
+                snapshot = SNAPSHOT.read(run.snapshot(policy))
+                rows += (_row(snapshot, candidate) for candidate in of_policy)
+            yield pd.DataFrame(rows, columns=OUTCOMES.fieldNames())
+
+    return simulate_all
+
+
+def _row(snapshot: GroupSnapshot, candidate: tuple[str, int, str, int]) -> tuple[object, ...]:
+    _, _, strategy, count = candidate
+    outcome = simulate_candidate(snapshot, count, strategy)
+    (body,) = OUTCOMES_FILE.body((outcome,))
+    return (
+        *candidate,
+        outcome.utilisation,
+        outcome.wait_s,
+        outcome.drain_s,
+        outcome.moved_fewest,
+        outcome.moved_most,
+        outcome.keeps_up,
+        canonical(body).decode(),
+    )

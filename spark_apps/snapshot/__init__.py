@@ -1,0 +1,1 @@
+"""Lag history and newest raw sample to one snapshot a policy."""

@@ -1,0 +1,107 @@
+"""From history to snapshots: the planner's own function, one group at a time."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
+
+from planner.documents.data import SAMPLE, SNAPSHOT
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.model.intervals import QueueInterval
+from planner.model.queues import MessageQueue
+from planner.model.samples import GroupSample
+from planner.snapshot.build import RECENT, build_snapshot
+from planner.storage.files import write_atomically
+from planner.storage.layout import RunFolder, group_folder, time_name
+from spark_apps.common.policies import policy_of
+from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
+
+
+def reach(policies: Sequence[ConsumerScalingPolicy]) -> timedelta:
+    """Return how far back the history is needed: the longest window, and the picture of the past."""
+    return max(RECENT, *(timedelta(seconds=policy.snapshot_settings.window_s) for policy in policies))
+
+
+def write_snapshots(policies: DataFrame, history: DataFrame, data: Path, run: RunFolder, at: datetime) -> DataFrame:
+    """Write each policy's snapshot as of ``at`` and return ``RESULTS``, one row a policy.
+
+    A policy whose group has no sample gets its reason instead of a snapshot, the others go on.
+    """
+    intervals = (
+        history.where(F.col("ended_at") <= F.lit(at))
+        .join(policies.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
+        .select(*GROUP_KEY, *INTERVAL_COLUMNS)
+    )
+    by_group = policies.groupBy(*GROUP_KEY).cogroup(intervals.groupBy(*GROUP_KEY))
+    return by_group.applyInPandas(_writer(data, run, at), RESULTS)
+
+
+def _writer(data: Path, run: RunFolder, at: datetime) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+    def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
+        rows = [_write_one(policy_of(row), intervals, data, run, at) for row in policies.itertuples()]
+        return pd.DataFrame(rows, columns=RESULTS.fieldNames())
+
+    return write
+
+
+def _write_one(
+    policy: ConsumerScalingPolicy, intervals: pd.DataFrame, data: Path, run: RunFolder, at: datetime
+) -> tuple[str, str | None]:
+    name, source = policy.metadata.name, policy.spec.source
+    files = run.policy(name)
+    newest = newest_sample(group_folder(data, source.system, source.cluster, source.group), at)
+    if newest is None:
+        missing = (
+            f"No decision for policy {name}: group {source.group} of cluster {source.cluster} has no sample up to "
+            f"{at.isoformat()}, observe it first."
+        )
+        files.forget_results()
+        write_atomically(files.no_decision, missing + "\n")
+        return name, missing
+    snapshot = build_snapshot(newest, intervals_of(intervals), at, policy.snapshot_settings)
+    write_atomically(run.snapshot(name), SNAPSHOT.dump(snapshot))
+    files.no_decision.unlink(missing_ok=True)
+    return name, None
+
+
+def newest_sample(folder: Path, at: datetime) -> GroupSample | None:
+    """Return the newest sample of a group taken up to ``at``, ``None`` when there is none."""
+    # Names tell the time to the millisecond only, so the sample itself has the last word.
+    names = sorted((path for path in folder.glob("*.json") if path.stem <= time_name(at)), reverse=True)
+    return next((sample for sample in map(SAMPLE.read, names) if sample.at <= at), None)
+
+
+def intervals_of(frame: pd.DataFrame) -> tuple[QueueInterval, ...]:
+    """Return the rows as intervals by queue and time, as ``planner.history.intervals`` orders them."""
+    started, ended = _times(frame["started_at"]), _times(frame["ended_at"])
+    intervals = (
+        QueueInterval(
+            queue=MessageQueue(row.topic, row.broker, int(row.queue_id)),
+            started_at=started_at,
+            ended_at=ended_at,
+            seconds=row.seconds,
+            broker_offset=int(row.broker_offset),
+            consumer_offset=int(row.consumer_offset),
+            arrived=int(row.arrived),
+            consumed=int(row.consumed),
+            is_gap=bool(row.is_gap),
+            commit_age_s=None if pd.isna(row.commit_age_s) else row.commit_age_s,
+            owners=tuple(row.owners),
+        )
+        for row, started_at, ended_at in zip(_rows(frame), started, ended, strict=True)
+    )
+    return tuple(sorted(intervals, key=lambda interval: (interval.queue, interval.ended_at)))
+
+
+def _rows(frame: pd.DataFrame) -> Any:
+    return frame.itertuples(index=False)
+
+
+def _times(column: "pd.Series[Any]") -> list[datetime]:
+    """Return plain datetimes in UTC: pandas' own would carry nanoseconds into the documents."""
+    naive: list[datetime] = column.to_numpy(dtype="datetime64[us]").astype(object).tolist()
+    return [at.replace(tzinfo=UTC) for at in naive]
