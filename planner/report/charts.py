@@ -93,7 +93,7 @@ def _y(field: str, counts: Sequence[int] = ()) -> Spec:
     """Return a vertical axis from 0; ``counts``, where given, are its only ticks and leave room above."""
     extent = {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT}
     axis: Spec = {"tickCount": 4, "labelExpr": NUMBERS, "domain": False, **extent}
-    scale: Spec = {"zero": True, "nice": True}
+    scale: Spec = {"domainMin": 0, "nice": True}
     if counts:
         axis |= {"values": sorted({0, *counts}), "labelOverlap": "greedy"}
         scale = {"domain": [0, 1.6 * max(1, *counts)], "nice": False}
@@ -114,7 +114,16 @@ def _rates(course: Course) -> Iterator[Spec]:
         yield _line(ends, "rate", ARRIVAL, strokeDash=[2, 3])
 
 
+def _floor(course: Course) -> Spec:
+    """Return an unseen point at 10 messages: an axis needs a height where nothing ever waited."""
+    return {
+        "data": {"values": [{"at": _ms(course.now), "lag": 10}]},
+        "mark": {"type": "point", "color": LAG, "opacity": 0},
+    } | {"encoding": {"y": _y("lag")}}
+
+
 def _lag(course: Course) -> Iterator[Spec]:
+    yield _floor(course)
     values = [{"at": _ms(p.at), "lag": p.lag} for p in course.measured]
     area = {"type": "area", "color": LAG, "opacity": 0.16, "line": False, "invalid": "break-paths-show-domains"}
     yield {"data": {"values": values}, "mark": area, "encoding": {"y": _y("lag")}}
@@ -161,13 +170,13 @@ def _ahead(course: Course) -> Spec:
 
 def _gaps(course: Course) -> Iterator[Spec]:
     if course.gaps:
-        yield _span([{"at": _ms(start), "until": _ms(end)} for start, end in course.gaps], GAP)
+        yield _span([{"at": _ms(max(start, course.begins)), "until": _ms(end)} for start, end in course.gaps], GAP)
 
 
 def _span(values: list[Spec], fill: str) -> Spec:
     return {
         "data": {"values": values},
-        "mark": {"type": "rect", "color": fill, "opacity": 1, "clip": True},
+        "mark": {"type": "rect", "color": fill, "opacity": 1},
         "encoding": {"x2": {"field": "until"}},
     }
 

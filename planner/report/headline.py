@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from planner.decision.decision import HoldCause
 from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import Mark
@@ -54,6 +55,13 @@ class Headline:
     rest: str
     answer: str
     facts: tuple[Fact, ...]
+    caution: str = ""
+
+
+CAUTION = "The figures below rest on data that the decision did not accept."
+
+DOUBTED = (HoldCause.OLD_DATA, HoldCause.INCOMPLETE_DATA, HoldCause.UNSETTLED)
+"""Causes after which the figures are shown, but with that word of caution."""
 
 
 def headline(case: Case) -> Headline:
@@ -61,7 +69,8 @@ def headline(case: Case) -> Headline:
     decision = case.record.decision
     head, rest = split_sentence(decision.reason)
     facts = (_consumers(case), _busiest(case), _moves(case), _backlog(case))
-    return Headline(head, rest, "hold" if decision.is_hold else "scale", facts)
+    caution = CAUTION if decision.hold_cause in DOUBTED else ""
+    return Headline(head, rest, "hold" if decision.is_hold else "scale", facts, caution)
 
 
 def split_sentence(sentence: str) -> tuple[str, str]:
