@@ -42,6 +42,7 @@ class _BrokerView:
     member_ids: tuple[str, ...] | None
     connections: tuple[ClientConnection, ...] | None
     topics: tuple[str, ...]
+    message_model: str
     offsets: tuple[QueueOffsets, ...] | None
     problems: tuple[str, ...]
 
@@ -88,6 +89,7 @@ def observe_group(
         *_broker_problems(info, brokers),
         *(problem for view in views for problem in view.problems),
         *route_problems,
+        *_model_problems(views, group),
         *_membership_problems(views, routes, group),
         *member_problems,
         *offset_problems,
@@ -169,6 +171,7 @@ def _view(
         member_ids=None if _failure(ids) else ids.result(),
         connections=said.connections if said else no_connections,
         topics=said.topics if said else (),
+        message_model=said.message_model if said else "",
         offsets=None if _failure(stats) else stats.result().offsets,
         problems=_request_problems(broker, failures),
     )
@@ -235,6 +238,12 @@ def _routes(
 
 
 # Members.
+
+
+def _model_problems(views: Sequence[_BrokerView], group: str) -> tuple[str, ...]:
+    if all(view.message_model != "BROADCASTING" for view in views):
+        return ()
+    return (f"group {group} is broadcasting: each member reads every queue and keeps its offsets to itself",)
 
 
 def _membership_problems(views: Sequence[_BrokerView], routes: Sequence[TopicRoute], group: str) -> tuple[str, ...]:

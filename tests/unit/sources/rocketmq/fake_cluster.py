@@ -25,6 +25,7 @@ class FakeBroker:
     cluster: str = "C"
     broker_id: int = 0
     members: dict[str, list[str]] = field(default_factory=dict)
+    model: str = "CLUSTERING"
     unlisted: set[str] = field(default_factory=set)
     subscribed: list[str] = field(default_factory=list)
     offsets: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
@@ -58,7 +59,8 @@ class FakeBroker:
             for address in addresses
         ]
         subscribed = {topic: {"topic": topic} for topic in self.subscribed}
-        wire.answer(request, body=java_json.body({"connectionSet": connections, "subscriptionTable": subscribed}))
+        told = {"connectionSet": connections, "messageModel": self.model, "subscriptionTable": subscribed}
+        wire.answer(request, body=java_json.body(told))
 
     def _stats(self, request: Command, wire: Wire) -> None:
         table = {

@@ -16,7 +16,8 @@ from planner.sources.rocketmq.codec import Command
 from tests.unit.sources.rocketmq import samples
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire
 
-QUICK = TimeLimits(connect_s=0.5, request_s=0.3, running_info_s=0.6)
+QUICK = TimeLimits(connect_s=1.0, request_s=1.0, running_info_s=4.0)
+"""Long enough for a busy machine, short enough to wait for."""
 
 
 def says(body: bytes = b"", code: int = 0, remark: str = "") -> Script:
@@ -95,10 +96,10 @@ def test_next_name_server_is_asked_when_one_is_gone_and_stays_preferred() -> Non
         gone.stop()
         start = time.monotonic()
         assert len(admin.cluster_info().brokers) == 2
-        assert 0.3 <= time.monotonic() - start < 1.0
+        assert 1.0 <= time.monotonic() - start < 3.0
         start = time.monotonic()
         admin.cluster_info()
-        assert time.monotonic() - start < 0.2
+        assert time.monotonic() - start < 1.0
         assert (len(mute.requests), len(good.requests)) == (1, 2)
 
 
@@ -115,7 +116,7 @@ def test_garbage_from_one_name_server_leads_to_the_next() -> None:
 
 def test_no_name_server_answers(dead: str) -> None:
     with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=QUICK) as admin:
-        tried = f"tried {dead}, {mute.address} for 0."
+        tried = f"tried {dead}, {mute.address} for "
         with pytest.raises(OutOfReachError) as caught:
             admin.cluster_info()
     message = str(caught.value)
@@ -249,22 +250,22 @@ def test_those_who_wait_for_a_dead_host_share_one_time_out() -> None:
             start = time.monotonic()
             asked = [pool.submit(admin.member_ids, address, "g") for _ in range(8)]
             assert all(isinstance(one.exception(), OutOfReachError) for one in asked)
-            assert time.monotonic() - start < 1.5
+            assert time.monotonic() - start < 4.0
             with pytest.raises(OutOfReachError):  # a later one tries anew
                 admin.member_ids(address, "g")
-            assert time.monotonic() - start > 0.9
+            assert time.monotonic() - start >= 2.0
         for filler in fillers:
             filler.close()
 
 
 def test_running_info_waits_longer_than_other_requests() -> None:
     def slow(request: Command, wire: Wire) -> None:
-        time.sleep(0.4)
+        time.sleep(1.5)
         wire.answer(request, body=samples.RUNNING_INFO if request.code == 307 else samples.MEMBERS)
 
     with broker(slow, QUICK) as (server, admin):
         assert admin.running_info(server.address, "g", "c").owned
-        with pytest.raises(OutOfReachError, match=r"within 0\.3 s"):
+        with pytest.raises(OutOfReachError, match=r"within 1 s"):
             admin.member_ids(server.address, "g")
 
 

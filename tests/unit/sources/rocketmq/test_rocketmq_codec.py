@@ -1,9 +1,10 @@
 """Frames: the vectors, both header encodings, and everything that is cut or lies about its length."""
 
 import struct
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import OutOfReachError
@@ -78,6 +79,7 @@ commands = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(commands, st.sampled_from(ENCODINGS))
 def test_every_command_comes_back_as_it_was(command: Command, encoding: int) -> None:
     assert decoded(codec.encode(command, encoding)) == command
@@ -132,6 +134,15 @@ def test_a_header_whose_own_length_is_too_small_is_refused(encoding: int) -> Non
     for short in range(length):
         with pytest.raises(FrameError):
             codec.decode(struct.pack(">I", encoding << 24 | short) + frame[4:])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("more", [1, 4, 2**24 - 1000])
+def test_a_header_length_beyond_the_frame_is_refused_though_the_header_is_whole(encoding: int, more: int) -> None:
+    frame = codec.encode(replace(ANSWER, body=b""), encoding)[4:]
+    mark = struct.pack(">I", encoding << 24 | (len(frame) - 4 + more))
+    with pytest.raises(FrameError, match="header length"):
+        codec.decode(mark + frame[4:])
 
 
 def test_an_unknown_header_encoding_is_refused() -> None:

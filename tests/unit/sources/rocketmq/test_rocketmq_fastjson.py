@@ -229,14 +229,14 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)
 @given(values.filter(lambda value: "$ref" not in repr(value)))
 def test_what_is_written_is_read(value: object) -> None:
     assert fastjson.parse(java_json.body(value)) == value
 
 
 @given(st.text(alphabet='{}[]:,"\\ 0a-.eE\n', max_size=60))
-@settings(max_examples=1000)
+@settings(max_examples=1000, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         fastjson.parse(text.encode())

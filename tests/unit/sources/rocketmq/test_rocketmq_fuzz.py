@@ -52,13 +52,13 @@ def test_an_undamaged_frame_is_read_or_empty(path: object) -> None:
     assert read(str(path).rsplit("/", maxsplit=1)[-1].split("_")[0], frame) == (answer.code == 0)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(damaged())
 def test_a_damaged_frame_gives_only_our_errors(case: tuple[str, bytes]) -> None:
     read(*case)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(damaged())
 def test_a_damaged_body_gives_only_our_errors(case: tuple[str, bytes]) -> None:
     code, data = case
@@ -66,7 +66,7 @@ def test_a_damaged_body_gives_only_our_errors(case: tuple[str, bytes]) -> None:
         READERS[code](data[data.find(b"}{") + 1 :])
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=700, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from(sorted(READERS)))
 def test_random_bytes_give_only_our_errors(data: bytes, code: str) -> None:
     read(code, data)
