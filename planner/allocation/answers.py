@@ -1,13 +1,14 @@
 """Answers of ``planner allocate``, whatever the system: one document in, one document out."""
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from planner.allocation import fields
+from planner.allocation.kafka import assign
+from planner.allocation.ordering import java_sorted
 from planner.allocation.request import answer_document, read_request
-from planner.errors import BadInputError, PlannerError
+from planner.errors import PlannerError
 
 SYSTEMS = ("rocketmq", "kafka")
 
@@ -52,8 +53,13 @@ def _answer_or_error(index: int, request: object) -> Document:
 
 
 def _answer_kafka(document: Mapping[str, Any]) -> Document:
-    try:
-        kafka = importlib.import_module("planner.allocation.kafka")
-    except ModuleNotFoundError:
-        raise BadInputError("system: found kafka, expected rocketmq: kafka is not built yet") from None
-    return dict(kafka.assign(document))
+    """Return the answer with ``unowned`` beside it where a topic has partitions that nobody consumes."""
+    found: Document = dict(assign(document))
+    owned = {partition for partitions in found["assignments"].values() for partition in partitions}
+    unowned = [
+        (topic, number)
+        for topic in java_sorted(document["partitions"])
+        for number in range(document["partitions"][topic])
+        if (topic, number) not in owned
+    ]
+    return {**found, "unowned": unowned} if unowned else found

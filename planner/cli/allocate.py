@@ -209,6 +209,10 @@ def _tell_remarks(console: Console, request: Mapping[str, Any], document: Docume
             markup=False,
             soft_wrap=True,
         )
+    if document.get("deterministic") is False:
+        console.print("One valid answer of several: the real assignor's hash order decides among them.", style="dim")
+    for warning in document.get("warnings", ()):
+        console.print(warning, style="yellow", markup=False, soft_wrap=True)
     if "diff" in document:
         _tell_changes(console, document["diff"])
 

@@ -265,3 +265,36 @@ def test_names_from_outside_are_no_markup() -> None:
     result = run({**REQUEST, "group": "[red]g[/red]", "clients": ["[bold]x", "c[/]"]})
     assert "[red]g[/red]" in result.stdout
     assert "[bold]x" in result.stdout
+
+
+KAFKA: dict[str, Any] = {
+    "system": "kafka",
+    "strategy": "range",
+    "partitions": {"t0": 4, "unread": 1},
+    "members": [
+        {"id": member, "instance_id": None, "rack": None, "topics": ["t0"], "owned": [], "generation": -1}
+        for member in ("c1", "c0")
+    ],
+    "options": {},
+}
+
+
+def test_kafka_is_answered_too() -> None:
+    found = answer_of(KAFKA)
+    assert found["assignments"] == {"c0": [["t0", 0], ["t0", 1]], "c1": [["t0", 2], ["t0", 3]]}
+    assert found["deterministic"] is True
+    assert found["unowned"] == [["unread", 0]]
+
+
+def test_both_systems_in_one_list() -> None:
+    first, second, third = answer_of([REQUEST, KAFKA, {**REQUEST, "clients": ["c0"]}])
+    assert first == ANSWER
+    assert set(second["assignments"]) == {"c0", "c1"}
+    assert len(third["assignments"]["c0"]) == 4
+
+
+def test_a_bad_kafka_request_is_one_sentence() -> None:
+    members = [{**KAFKA["members"][0], "owned": [["t0", 9]]}]
+    result = run({**KAFKA, "members": members})
+    assert isinstance(result.exception, BadInputError)
+    assert "t0" in str(result.exception)
