@@ -243,7 +243,11 @@ class RocketMQLoad:
         directory = self._own_directory(name)
         plan = directory / "plan.txt"
         plan.write_text("".join(f"{curve.line()}\n" for curve in curves))
-        flags = {"name-server": self.name_server, "plan": str(plan), "body-bytes": body_bytes}
+        flags: dict[str, str | int | float] = {
+            "name-server": self.name_server,
+            "plan": str(plan),
+            "body-bytes": body_bytes,
+        }
         producer = ProducerProcess(self._start(name, directory, "produce", flags, {}))
         if wait_ready:
             producer.await_ready()

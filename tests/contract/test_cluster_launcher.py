@@ -6,7 +6,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.errors import StartFailedError
 from tests.clusters.ports import is_free
 from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
-from tests.clusters.rocketmq_load import Delivery, QueueCurve, read_deliveries
+from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve, RocketMQLoad, read_deliveries
 from tests.clusters.workspace import shelf_of_clusters
 
 pytestmark = pytest.mark.cluster
@@ -118,57 +119,72 @@ def _delivered(deliveries: list[Delivery]) -> set[tuple[str, int, int]]:
     return {(one.broker, one.queue, one.offset) for one in deliveries}
 
 
+A0, A1, B0, B1 = ("broker-a", 0), ("broker-a", 1), ("broker-b", 0), ("broker-b", 1)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy, and the queues that each consumer of a group then owns (of two brokers with A0 to B1)."""
+
+    strategy: str
+    options: Mapping[str, str | int]
+    shares: Mapping[str, set[tuple[str, int]]]
+
+
+CHOICES = [
+    Choice("AVG_BY_CIRCLE", {}, {"circle-1": {A0, B0}, "circle-2": {A1, B1}}),
+    Choice("CONFIG", {"queues": "chosen/broker-a/1,chosen/broker-b/0"}, {"config-1": {A1, B0}}),
+    Choice("CONSISTENT_HASH", {"virtual-nodes": 3}, {"hash-1": {A0, A1, B0, B1}}),
+    Choice("MACHINE_ROOM", {"rooms": "r1"}, {"room-1": set()}),  # no broker here is called room@name
+    Choice(
+        "MACHINE_ROOM_NEARBY-AVG",
+        {
+            "broker-rooms": "broker-a=r1,broker-b=r2",
+            "client-rooms": "127.0.0.1@near-1=r1,127.0.0.1@near-2=r2",
+        },
+        {"near-1": {A0, A1}, "near-2": {B0, B1}},
+    ),
+]
+
+
 def test_every_strategy_of_the_client_can_be_chosen(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> None:
     cluster = rocketmq_cluster(NEW)
     cluster.create_topic("chosen", 2)
     load = cluster.load()
-    a0, a1, b0, b1 = (("broker-a", 0), ("broker-a", 1), ("broker-b", 0), ("broker-b", 1))
-    rooms = {
-        "broker-rooms": "broker-a=r1,broker-b=r2",
-        "client-rooms": "127.0.0.1@near-1=r1,127.0.0.1@near-2=r2",
-    }
-    cases = [
-        ("circle", ["circle-1", "circle-2"], "AVG_BY_CIRCLE", {}, [{a0, b0}, {a1, b1}]),
-        ("config", ["config-1"], "CONFIG", {"queues": "chosen/broker-a/1,chosen/broker-b/0"}, [{a1, b0}]),
-        ("near", ["near-1", "near-2"], "MACHINE_ROOM_NEARBY-AVG", rooms, [{a0, a1}, {b0, b1}]),
-        ("hash", ["hash-1"], "CONSISTENT_HASH", {"virtual-nodes": 3}, [{a0, a1, b0, b1}]),
-        ("room", ["room-1"], "MACHINE_ROOM", {"rooms": "r1"}, [set()]),  # no broker here is named room@name
-    ]
     started = [
         load.start_consumer(
-            group=group,
+            group=choice.strategy,
             topics=["chosen"],
-            instance=names,
-            strategy=strategy,
-            strategy_options=options,
+            instance=list(choice.shares),
+            strategy=choice.strategy,
+            strategy_options=choice.options,
             wait_ready=False,
         )
-        for group, names, strategy, options, _ in cases
+        for choice in CHOICES
     ]
     for consumer in started:
         consumer.await_ready()
-    wanted = {
-        f"127.0.0.1@{name}": queues
-        for _, names, _, _, shares in cases
-        for name, queues in zip(names, shares, strict=True)
-    }
+    wanted = {f"127.0.0.1@{name}": share for choice in CHOICES for name, share in choice.shares.items()}
+    # Members of a group that has just started may still share by what they saw before.
+    wait_until(lambda: _shares_of_one_more_round(cluster, load, started, sum(map(len, wanted.values()))) == wanted)
 
-    def shares_of_one_more_round() -> bool:
-        """Send one message to each queue; true when each consumer logged exactly its share of them."""
-        before = cluster.produced("chosen")
-        curves = [QueueCurve("chosen", *queue, ((0, 10), (0.1, 10))) for queue in (a0, a1, b0, b1)]
-        load.start_producer(curves).wait(DEADLINE_S)
-        got: dict[str, set[tuple[str, int]]] = {client: set() for client in wanted}
-        due = sum(len(queues) for queues in wanted.values())
-        deadline = time.monotonic() + 3
-        while sum(map(len, got.values())) < due and time.monotonic() < deadline:
-            time.sleep(0.1)
-            for one in (one for consumer in started for one in consumer.deliveries()):
-                if one.topic == "chosen" and one.offset >= before[one.broker, one.queue]:
-                    got[one.client_id].add((one.broker, one.queue))
-        return got == wanted
 
-    wait_until(shares_of_one_more_round)
+def _shares_of_one_more_round(
+    cluster: RocketMQCluster, load: RocketMQLoad, started: list[ConsumerProcess], due: int
+) -> dict[str, set[tuple[str, int]]]:
+    """Send a message to each queue; return client id -> queues it got one from, after ``due`` have come or 3 s."""
+    before = cluster.produced("chosen")
+    load.start_producer([QueueCurve("chosen", *queue, ((0, 10), (0.1, 10))) for queue in before]).wait(DEADLINE_S)
+    deadline = time.monotonic() + 3
+    while True:
+        got: dict[str, set[tuple[str, int]]] = {one: set() for consumer in started for one in consumer.client_ids}
+        for delivery in (delivery for consumer in started for delivery in consumer.deliveries()):
+            queue = (delivery.broker, delivery.queue)
+            if delivery.topic == "chosen" and delivery.offset >= before[queue]:
+                got[delivery.client_id].add(queue)
+        if sum(map(len, got.values())) >= due or time.monotonic() > deadline:
+            return got
+        time.sleep(0.1)
 
 
 def test_topics_and_groups_are_as_asked_for(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> None:
@@ -207,7 +223,7 @@ def test_a_broker_that_does_not_come_up_shows_its_log_and_leaves_nothing(
     message = r"(?s)broker-a ended with .* before .*last \d+ lines of broker-a.*Slave's brokerId must be > 0"
     with (
         pytest.raises(StartFailedError, match=message),
-        RocketMQCluster.start(NEW, brokers=1, settings={"brokerRole": "SLAVE"}),
+        RocketMQCluster.start(OLD, brokers=1, settings={"brokerRole": "SLAVE"}),
     ):
         pass
     assert list(shelf_of_clusters().iterdir()) == []
@@ -226,7 +242,7 @@ def test_kill_9_of_the_owner_leaves_no_process_and_no_port() -> None:
 
 
 def test_ctrl_c_leaves_nothing() -> None:
-    with owner_of_a_cluster(NEW) as (owner, pids, ports, directory):
+    with owner_of_a_cluster(OLD) as (owner, pids, ports, directory):
         owner.send_signal(signal.SIGINT)
         owner.wait(DEADLINE_S)
         assert not any(is_java(pid) for pid in pids)
