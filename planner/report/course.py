@@ -13,7 +13,7 @@ from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
 SHORTEST_S = 300.0
 """How much future is drawn at least."""
 
-LEAST_SHARE, MOST_SHARE = 0.2, 0.6
+LEAST_SHARE, MOST_SHARE = 0.2, 1.0
 """How much future is drawn, as a share of the past that is drawn."""
 
 
@@ -77,7 +77,7 @@ def course(case: Case) -> Course:
     """Return what the charts show."""
     recent, now = case.snapshot.recent, case.snapshot.at
     past_s = (now - recent[0].at).total_seconds() + recent[0].seconds if recent else 0.0
-    ahead_s = horizon_s(past_s, [o for o in (case.chosen, case.staying) if o is not None])
+    ahead_s = horizon_s(past_s, case.chosen)
     decision = case.record.decision
     rates = [state.upper_arrival_rate for state in case.snapshot.data_queues]
     known = [rate for rate in rates if rate is not None]
@@ -95,10 +95,9 @@ def course(case: Case) -> Course:
     )
 
 
-def horizon_s(past_s: float, outcomes: Sequence[CandidateOutcome]) -> float:
-    """Return how many seconds of future are drawn: enough to see a backlog end, within bounds of the past's length."""
-    drains = [outcome.drain_s for outcome in outcomes if outcome.drain_s]
-    wanted = 1.2 * max(drains, default=0.0)
+def horizon_s(past_s: float, outcome: CandidateOutcome | None) -> float:
+    """Return how many seconds of future are drawn: until the backlog is gone, within bounds of the past's length."""
+    wanted = 1.2 * (outcome.drain_s or 0.0) if outcome else 0.0
     return max(SHORTEST_S, LEAST_SHARE * past_s, min(wanted, MOST_SHARE * past_s))
 
 

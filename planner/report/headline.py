@@ -143,7 +143,7 @@ def _moves(case: Case) -> Fact:
 
 def _backlog(case: Case) -> Fact:
     lag = sum(state.lag for state in case.snapshot.data_queues)
-    notes = [f"{end_of_backlog(case.chosen, lag)}."]
+    notes = [f"{end_of_backlog(case.chosen, lag)}." if lag else "nothing waits."]
     if lag and not case.is_hold:
         staying = words.consumers(case.record.decision.current)
         notes.append(f"Staying at {staying}: {end_of_backlog(case.staying, lag)}.")
@@ -154,7 +154,7 @@ def _backlog(case: Case) -> Fact:
 def end_of_backlog(outcome: CandidateOutcome | None, lag: int) -> str:
     """Return when the backlog is gone under the outcome, in words."""
     if lag == 0:
-        return "nothing waits"
+        return "none"
     if outcome is None or outcome.keeps_up is None:
         return "end unknown"
     return words.gone(outcome.drain_s, lag)

@@ -16,7 +16,7 @@ MOST_STACKED = 6
 """Lettered discs upon each other at most; counts that would need more are drawn as dots."""
 
 WIDEST = 2.0
-"""Utilisation at the right end at most; what lies beyond is drawn at the edge with an arrow."""
+"""Utilisation at the right end at most; consumers beyond it are told at the edge."""
 
 DISC_SHARE = 0.042
 DOT_SHARE = 0.011
@@ -32,13 +32,12 @@ class Dot:
     mark: Mark
     at: float
     level: int
-    is_beyond: bool
     tip: str
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One candidate count."""
+    """One candidate count; ``beyond`` are the consumers off the axis, ``unknown`` how many have no known load."""
 
     count: int
     tags: tuple[str, ...]
@@ -46,6 +45,8 @@ class Strip:
     is_useful: bool
     is_lettered: bool
     dots: tuple[Dot, ...]
+    beyond: tuple[Mark, ...]
+    unknown: int
     levels: int
     step: float
     busiest: str
@@ -62,6 +63,7 @@ class Loads:
     folded: tuple[Strip, ...]
     others: tuple[tuple[str, tuple[Strip, ...]], ...]
     ticks: tuple[tuple[float, str], ...]
+    end: float
     bound: float | None
     full: float
     hot: str | None
@@ -77,6 +79,7 @@ def loads(case: Case) -> Loads:
         strips=tuple(strip for strip in strips if strip.count in shown),
         folded=tuple(strip for strip in strips if strip.count not in shown),
         others=tuple((name, tuple(_strips_of(case, name, widest))) for name in names),
+        end=widest,
         ticks=tuple((100.0 * n * 0.25 / widest, f"{25 * n}%") for n in range(int(widest / 0.25) + 1)),
         bound=None if case.max_utilisation is None else 100.0 * case.max_utilisation / widest,
         full=100.0 / widest,
@@ -90,12 +93,11 @@ def axis_end(outcomes: Sequence[CandidateOutcome]) -> float:
     return min(WIDEST, max(1.25, (int(largest / 0.25) + 1) * 0.25))
 
 
-def place(loads_of_one: Sequence[ConsumerLoad], widest: float, width: float) -> list[tuple[float, int]]:
-    """Return for each load its place (0 to 1) and level, so that none within ``width`` share a level.
+def place(spots: Sequence[float], width: float) -> list[tuple[float, int]]:
+    """Return for each spot (0 to 1) itself and a level, so that none within ``width`` share a level.
 
-    Loads without a utilisation stand at 0. 50%, 51% and 90% on an axis to 100% with discs of 4%: levels 0, 1, 0.
+    0.5, 0.51 and 0.9 with discs of 0.04: levels 0, 1, 0.
     """
-    spots = [min((load.utilisation or 0.0) / widest, 1.0) for load in loads_of_one]
     ends: list[float] = []
     placed = [(0.0, 0)] * len(spots)
     for index in sorted(range(len(spots)), key=lambda i: spots[i]):
@@ -113,10 +115,13 @@ def _strips_of(case: Case, strategy: str, widest: float) -> list[Strip]:
 
 def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
     is_own = outcome.strategy == case.own_strategy
-    placed = place(outcome.loads, widest, DISC_SHARE) if is_own else []
+    shares = [(load, load.utilisation) for load in outcome.loads if load.utilisation is not None] if is_own else []
+    inside = [(load, share / widest) for load, share in shares if share <= widest]
+    spots = [spot for _, spot in inside]
+    placed = place(spots, DISC_SHARE)
     is_lettered = _levels(placed) <= MOST_STACKED
     if not is_lettered:
-        placed = place(outcome.loads, widest, DOT_SHARE)
+        placed = place(spots, DOT_SHARE)
     levels = _levels(placed)
     return Strip(
         count=outcome.count,
@@ -124,7 +129,9 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
         is_chosen=is_own and outcome.count == case.record.decision.target,
         is_useful=outcome.is_useful,
         is_lettered=is_lettered,
-        dots=tuple(_dot(case, load, *spot, widest) for load, spot in zip(outcome.loads, placed, strict=False)),
+        dots=tuple(_dot(case, load, *spot) for (load, _), spot in zip(inside, placed, strict=True)),
+        beyond=tuple(case.marks[load.client] for load, share in shares if share > widest),
+        unknown=sum(load.utilisation is None for load in outcome.loads),
         levels=min(levels, MOST_LEVELS),
         step=min(1.0, MOST_LEVELS / levels),
         busiest=words.percent(outcome.utilisation),
@@ -138,11 +145,9 @@ def _levels(placed: Sequence[tuple[float, int]]) -> int:
     return 1 + max((level for _, level in placed), default=0)
 
 
-def _dot(case: Case, load: ConsumerLoad, spot: float, level: int, widest: float) -> Dot:
-    known = load.utilisation is not None
-    is_beyond = known and (load.utilisation or 0.0) > widest
+def _dot(case: Case, load: ConsumerLoad, spot: float, level: int) -> Dot:
     tip = f"{load.client}: {words.percent(load.utilisation)}, {words.queues(load.queues)}"
-    return Dot(case.marks[load.client], round(100 * spot, 2), level, is_beyond, tip)
+    return Dot(case.marks[load.client], round(100 * spot, 2), level, tip)
 
 
 def _tags(case: Case, outcome: CandidateOutcome) -> list[str]:

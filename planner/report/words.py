@@ -61,7 +61,7 @@ def duration(seconds: float | None) -> str:
 def gone(drain_s: float | None, backlog: int) -> str:
     """Return when a backlog is gone, as the end of a sentence: ``None`` means never."""
     if backlog == 0:
-        return "nothing waits"
+        return "none"
     return "never gone" if drain_s is None else f"gone in {duration(drain_s)}"
 
 

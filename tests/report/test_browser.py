@@ -72,7 +72,6 @@ class Visit:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
         page.goto(file.as_uri())
-        page.wait_for_load_state("networkidle")
 
 
 @pytest.fixture
@@ -95,6 +94,7 @@ def test_every_section_is_there_nothing_is_fetched_nothing_complains(
     visit: Callable[..., Visit], files: dict[str, Path], name: str
 ) -> None:
     seen = visit(name)
+    seen.page.wait_for_load_state("networkidle")
     text = seen.page.inner_text("body")
     assert seen.requests == [files[name].as_uri()]
     assert seen.complaints == []

@@ -13,15 +13,24 @@ def at(*utilisations: float | None) -> list[ConsumerLoad]:
 
 
 def test_near_loads_are_stacked_far_ones_are_not() -> None:
-    assert place(at(0.5, 0.51, 0.9), 1.0, 0.04) == [(0.5, 0), (0.51, 1), (0.9, 0)]
+    assert place([0.5, 0.51, 0.9], 0.04) == [(0.5, 0), (0.51, 1), (0.9, 0)]
 
 
 def test_equal_loads_all_stay_visible() -> None:
-    assert sorted(level for _, level in place(at(*[0.3] * 5), 1.0, 0.04)) == [0, 1, 2, 3, 4]
+    assert sorted(level for _, level in place([0.3] * 5, 0.04)) == [0, 1, 2, 3, 4]
 
 
-def test_loads_beyond_the_axis_stand_at_its_end() -> None:
-    assert place(at(3.0, None), 2.0, 0.04) == [(1.0, 0), (0.0, 0)]
+def test_consumers_beyond_the_axis_are_told_not_drawn() -> None:
+    (strip, *_) = loads(worlds.case(worlds.growing())).strips
+    assert strip.count == 1
+    assert strip.dots == ()
+    assert [mark.code for mark in strip.beyond] == ["A"]
+
+
+def test_an_unknown_load_is_never_drawn_as_none() -> None:
+    for strip in loads(worlds.case(worlds.unknown_capacity())).strips:
+        assert strip.dots == ()
+        assert strip.unknown == strip.count
 
 
 def test_places_agree_with_the_data() -> None:
@@ -30,9 +39,11 @@ def test_places_agree_with_the_data() -> None:
     end = axis_end(case.own_outcomes)
     for strip, outcome in zip(shown.strips, case.own_outcomes, strict=True):
         assert strip.count == outcome.count
-        for dot, load in zip(strip.dots, outcome.loads, strict=True):
+        inside = [load for load in outcome.loads if load.utilisation is not None and load.utilisation <= end]
+        assert len(inside) + len(strip.beyond) == outcome.count
+        for dot, load in zip(strip.dots, inside, strict=True):
             assert dot.mark.client == load.client
-            assert dot.at == pytest.approx(min(100.0, 100.0 * (load.utilisation or 0.0) / end), abs=0.01)
+            assert dot.at == pytest.approx(100.0 * (load.utilisation or 0.0) / end, abs=0.01)
     assert shown.bound == pytest.approx(100.0 * worlds.BOUND / end)
     assert shown.full == pytest.approx(100.0 / end)
 

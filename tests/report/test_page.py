@@ -1,6 +1,7 @@
 import builtins
 import importlib
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -54,7 +55,7 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda make: make.__name__)
-def test_the_page_is_well_formed_and_carries_no_script_and_no_address(world: type[World]) -> None:
+def test_the_page_is_well_formed_and_carries_no_script_and_no_address(world: Callable[[], World]) -> None:
     page = Reader(render(worlds.case(world())))
     assert page.open == []
     names = {tag for tag, _ in page.tags}

@@ -58,5 +58,5 @@ def test_a_backlog_that_does_not_shrink_is_never_gone() -> None:
     assert [words.gone(None, 5), words.gone(90.0, 5), words.gone(0.0, 0)] == [
         "never gone",
         "gone in 1 min 30 s",
-        "nothing waits",
+        "none",
     ]

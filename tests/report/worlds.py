@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from planner.model.snapshot import SeriesPoint
+from planner.model.snapshot import GroupSnapshot, SeriesPoint
 from planner.report.case import Case
 from tests import builders
 from tests.builders import OBJECTIVE, World
@@ -87,7 +87,7 @@ def large() -> World:
     return builders.decided(taken, replace(OBJECTIVE, lowest=17, highest=250))
 
 
-def _small(hot_rate: float, hot_lag: int, capacity: float = 130.0) -> builders.GroupSnapshot:
+def _small(hot_rate: float, hot_lag: int, capacity: float = 130.0) -> GroupSnapshot:
     return builders.snapshot(
         SMALL_QUEUES, rates={HOT: hot_rate}, lags={HOT: hot_lag}, capacity=capacity, recent=recent()
     )
