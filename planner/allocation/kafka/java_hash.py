@@ -44,16 +44,12 @@ def table_length(size: int) -> int:
     return length
 
 
-def copied_table_length(size: int) -> int:
-    """Return how long the table of a ``new HashSet<>(collection)`` of ``size`` entries is."""
-    wanted = max(int(size / 0.75) + 1, _FIRST_TABLE)
-    return 1 << (wanted - 1).bit_length()
-
-
-def copied_set_order(numbers: IntArray) -> IntArray:
-    """Return whole numbers as a ``HashSet<Integer>`` iterates that was copied from them in this order."""
-    mask = copied_table_length(len(numbers)) - 1
-    return numbers[np.argsort((numbers ^ (numbers >> 16)) & mask, kind="stable")]
+def copied_set_buckets(numbers: IntArray, sizes: IntArray) -> IntArray:
+    """Return the bucket of each number in a ``new HashSet<Integer>(collection)`` of so many entries."""
+    wanted = np.maximum((sizes / 0.75).astype(np.intp) + 1, _FIRST_TABLE)
+    lengths = np.left_shift(1, np.ceil(np.log2(wanted)).astype(np.intp))
+    buckets: IntArray = (numbers ^ (numbers >> 16)) & (lengths - 1)
+    return buckets
 
 
 class HashedSet:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.allocation.kafka import levels
-from planner.allocation.kafka.group import NOBODY, Group, IntArray, Outcome, nobody
-from planner.allocation.kafka.java_hash import copied_set_order
+from planner.allocation.kafka.group import NOBODY, Group, IntArray, Outcome, nobody, ranks_within
+from planner.allocation.kafka.java_hash import copied_set_buckets
 
 MOST_SWEEPS = 16
 
@@ -26,8 +26,9 @@ def uniform(group: Group) -> Outcome:
 def _homogeneous(group: Group) -> Outcome:
     """``UniformHomogeneousAssignmentBuilder``: each member keeps up to its quota, then is filled in one go."""
     owners = group.claimed_owners()
-    free = np.flatnonzero(owners == NOBODY)
-    counts = np.bincount(owners[owners != NOBODY], minlength=group.member_count)
+    counts = np.bincount(owners + 1, minlength=group.member_count + 1)
+    free = np.flatnonzero(owners == NOBODY) if counts[0] else group.walk[:0]
+    counts = counts[1:]
     quotas, gaps = _quotas(counts[group.walk], *divmod(len(owners), group.member_count))
     surplus = _surplus(group, owners, counts, quotas)
     if len(surplus):
@@ -44,51 +45,33 @@ def _quotas(counts: IntArray, low: int, extras: int) -> tuple[IntArray, IntArray
     """
     if extras == 0:
         return np.full(len(counts), low, dtype=np.intp), np.maximum(low - counts, 0)
-    if not counts.any():
-        return _fresh_quotas(len(counts), low, extras)
-    quotas, gaps = [], []
-    to_come = len(counts)
-    for count in counts.tolist():
-        quota = low + 1 if extras else low
-        gap = quota - count
-        takes_extra = extras > 0
-        if takes_extra and gap > 0 and to_come > extras:
-            gap -= 1
-            takes_extra = False
-        extras -= takes_extra
-        to_come -= 1
-        quotas.append(quota)
-        gaps.append(max(gap, 0))
-    return np.array(quotas, dtype=np.intp), np.array(gaps, dtype=np.intp)
-
-
-def _fresh_quotas(count: int, low: int, extras: int) -> tuple[IntArray, IntArray]:
-    """Return the quotas of members that own nothing: the extras go to the last ones met."""
-    gaps = np.full(count, low, dtype=np.intp)
-    gaps[count - extras :] += 1
-    return gaps, gaps
+    is_large = counts > low
+    left = np.maximum(extras - (np.cumsum(is_large) - is_large), 0)
+    must_take = (left > 0) & (left >= np.arange(len(counts), 0, -1))
+    takes = (left > 0) & (is_large | (np.cumsum(must_take) > 0))
+    return low + (left > 0), np.maximum(low + takes - counts, 0)
 
 
 def _surplus(group: Group, owners: IntArray, counts: IntArray, quotas: IntArray) -> IntArray:
-    """Return what members own above their quota, as they are met; topic by topic, numbers in Java's set order."""
-    found = []
-    for step in np.flatnonzero(counts[group.walk] > quotas).tolist():
-        held = np.flatnonzero(owners == group.walk[step])
-        found.append(_as_java_iterates(group, held, int(quotas[step]))[int(quotas[step]) :])
-    return np.concatenate(found) if found else group.walk[:0]
+    """Return what members own above their quota: as they are met, topic by topic, numbers in Java's set order."""
+    walked = counts[group.walk]
+    is_over = walked > quotas
+    if not is_over.any():
+        return group.walk[:0]
+    steps = np.full(group.member_count + 1, NOBODY, dtype=np.intp)
+    steps[group.walk[is_over]] = np.flatnonzero(is_over)
+    held = np.flatnonzero((steps >= 0)[owners])
+    held = held[np.argsort(steps[owners[held]], kind="stable")]
+    held = held[_set_order(group, held, steps[owners[held]])]
+    holders = steps[owners[held]]
+    return held[ranks_within(holders, group.member_count) >= quotas[holders]]
 
 
-def _as_java_iterates(group: Group, held: IntArray, quota: int) -> IntArray:
-    """Return a member's partitions topic by topic; within a topic that is cut, by the set's order."""
-    topics = group.topics.topic_of[held]
-    ordered, taken = [], 0
-    for topic in np.unique(topics).tolist():
-        start = int(group.topics.starts[topic])
-        numbers = held[topics == topic] - start
-        fits = taken + len(numbers) <= quota
-        ordered.append(start + (numbers if fits else copied_set_order(numbers)))
-        taken += len(numbers)
-    return np.concatenate(ordered)
+def _set_order(group: Group, held: IntArray, holders: IntArray) -> IntArray:
+    """Return the indexes that order partitions, sorted by holder, within each holder's topic as its set iterates."""
+    changes = (np.diff(holders) != 0) | (np.diff(group.topics.topic_of[held]) != 0)
+    runs = np.concatenate(([0], np.cumsum(changes)))
+    return np.lexsort((copied_set_buckets(group.topics.number_of[held], np.bincount(runs)[runs]), runs))
 
 
 def _heterogeneous(group: Group) -> Outcome:

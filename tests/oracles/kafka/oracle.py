@@ -73,7 +73,7 @@ class KafkaOracle:
         return self._batch([json.dumps(request)])[0]
 
     def nanoseconds(self, request: Document, milliseconds: int = 1_000) -> int:
-        """Return the median time of one call of the warmed class, in nanoseconds."""
+        """Return the median time of one call of the warmed class, in nanoseconds of processor time."""
         answer = self.answer({**request, "bench": milliseconds})
         if "error" in answer:
             raise StartFailedError(f"the oracle {self.version} could not time this: {answer['error']}")
