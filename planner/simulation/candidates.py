@@ -13,6 +13,7 @@ from planner.simulation.counts import largest_share, useful_counts
 from planner.simulation.load import DECIMALS, consumer_loads
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome, ConsumerLoad, OwnedQueue
+from planner.simulation.positions import leave_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         hot_utilisation=_hot_utilisation(hot, capacity),
         loads=loads,
         owners=tuple(OwnedQueue(queue, owner) for queue, owner in owners.items()),
-        unknowns=_unknowns(snapshot, count, strategy),
+        unknowns=_unknowns(snapshot, count, strategy, moves),
     )
 
 
@@ -102,7 +103,9 @@ def _moves(
     """Return the exact range of moved queues; ``None`` where names decide and are not known."""
     present = snapshot.clients
     if not (running.is_positional and strategy.is_positional) and count != len(present):
-        return None
+        if count > len(present) or running != strategy:
+            return None
+        return leave_range(strategy, [[state.queue for state in states] for states in topics.states], present, count)
     before = topics.owners(running, present)
     after = topics.owners(strategy, present if count == len(present) else _placeholders(count))
     common = common_queues(before, after, len(present), count)
@@ -130,7 +133,7 @@ def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) ->
     return owners
 
 
-def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy) -> tuple[str, ...]:
+def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: MoveRange | None) -> tuple[str, ...]:
     unknowns = []
     present = len(snapshot.clients)
     if count > present:
@@ -138,9 +141,9 @@ def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy) -> tuple[
             f"where the {count - present} new client ids sort among the present ones: shown as if they came last"
         )
     if count < present:
-        shown = "those that move the fewest queues" if strategy.is_positional else "the last in order"
+        shown = "those that move the fewest queues" if moves else "the last in order"
         unknowns.append(f"which {present - count} consumers stop: shown for {shown}")
-    if count != present and not strategy.is_positional:
+    if count != present and moves is None:
         unknowns.append(f"how many queues move: {strategy.name} goes by the client ids themselves")
     if snapshot.capacity is None:
         unknowns.append("what one consumer can do: no utilisation, wait or drain time follows")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.allocation.extra import SpecifiedMachine, Static, Vip
 from planner.allocation.rocketmq import ConsistentHash, MachineRoomNearby
@@ -17,6 +18,7 @@ from planner.allocation.rocketmq.consistent_hash import build_ring, queue_points
 from planner.allocation.strategy import NOBODY, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
+from planner.simulation.moves import MoveRange
 
 Topics = Sequence[Sequence[MessageQueue]]
 """The sorted queues of each topic."""
@@ -73,6 +75,32 @@ def departures(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> tu
         ]
     found = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
     return tuple(sorted(found, key=lambda departure: departure.moved))
+
+
+def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], count: int) -> MoveRange | None:
+    """Return the exact range of moved queues when ``count`` of the clients stay, for strategies that go by names.
+
+    Under CONSISTENT_HASH nothing moves between those who stay, so the moved queues are those of the leaving ones,
+    however many leave. Elsewhere one leave is tried for every client; ``None`` for several, as every choice would have
+    to be tried.
+    """
+    leaving = len(clients) - count
+    if isinstance(strategy, ConsistentHash) and len(set(clients)) == len(clients):
+        owners = np.concatenate([strategy.owners(queues, clients) for queues in topics])
+        sizes = np.bincount(owners[owners != NOBODY], minlength=len(clients))
+        order = np.argsort(sizes, kind="stable")
+        fewest, most = int(sizes[order[:leaving]].sum()), int(sizes[order[count:]].sum())
+        return MoveRange(fewest, most, _places(order[leaving:]), _places(order[:count]))
+    if leaving != 1:
+        return None
+    found = departures(strategy, topics, clients)
+    cheapest, dearest = (list(clients).index(departure.client) for departure in (found[0], found[-1]))
+    others = [tuple(place for place in range(len(clients)) if place != gone) for gone in (cheapest, dearest)]
+    return MoveRange(found[0].moved, found[-1].moved, others[0], others[1])
+
+
+def _places(order: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(sorted(order.tolist()))
 
 
 def join_range(

@@ -1,5 +1,7 @@
 """Joins at every place and leaves of every client, held against moving real names about."""
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from planner.allocation.rocketmq import ConsistentHash, MachineRoom, MachineRoom
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
-from planner.simulation.positions import departures, join_range
+from planner.simulation.positions import departures, join_range, leave_range
 
 FOUR = ["c0", "c1", "c2", "c3"]
 SIXTEEN = [[MessageQueue("TopicA", "b", queue_id) for queue_id in range(16)]]
@@ -121,6 +123,27 @@ def test_a_hash_inside_another_strategy_is_refused() -> None:
     strategy = MachineRoomNearby(ConsistentHash(), {"b": "r"}, dict.fromkeys(FOUR, "r"))
     with pytest.raises(BadInputError, match="CONSISTENT_HASH"):
         join_range(strategy, SIXTEEN, FOUR)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_leaves_under_consistent_hash_are_exact_for_any_number(count: int) -> None:
+    strategy = ConsistentHash()
+    tried = {stay: moved(strategy, SIXTEEN, FOUR, list(stay)) for stay in combinations(FOUR, count)}
+    found = leave_range(strategy, SIXTEEN, FOUR, count)
+    assert found is not None
+    assert (found.fewest, found.most) == (min(tried.values()), max(tried.values()))
+    assert tried[tuple(FOUR[place] for place in found.fewest_stay)] == found.fewest
+    assert tried[tuple(FOUR[place] for place in found.most_stay)] == found.most
+
+
+def test_one_leave_under_any_strategy_is_tried() -> None:
+    rooms = {"b": "r"}
+    strategy = MachineRoomNearby(find_strategy("AVG"), rooms, dict.fromkeys(FOUR, "r"))
+    found = leave_range(strategy, SIXTEEN, FOUR, 3)
+    assert found is not None
+    assert (found.fewest, found.most) == (5, 9)
+    assert (found.fewest_stay, found.most_stay) == ((0, 2, 3), (0, 1, 2))
+    assert leave_range(strategy, SIXTEEN, FOUR, 2) is None
 
 
 def test_departures_with_a_duplicate_id_count_names() -> None:
