@@ -187,7 +187,7 @@ class _Reader:
             self._open.append(_Open({}, is_key=True))
             self._state = self._first_key
         elif kind in ("string", "word", "number") and value is not None:
-            opened.key = str(value) if opened.is_key else value
+            opened.key = value
             self._state = self._colon
         else:
             raise self._unexpected(kind, "a key")

@@ -209,6 +209,19 @@ def test_recorded_307(version: str) -> None:
     assert dict(info.tuning.properties) == {**expected, **newer}
 
 
+def test_owned_queues_topics_and_figures_are_sorted_whatever_the_hash_order() -> None:
+    queues = [("T", "b-10", 0), ("T", "b-2", 10), ("S", "z", 0), ("T", "b-2", 9)]
+    body = {
+        "mqTable": {queue_key(*queue): {"droped": False} for queue in queues},
+        "statusTable": {"T": {}, "S": {}},
+        "subscriptionSet": [{"topic": "T"}, {"topic": "S"}],
+    }
+    info = answers.running_info(java_json.body(body))
+    assert [str(queue) for queue in info.owned] == ["S/z/0", "T/b-10/0", "T/b-2/9", "T/b-2/10"]
+    assert info.topics == ("S", "T")
+    assert [one.topic for one in info.tuning.figures] == ["S", "T"]
+
+
 def running(properties: dict[str, object]) -> answers.RunningInfo:
     return answers.running_info(java_json.body({"properties": properties}))
 
