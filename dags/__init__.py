@@ -1,0 +1,1 @@
+"""Airflow DAGs: one file each, a table of contents and nothing else."""

@@ -1,0 +1,226 @@
+"""The path on files: what each stage of one run reads and writes below the data folder.
+
+Airflow's tasks call ``observe_capture`` or ``observe_live``, ``plan`` and ``report``; the stages between them are Spark
+apps. What travels from stage to stage is a ``Run``, as plain text values; everything else lies in files.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypedDict
+
+from planner import pipeline
+from planner.documents.data import OUTCOMES, SNAPSHOT
+from planner.documents.plan import PLAN, document_name, read_plan_or_decision
+from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError, UnknownNameError
+from planner.model.snapshot import GroupSnapshot
+from planner.rollout.plan import DecisionRecord, RolloutPlan
+from planner.simulation.outcome import CandidateOutcome
+from planner.sources.capture import open_capture
+from planner.storage.files import write_atomically
+from planner.storage.layout import PolicyFiles, RunFolder
+
+log = logging.getLogger(__name__)
+
+SAMPLE_EVERY_S = 5.0
+GROUPS_AT_ONCE = 32
+_JUST_AFTER = timedelta(microseconds=1)
+
+
+Moment = datetime | str | None
+
+
+class RunMessage(TypedDict):
+    """A ``Run`` as it travels from task to task."""
+
+    data: str
+    policies: str
+    since: str
+    until: str
+    sample_every_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all stages of one run share.
+
+    Samples from ``since`` to ``until``, both included, are its input; its snapshots speak of ``until``.
+    """
+
+    data: Path
+    policies: Path
+    since: datetime
+    until: datetime
+    sample_every_s: float
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's own files."""
+        return RunFolder.of(self.data, self.until)
+
+    def message(self) -> RunMessage:
+        """Return the run as plain values."""
+        return {
+            "data": str(self.data),
+            "policies": str(self.policies),
+            "since": self.since.isoformat(),
+            "until": self.until.isoformat(),
+            "sample_every_s": self.sample_every_s,
+        }
+
+    @classmethod
+    def of(cls, message: RunMessage) -> "Run":
+        """Return the run that a message speaks of."""
+        return cls(
+            data=Path(message["data"]),
+            policies=Path(message["policies"]),
+            since=datetime.fromisoformat(message["since"]),
+            until=datetime.fromisoformat(message["until"]),
+            sample_every_s=message["sample_every_s"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One decision with all that it rests on."""
+
+    policy: ConsumerScalingPolicy
+    files: PolicyFiles
+    snapshot: GroupSnapshot
+    outcomes: tuple[CandidateOutcome, ...]
+    record: DecisionRecord
+
+    @property
+    def plan(self) -> RolloutPlan | None:
+        """The plan, ``None`` for a hold."""
+        return pipeline.plan(self.snapshot, self.record, self.policy, self.outcomes)
+
+
+def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, until: Moment) -> Run:
+    """Land the capture's samples of every policy's group, from ``since`` to ``until``, both included.
+
+    Times may be text. A group that was not recorded is left to the snapshot stage, which names it.
+    """
+    since, until = _moment(since, "since"), _moment(until, "until")
+    capture = open_capture(folder)
+    for policy in read_policies(policies):
+        group = policy.spec.source.group
+        if group not in capture.header.groups:
+            log.warning("group is not in the capture", extra={"group": group, "capture": str(folder)})
+            continue
+        landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
+        log.info("samples landed", extra={"group": group, "samples": len(landed)})
+    return Run(data, policies, since, until, capture.header.sample_every_s)
+
+
+def _moment(value: Moment, name: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        found = "nothing" if value is None else repr(str(value))
+        raise BadInputError(f"parameter {name}: found {found}, expected a time with zone like 2026-11-21T10:00:00Z")
+    return at.astimezone(UTC)
+
+
+def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Run:
+    """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
+
+    ``None`` watches for the longest window of all policies. Groups are watched side by side; one that cannot be read
+    is named and left to the snapshot stage. Raises the first group's error when not a single one could be read.
+    """
+    wanted = read_policies(policies)
+    seconds = watch_s if watch_s is not None else max(policy.snapshot_settings.window_s for policy in wanted)
+    since = datetime.now(UTC)
+    with ThreadPoolExecutor(max_workers=GROUPS_AT_ONCE, thread_name_prefix="observe") as pool:
+        failures = list(pool.map(lambda policy: _watch(policy, data, seconds), wanted))
+    first = next((failure for failure in failures if failure is not None), None)
+    if first is not None and all(failures):
+        raise first
+    return Run(data, policies, since, datetime.now(UTC), SAMPLE_EVERY_S)
+
+
+def _watch(policy: ConsumerScalingPolicy, data: Path, seconds: float) -> PlannerError | None:
+    """Land a sample every ``SAMPLE_EVERY_S``; return what kept the group from being read at all."""
+    from planner.sources.rocketmq import RocketMQAdmin, observe_group  # noqa: PLC0415  the other source needs none of it
+
+    source = policy.spec.source
+    has_answered = False
+    with RocketMQAdmin(";".join(source.name_servers)) as admin:
+        for _ in _ticks(seconds):
+            try:
+                sample = observe_group(
+                    admin, cluster=source.cluster, group=source.group, topics=source.topics, at=datetime.now(UTC)
+                )
+            except (OutOfReachError, UnknownNameError) as error:
+                log.warning("group not read", extra={"group": source.group, "reason": str(error)})
+                if not has_answered:
+                    return error
+                # Later on the history marks the gap: a broker that restarts must not end the watch.
+            else:
+                pipeline.land_samples(data, (sample,))
+                has_answered = True
+    return None
+
+
+def _ticks(seconds: float) -> Iterator[int]:
+    started = time.monotonic()
+    for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
+        time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
+        yield number
+
+
+def plan(run: Run) -> Sequence[Path]:
+    """Write the plan of every decision to scale, and the snapshot beside it; return the plans' paths.
+
+    A hold has no plan: one of an earlier try of the same run is removed.
+    """
+    return tuple(path for case in cases(run) for path in [_write_plan(case)] if path is not None)
+
+
+def _write_plan(case: Case) -> Path | None:
+    write_atomically(case.files.snapshot, SNAPSHOT.dump(case.snapshot))
+    made = case.plan
+    if made is None:
+        case.files.plan.unlink(missing_ok=True)
+        return None
+    return write_atomically(case.files.plan, PLAN.dump(made, document_name(case.record)))
+
+
+def report(run: Run) -> Sequence[Path]:
+    """Write one page for every decision and return their paths."""
+    return tuple(_write_report(case) for case in cases(run))
+
+
+def _write_report(case: Case) -> Path:
+    from planner.report import write_report  # noqa: PLC0415  only this stage needs the report extra
+
+    bound = case.policy.objective.max_utilisation
+    return write_report(case.files.report, case.snapshot, case.outcomes, case.record, case.plan, max_utilisation=bound)
+
+
+def cases(run: Run) -> Iterator[Case]:
+    """Yield every decision of the run, by the policy's name; policies without one are logged with their reason."""
+    for policy in read_policies(run.policies):
+        files = run.folder.policy(policy.metadata.name)
+        if files.decision.exists():
+            snapshot = SNAPSHOT.read(run.folder.snapshot(policy.metadata.name))
+            yield Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), read_decision(files.decision))
+        elif files.no_decision.exists():
+            log.warning("no decision", extra={"reason": files.no_decision.read_text(encoding="utf-8").strip()})
+        else:
+            log.warning("no decision: the policy came later", extra={"policy": policy.metadata.name})
+
+
+def read_decision(path: Path) -> DecisionRecord:
+    """Return the decision in the file. Raises ``BadInputError`` when it is missing or something else."""
+    record = read_plan_or_decision(path)
+    if isinstance(record, RolloutPlan):
+        raise DocumentError(f"{path}: found a plan, expected a decision: run the decide stage again")
+    return record

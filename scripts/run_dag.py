@@ -1,0 +1,117 @@
+"""The process that Airflow runs in for ``make run``: ``python -m scripts.run_dag EVENTS CONF``.
+
+EVENTS is a file descriptor to which one JSON line goes as each task begins and ends; CONF is the run's conf as JSON.
+Everything else that is said here is noise for the log file.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from airflow import __version__
+from airflow.listeners import hookimpl
+
+DAG_ID = "consumer_planner"
+_SENTENCE = re.compile(r"^planner: (.+)$", re.MULTILINE)
+_EXIT_CODE = re.compile(r"Error code is: (\d+)")
+
+
+class Events:
+    """A listener that writes an event for each task that begins, ends well or fails."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._stream = os.fdopen(descriptor, "w", encoding="utf-8", buffering=1)
+        # Tasks must not inherit it: the reader waits until the last writer is gone.
+        os.set_inheritable(descriptor, False)
+
+    def tell(self, event: str, stage: str, **more: Any) -> None:
+        """Write one event."""
+        self._stream.write(json.dumps({"event": event, "stage": stage, **more}) + "\n")
+
+    @hookimpl
+    def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
+        """A task begins."""
+        self.tell("begun", task_instance.task_id)
+
+    @hookimpl
+    def on_task_instance_success(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
+        """A task is done."""
+        self.tell("done", task_instance.task_id)
+
+    @hookimpl
+    def on_task_instance_failed(self, previous_state: Any, task_instance: Any, error: Any) -> None:  # noqa: ARG002
+        """A task failed for good."""
+        sentence, code = reason_of(error)
+        self.tell("failed", task_instance.task_id, sentence=sentence, code=code)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Tell a stage that is not a task."""
+        self.tell("begun", name)
+        try:
+            yield
+        except BaseException as error:
+            self.tell("failed", name, sentence=str(error) or type(error).__name__, code=1)
+            raise
+        self.tell("done", name)
+
+
+def reason_of(error: object) -> tuple[str, int]:
+    """Return why a task failed as one sentence, and the exit code that goes with it.
+
+    A Spark app says its sentence in the output that the operator quotes; ours are raised with their exit code.
+    """
+    text = str(error)
+    said = _SENTENCE.findall(text)
+    stated = _EXIT_CODE.search(text)
+    if said and stated:
+        return said[-1], int(stated[1])
+    code = getattr(getattr(error, "__cause__", None), "exit_code", None) or getattr(error, "exit_code", 1)
+    return (text.splitlines() or ["no reason was given"])[0], int(code)
+
+
+def prepare_database() -> None:
+    """Make Airflow's database in AIRFLOW_HOME, unless this version of Airflow already made it to the end."""
+    home = Path(os.environ["AIRFLOW_HOME"])
+    made_by = home / "database-made-by"
+    if made_by.exists() and made_by.read_text(encoding="utf-8") == __version__:
+        return
+    for left_over in home.glob("airflow.db*"):
+        left_over.unlink()
+    from airflow.utils.db import initdb
+
+    initdb()
+    made_by.write_text(__version__, encoding="utf-8")
+
+
+def load_dag() -> Any:
+    """Return the DAG as Airflow loads it. Raises ``RuntimeError`` with Airflow's own words when it cannot."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+    if bag.import_errors:
+        raise RuntimeError("; ".join(bag.import_errors.values()))
+    return bag.dags[DAG_ID]
+
+
+def main() -> int:
+    """Run the DAG; return 0 when all its tasks did well."""
+    from airflow.sdk.listener import get_listener_manager
+
+    events, conf = Events(int(sys.argv[1])), json.loads(sys.argv[2])
+    with events.stage("prepare"):
+        prepare_database()
+        dag = load_dag()
+        get_listener_manager().add_listener(events)
+    run = dag.test(logical_date=datetime.fromisoformat(conf["until"]), run_conf=conf)
+    return 0 if run.state == "success" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

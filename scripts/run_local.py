@@ -1,0 +1,282 @@
+"""``make run``: the scheduled DAG through Airflow and local Spark, on the bundled capture.
+
+Airflow has a home of its own in the checkout's ignored ``work`` folder and runs in a process of its own
+(``scripts.run_dag``), whose noise goes to a log file. That process says line by line what happens, and we tell it.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.errors import OutOfReachError, PlannerError
+from planner.sources.capture import Capture, open_capture
+from planner.stages import read_decision
+from planner.storage.layout import RunFolder
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST_JAVA = 17
+INTERRUPTED = 130
+STOP_WITHIN_S = 5.0
+
+STAGES = {
+    "prepare": "Airflow wakes up; on the first run it makes its database",
+    "observe": "land the raw samples of every group",
+    "history": "Spark: from samples to the lag history",
+    "snapshot": "Spark: what is true of every group",
+    "simulate": "Spark: what every useful count would mean",
+    "decide": "Spark: scale or hold, and why",
+    "plan": "write the steps",
+    "report": "write the page",
+}
+
+
+class RunFailedError(PlannerError):
+    """A task failed; ``code`` becomes the exit code."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is run on what, and the folder that everything is written to."""
+
+    policies: Path
+    capture: Path
+    work: Path
+
+    @property
+    def data(self) -> Path:
+        """Samples, history and runs."""
+        return self.work / "data"
+
+    @property
+    def airflow_home(self) -> Path:
+        """Airflow's own settings and database."""
+        return self.work / "airflow"
+
+    @property
+    def log(self) -> Path:
+        """What Airflow and Spark had to say."""
+        return self.work / "run.log"
+
+
+def main() -> int:
+    """Run with the arguments of the command line; return the exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        run(_settings())
+    except RunFailedError as error:
+        return _leave(error, error.code)
+    except PlannerError as error:
+        return _leave(error, error.exit_code)
+    except KeyboardInterrupt:
+        return _leave("interrupted: everything that was started has been stopped", INTERRUPTED)
+    return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _leave(sentence: object, code: int) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"{sentence}\n")
+    return code
+
+
+def _settings() -> Settings:
+    parser = argparse.ArgumentParser(prog="scripts.run_local", description="Run the scheduled DAG on a capture.")
+    parser.add_argument("--policies", type=Path, default=ROOT / "examples" / "policies", help="folder of policies")
+    parser.add_argument("--capture", type=Path, default=ROOT / "examples" / "captures" / "two-brokers-day")
+    parser.add_argument("--work", type=Path, default=ROOT / "work", help="folder that everything is written to")
+    given = parser.parse_args()
+    return Settings(given.policies.resolve(), given.capture.resolve(), given.work.resolve())
+
+
+def run(settings: Settings) -> None:
+    """Check what is needed, run the DAG, tell what was decided. Raises ``PlannerError``."""
+    check_java()
+    policies, capture = read_policies(settings.policies), open_capture(settings.capture)
+    _say(_introduction(capture))
+    settings.airflow_home.mkdir(parents=True, exist_ok=True)
+    with _dag_process(settings, capture) as (process, events):
+        _follow(events, settings.log)
+        if process.wait() != 0:
+            raise RunFailedError(f"Airflow ended early: read {settings.log}", 1)
+    run_folder = RunFolder.of(settings.data, capture.header.ended_at)
+    for policy in policies:
+        _tell(policy, run_folder)
+
+
+def check_java() -> None:
+    """Raise ``OutOfReachError`` unless a Java is there that Spark can run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else "java"
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        said = ""
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < OLDEST_JAVA:
+        found = f"version {version[1]}" if version else f"none at {java}"
+        raise OutOfReachError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, found {found}: install it "
+            f"(Debian, Ubuntu: apt-get install openjdk-{OLDEST_JAVA}-jre-headless), then run again"
+        )
+
+
+def _introduction(capture: Capture) -> str:
+    header = capture.header
+    minutes = (header.ended_at - header.started_at).total_seconds() / 60
+    return (
+        f"Capture {capture.folder.name}: {header.samples} samples of {', '.join(header.groups)}, {minutes:.0f} minutes "
+        f"up to {header.ended_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+
+
+# The process that Airflow runs in.
+
+
+@contextmanager
+def _dag_process(settings: Settings, capture: Capture) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
+    """Yield the running DAG's process and its events; at the end nothing that it started is left."""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "scripts.run_dag", str(writing), json.dumps(_conf(settings, capture))]
+    with settings.log.open("wb") as log, os.fdopen(reading, encoding="utf-8") as events:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | environment(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[writing],
+            start_new_session=True,  # Ctrl-C reaches us alone, and we stop the whole session
+        )
+        os.close(writing)
+        try:
+            yield process, events
+        finally:
+            _stop_session(process)
+
+
+def _conf(settings: Settings, capture: Capture) -> dict[str, Any]:
+    return {
+        "policies": str(settings.policies),
+        "data": str(settings.data),
+        "source": {"capture": str(settings.capture)},
+        "since": capture.header.started_at.isoformat(),
+        "until": capture.header.ended_at.isoformat(),
+    }
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return what Airflow and Spark need to run here: embedded defaults, no accounts, no telemetry, no examples."""
+    dags = {
+        "name": "consumer-planner",
+        "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+        "kwargs": {"path": str(ROOT / "dags")},
+    }
+    scripts = str(Path(sys.executable).parent)
+    return {
+        "AIRFLOW_HOME": str(settings.airflow_home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps([dags]),
+        "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "SCARF_ANALYTICS": "false",
+        # Another master is one connection away; the caller's own wins.
+        "AIRFLOW_CONN_SPARK_DEFAULT": os.environ.get(
+            "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[*]"})
+        ),
+        "PATH": f"{scripts}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONWARNINGS": "ignore",
+        # Four short-lived JVMs: quick to start is worth more than fast in the long run.
+        "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+        "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
+    }
+
+
+def _stop_session(process: subprocess.Popen[bytes]) -> None:
+    """End every process of the session that ``process`` leads: first politely, then for certain."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + STOP_WITHIN_S
+        for pid in _session(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        while time.monotonic() < deadline:
+            process.poll()
+            if not _session(process.pid):
+                return
+            time.sleep(0.05)
+
+
+def _session(leader: int) -> list[int]:
+    import psutil
+
+    found = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.Error):
+            if os.getsid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
+
+
+# What the user sees.
+
+
+def _follow(events: IO[str], log: Path) -> None:
+    """Tell the stages as they begin and end. Raises ``RunFailedError`` for the one that fails."""
+    begun = time.monotonic()
+    for line in events:
+        event = json.loads(line)
+        seconds = f"{time.monotonic() - begun:6.1f} s"
+        match event["event"]:
+            case "begun":
+                begun = time.monotonic()
+                number = list(STAGES).index(event["stage"])
+                _say(f"[{number}/{len(STAGES) - 1}] {event['stage']:<9} {STAGES[event['stage']]:<58}", end="")
+            case "done":
+                _say(seconds)
+            case _:
+                _say(f"{seconds}  failed")
+                raise RunFailedError(f"{event['stage']} failed: {event['sentence']} (all of it: {log})", event["code"])
+
+
+def _tell(policy: ConsumerScalingPolicy, run_folder: RunFolder) -> None:
+    """Say what was decided as one sentence, and where plan and report are."""
+    files = run_folder.policy(policy.metadata.name)
+    _say("")
+    if not files.decision.exists():
+        _say(files.no_decision.read_text(encoding="utf-8").strip())
+        return
+    _say(f"{policy.metadata.name}: {read_decision(files.decision).decision.reason}")
+    _say(f"plan:   {files.plan}" if files.plan.exists() else f"decision (nothing to do): {files.decision}")
+    _say(f"report: {files.report}")
+
+
+def _say(text: str, end: str = "\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
