@@ -41,7 +41,7 @@ def decide(
         strategy=snapshot.strategy,
         current=current,
         target=chosen.count,
-        reason=f"Scale from {current} to {_consumers(chosen.count)}: {_why(chosen)}.",
+        reason=f"Scale from {current} to {_consumers(chosen.count)}: then {_why(chosen)}.",
         rejected=rejected,
     )
 
@@ -137,10 +137,9 @@ def _none_meets(ordered: Sequence[CandidateOutcome], current: int, objective: Ob
 
 
 def _why(chosen: CandidateOutcome) -> str:
-    return (
-        f"the busiest consumer is then used at {chosen.utilisation:.0%} at the recent upper rate "
-        f"and the backlog of {sum(load.lag for load in chosen.loads)} messages will {_gone(chosen.drain_s)}"
-    )
+    busiest = f"the busiest consumer is used at {chosen.utilisation:.0%} at the recent upper rate"
+    backlog = sum(load.lag for load in chosen.loads)
+    return f"{busiest} and the backlog of {backlog:,} messages will {_gone(chosen.drain_s)}" if backlog else busiest
 
 
 def _consumers(count: int) -> str:

@@ -22,7 +22,7 @@ def test_the_smallest_useful_count_that_meets_the_bound_wins() -> None:
     # 16 queues at an upper rate of 12: shares of 6, 4, 3 queues are 72, 48, 36 messages/s of 50.
     decision = decision_on(snapshot(capacity=65.0))
     assert (decision.current, decision.target, decision.is_hold) == (3, 4, False)
-    assert decision.reason.startswith("Scale from 3 to 4 consumers: the busiest consumer is then used at 74%")
+    assert decision.reason.startswith("Scale from 3 to 4 consumers: then the busiest consumer is used at 74%")
 
 
 def test_every_other_count_has_its_reason() -> None:
