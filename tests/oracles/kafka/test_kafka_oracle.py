@@ -1,0 +1,93 @@
+"""Our assignors against Kafka's own classes: clients of the 3.9 line and the newest, and the newest server."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from planner.allocation.kafka import assign
+from tests.oracles.kafka.compare import Document, as_pairs, disagreement, explain, first_disagreement, properties_differ
+from tests.oracles.kafka.oracle import NEWEST, OLD_CLIENT, KafkaOracle
+from tests.oracles.kafka.requests import CLIENT_STRATEGIES, STRATEGIES, random_request
+from tests.unit.allocation.kafka.worked import WORKED
+
+pytestmark = pytest.mark.cluster
+
+NEWEST_REQUESTS, OLD_REQUESTS, WITH_RANDOM_TOPIC_IDS = 7_000, 3_000, 500
+WALK_EVERY = 5
+_STEP = 1_000
+
+
+@pytest.fixture(scope="module")
+def newest() -> Iterator[KafkaOracle]:
+    """The newest classes of client and server, in one JVM."""
+    with KafkaOracle(NEWEST, with_server=True) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def old() -> Iterator[KafkaOracle]:
+    """The client classes of the last line before 4.0."""
+    with KafkaOracle(OLD_CLIENT) as found:
+        yield found
+
+
+def _agree(oracle: KafkaOracle, numbers: range, strategies: tuple[str, ...]) -> None:
+    """Fail with the first request that is answered otherwise, made small."""
+    for start in range(0, len(numbers), _STEP):
+        requests = [random_request(number, strategies) for number in numbers[start : start + _STEP]]
+        different = first_disagreement(oracle, requests, WALK_EVERY)
+        assert different is None, explain(different, oracle)
+
+
+def test_random_groups_newest(newest: KafkaOracle) -> None:
+    _agree(newest, range(NEWEST_REQUESTS), STRATEGIES)
+
+
+def test_random_groups_of_the_old_client(old: KafkaOracle) -> None:
+    _agree(old, range(NEWEST_REQUESTS, NEWEST_REQUESTS + OLD_REQUESTS), CLIENT_STRATEGIES)
+
+
+def test_uniform_with_topic_ids_as_random_as_a_brokers(newest: KafkaOracle) -> None:
+    """Which partitions go where is then chance; loads and what is kept are ours, except in mixed groups."""
+    requests: list[Document] = []
+    number = 0
+    while len(requests) < WITH_RANDOM_TOPIC_IDS:
+        request = random_request(number, ("uniform",))
+        number += 1
+        if request["members"] and len({frozenset(member["topics"]) for member in request["members"]}) == 1:
+            requests.append({**request, "topic_id_seed": number})
+    for request, answer in zip(requests, newest.answers(requests), strict=True):
+        document = {name: value for name, value in request.items() if name != "topic_id_seed"}
+        complaint = properties_differ(document, assign(document), answer)
+        assert complaint is None, f"{complaint}\n{json.dumps(request)}"
+
+
+@pytest.mark.parametrize("name", WORKED)
+def test_the_class_agrees_with_the_worked_row(name: str, newest: KafkaOracle) -> None:
+    assert as_pairs(newest.answer(WORKED[name].request)) == WORKED[name].assignments
+
+
+def test_the_comparison_can_fail_and_shrinks(newest: KafkaOracle) -> None:
+    """A class that is asked for another strategy than we are is found out, on a request of a few members."""
+
+    class Confused:
+        version = "confused"
+
+        @staticmethod
+        def answer(request: Document) -> Document:
+            return newest.answer({**request, "strategy": "roundrobin"})
+
+        @classmethod
+        def answers(cls, requests: list[Document]) -> list[Document]:
+            return [cls.answer(request) for request in requests]
+
+    confused = Confused()
+    found = first_disagreement(confused, [random_request(number, ("range",)) for number in range(60)])  # type: ignore[arg-type]
+    assert found is not None
+    text = explain(found, confused)  # type: ignore[arg-type]
+    assert "the owners differ" in text
+    small = json.loads(text.splitlines()[1])
+    assert len(small["members"]) <= 2
+    assert sum(small["partitions"].values()) <= 4
+    assert disagreement(small, newest.answer(small)) is None
