@@ -106,7 +106,7 @@ def distinct(queues: Sequence[MessageQueue], field: str) -> Sequence[MessageQueu
     for index, queue in enumerate(queues):
         if first.setdefault(queue, index) != index:
             raise BadInputError(
-                f"{field}[{index}]: found {queue} again, which is {field}[{first[queue]}] already, "
+                f"{field}[{index}]: found {shown(str(queue))} again, which is {field}[{first[queue]}] already, "
                 f"expected each queue once"
             )
     return queues

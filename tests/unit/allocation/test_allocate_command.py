@@ -1,15 +1,23 @@
 """``planner allocate`` as a user calls it: files, lists, errors, exit codes."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from planner.allocation.answers import answer_all
+from planner.allocation.registry import KINDS
 from planner.cli.allocate import allocate
 from planner.errors import BadInputError
+from tests.oracles import topologies
 
 app = typer.Typer()
 app.command()(allocate)
@@ -261,6 +269,31 @@ def test_many_requests_are_one_line_each() -> None:
     assert len(result.stdout.splitlines()) == 30
 
 
+def test_too_many_queues_are_refused_with_the_limit() -> None:
+    assert "found 2000001 entries, expected at most 2000000" in str(
+        run({**REQUEST, "queues": [0] * 2_000_001}).exception
+    )
+
+
+def test_many_queues_are_answered() -> None:
+    queues = [{"topic": "T", "broker": f"b{broker}", "queue_id": n} for broker in range(100) for n in range(1000)]
+    clients = [f"c{number}" for number in range(1000)]
+    found = answer_of({**REQUEST, "queues": queues, "clients": clients})["assignments"]
+    assert {len(owned) for owned in found.values()} == {100}
+
+
+def test_four_thousand_requests_take_less_than_ten_seconds_with_the_start(tmp_path: Path) -> None:
+    file = tmp_path / "requests.json"
+    file.write_text(json.dumps([topologies.request(number) for number in range(4000)]))
+    program = "import typer; from planner.cli.allocate import allocate; typer.run(allocate)"
+    started = time.monotonic()
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(file), "-o", "json"], capture_output=True, text=True, check=True
+    )
+    assert time.monotonic() - started < 10
+    assert len(json.loads(run.stdout)) == 4000
+
+
 def test_names_from_outside_are_no_markup() -> None:
     result = run({**REQUEST, "group": "[red]g[/red]", "clients": ["[bold]x", "c[/]"]})
     assert "[red]g[/red]" in result.stdout
@@ -298,3 +331,41 @@ def test_a_bad_kafka_request_is_one_sentence() -> None:
     result = run({**KAFKA, "members": members})
     assert isinstance(result.exception, BadInputError)
     assert "t0" in str(result.exception)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 2**70) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+OPTION_NAMES = sorted({name for kind in KINDS.values() for name in kind.options})
+
+
+@given(
+    field=st.sampled_from(["system", "strategy", "group", "queues", "clients", "options"]),
+    value=JSON,
+    strategy=st.sampled_from(sorted(KINDS)),
+)
+def test_nonsense_in_a_field_is_answered_or_refused_in_one_sentence(field: str, value: Any, strategy: str) -> None:
+    _answered_or_refused({**REQUEST, "strategy": strategy, field: value})
+
+
+@given(
+    strategy=st.sampled_from(sorted(KINDS)), options=st.dictionaries(st.sampled_from(OPTION_NAMES), JSON, max_size=4)
+)
+def test_nonsense_in_options_is_answered_or_refused_in_one_sentence(strategy: str, options: dict[str, Any]) -> None:
+    _answered_or_refused({**REQUEST, "strategy": strategy, "options": options})
+
+
+@given(rooms=st.dictionaries(st.sampled_from(["brokers", "clients", "inner", "virtual_nodes"]), JSON))
+def test_nonsense_in_rooms_is_answered_or_refused_in_one_sentence(rooms: dict[str, Any]) -> None:
+    _answered_or_refused({**REQUEST, "strategy": "MACHINE_ROOM_NEARBY", "options": {"machine_rooms": rooms}})
+
+
+def _answered_or_refused(request: object) -> None:
+    [found] = answer_all([request]).documents
+    if "error" in found:
+        assert found["error"].startswith("request 0: ")
+        assert "\n" not in found["error"]
+    else:
+        assert "assignments" in json.loads(json.dumps(found))
