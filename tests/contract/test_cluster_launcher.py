@@ -88,8 +88,13 @@ def test_two_consumers_get_exactly_what_was_produced(
     ]
     for consumer in consumers:
         consumer.await_ready()
-    both = ("127.0.0.1@c1", "127.0.0.1@c2")
-    wait_until(lambda: cluster.members("counting") == {"broker-a": both, "broker-b": both})
+    c1, c2 = (consumer.client_id for consumer in consumers)
+    assert (c1, c2) == ("127.0.0.1@c1", "127.0.0.1@c2")
+    # Until the first has made room for the second, a message may come twice, and rightly so.
+    split = {c: {(broker, queue) for queue in range(4)} for c, broker in ((c1, "broker-a"), (c2, "broker-b"))}
+    wait_until(lambda: owners_of_one_more_round(cluster, load, "counted", consumers, due=8) == split)
+    assert cluster.members("counting") == {"broker-a": (c1, c2), "broker-b": (c1, c2)}
+    before = cluster.produced("counted")
 
     # A ramp, a jump, a flat part and a pause: 30 + 40 + 0 messages for one half, 20 for the other.
     ramp = ((0.0, 20.0), (1.0, 40.0), (1.0, 80.0), (1.5, 80.0), (1.5, 0.0), (2.0, 0.0))
@@ -100,23 +105,42 @@ def test_two_consumers_get_exactly_what_was_produced(
     assert sum(sent.failed.values()) == 0
     for curve in curves:
         assert abs(sent.acknowledged[curve.topic, curve.broker, curve.queue] - curve.messages) < 1
-    produced = {(broker, queue): count for (_, broker, queue), count in sent.acknowledged.items()}
-    assert cluster.produced("counted") == produced
-
-    wanted = {(*queue, offset) for queue, count in produced.items() for offset in range(count)}
-    wait_until(lambda: _delivered(consumers[0].deliveries() + consumers[1].deliveries()) == wanted)
+    produced = [
+        (*queue, offset) for queue, end in cluster.produced("counted").items() for offset in range(before[queue], end)
+    ]
+    assert len(produced) == sent.total
+    wait_until(lambda: len(delivered(consumers, before)) >= len(produced))
     for consumer in consumers:
         consumer.stop()
-        assert {delivery.client_id for delivery in consumer.deliveries()} == {consumer.client_id}
-    # A message may come twice while the second consumer joins; afterwards each queue has one owner.
-    everything = sorted(consumers[0].deliveries() + consumers[1].deliveries(), key=lambda one: one.epoch_ms)
-    last_owner = {(one.broker, one.queue): one.client_id for one in everything}
-    assert sorted(last_owner.values()) == [both[0]] * 4 + [both[1]] * 4
+        assert {one.client_id for one in consumer.deliveries()} == {consumer.client_id}
+    assert delivered(consumers, before) == sorted(produced)
     assert cluster.members("counting") == {"broker-a": (), "broker-b": ()}
 
 
-def _delivered(deliveries: list[Delivery]) -> set[tuple[str, int, int]]:
-    return {(one.broker, one.queue, one.offset) for one in deliveries}
+def delivered(consumers: list[ConsumerProcess], since: Mapping[tuple[str, int], int]) -> list[tuple[str, int, int]]:
+    """(broker, queue, offset) of every delivery from the offsets ``since`` on, sorted, duplicates included."""
+    deliveries = (one for consumer in consumers for one in consumer.deliveries())
+    return sorted(
+        (one.broker, one.queue, one.offset) for one in deliveries if one.offset >= since[one.broker, one.queue]
+    )
+
+
+def owners_of_one_more_round(
+    cluster: RocketMQCluster, load: RocketMQLoad, topic: str, consumers: list[ConsumerProcess], due: int
+) -> dict[str, set[tuple[str, int]]]:
+    """Send a message to each queue; return client id -> queues it got one from, after ``due`` have come or 3 s."""
+    before = cluster.produced(topic)
+    load.start_producer([QueueCurve(topic, *queue, ((0, 10), (0.1, 10))) for queue in before]).wait(DEADLINE_S)
+    deadline = time.monotonic() + 3
+    while True:
+        got: dict[str, set[tuple[str, int]]] = {one: set() for consumer in consumers for one in consumer.client_ids}
+        for delivery in (delivery for consumer in consumers for delivery in consumer.deliveries()):
+            queue = (delivery.broker, delivery.queue)
+            if delivery.topic == topic and delivery.offset >= before[queue]:
+                got[delivery.client_id].add(queue)
+        if sum(map(len, got.values())) >= due or time.monotonic() > deadline:
+            return got
+        time.sleep(0.1)
 
 
 A0, A1, B0, B1 = ("broker-a", 0), ("broker-a", 1), ("broker-b", 0), ("broker-b", 1)
@@ -165,26 +189,9 @@ def test_every_strategy_of_the_client_can_be_chosen(rocketmq_cluster: Callable[[
     for consumer in started:
         consumer.await_ready()
     wanted = {f"127.0.0.1@{name}": share for choice in CHOICES for name, share in choice.shares.items()}
+    due = sum(map(len, wanted.values()))
     # Members of a group that has just started may still share by what they saw before.
-    wait_until(lambda: _shares_of_one_more_round(cluster, load, started, sum(map(len, wanted.values()))) == wanted)
-
-
-def _shares_of_one_more_round(
-    cluster: RocketMQCluster, load: RocketMQLoad, started: list[ConsumerProcess], due: int
-) -> dict[str, set[tuple[str, int]]]:
-    """Send a message to each queue; return client id -> queues it got one from, after ``due`` have come or 3 s."""
-    before = cluster.produced("chosen")
-    load.start_producer([QueueCurve("chosen", *queue, ((0, 10), (0.1, 10))) for queue in before]).wait(DEADLINE_S)
-    deadline = time.monotonic() + 3
-    while True:
-        got: dict[str, set[tuple[str, int]]] = {one: set() for consumer in started for one in consumer.client_ids}
-        for delivery in (delivery for consumer in started for delivery in consumer.deliveries()):
-            queue = (delivery.broker, delivery.queue)
-            if delivery.topic == "chosen" and delivery.offset >= before[queue]:
-                got[delivery.client_id].add(queue)
-        if sum(map(len, got.values())) >= due or time.monotonic() > deadline:
-            return got
-        time.sleep(0.1)
+    wait_until(lambda: owners_of_one_more_round(cluster, load, "chosen", started, due) == wanted)
 
 
 def test_topics_and_groups_are_as_asked_for(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> None:

@@ -245,6 +245,27 @@ def test_an_unreachable_registry_means_cannot_run_here(
     assert not [path for path in (empty_cache / "jars").iterdir() if path.is_dir()]
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Could not find artifact g:a:jar:1 in some-mirror", NoSuchArtifactError),
+        ("g:a:jar:1 was not found in some-mirror during a previous attempt", NoSuchArtifactError),
+        ("Could not transfer artifact g:a:pom:1 from/to some-mirror: Connection refused", CannotRunHereError),
+        ("No plugin found for prefix 'dependency'", CannotRunHereError),
+    ],
+)
+@pytest.mark.usefixtures("empty_cache")
+def test_only_what_the_registry_denies_is_no_reason_to_skip(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, kind: type[Exception]
+) -> None:
+    maven = tmp_path / "mvn"
+    maven.write_text(f'#!/bin/sh\necho "[ERROR] {said}"\necho "[ERROR] more"\nexit 1\n')
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(kind, match=said):
+        class_path("jars", [Coordinate("g", "a", "1")])
+
+
 @pytest.mark.cluster
 @pytest.mark.usefixtures("empty_cache")
 def test_a_version_that_was_never_published_is_no_reason_to_skip() -> None:
