@@ -184,7 +184,8 @@ def _static(options: Options) -> Static:
         for queue in fields.message_queues(queues, f"{field}[{name!r}]"):
             if queue in reserved:
                 raise BadInputError(
-                    f"{field}: found {fields.shown(str(queue))} for {reserved[queue]!r} and for {name!r}, expected each queue once"
+                    f"{field}: found {fields.shown(str(queue))} for {reserved[queue]!r} and for {name!r}, "
+                    f"expected each queue once"
                 )
             reserved[queue] = name
     return Static(reserved, _inner(options, "options.inner", options))

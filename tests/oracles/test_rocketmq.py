@@ -1,9 +1,12 @@
 """Our strategies against RocketMQ's own classes of two client versions, and the broker's own POP allocation."""
 
 from collections.abc import Callable, Iterator
+from random import Random
 
 import pytest
 
+from planner.allocation.request import read_request
+from planner.simulation.ownership import MemberView, ownership
 from tests.oracles import topologies
 from tests.oracles.compare import Document, differs, explain, first_difference, our_answer, shrink
 from tests.oracles.rocketmq import CLIENT_VERSIONS, SERVER_VERSION, RocketMQOracle
@@ -116,6 +119,40 @@ def test_a_crowded_ring(oracle: RocketMQOracle) -> None:
     del request["ask"]
     ours = our_answer(request)
     assert answer == {client: ours[client] for client in clients[:3]}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_split_brain_is_what_each_members_class_answers(seed: int, oracle: RocketMQOracle) -> None:
+    """Members with strategies, routes, member lists and subscriptions of their own, each asked for itself."""
+    random = Random(seed)
+    views = [_view(random, f"c{number}", topologies.request(seed * 10 + number)) for number in range(4)]
+    answers = oracle.answers([{**request, "ask": [client]} for client, request in views])
+    expected: dict[tuple[str, str, int], list[str]] = {}
+    for (client, request), answer in zip(views, answers, strict=True):
+        seen = {(queue["topic"], queue["broker"], queue["queue_id"]) for queue in request["queues"]}
+        for queue in seen:
+            expected.setdefault(queue, [])
+        for queue in {tuple(owned) for owned in answer[client]} & seen:
+            expected[queue].append(client)
+    found = ownership(_member_view(client, request) for client, request in views)
+    assert {(queue.topic, queue.broker, queue.queue_id): list(owners) for queue, owners in found.owners.items()} == {
+        queue: sorted(owners) for queue, owners in expected.items()
+    }
+
+
+def _view(random: Random, client: str, request: Document) -> tuple[str, Document]:
+    """Return the client with its view: other members than the others see, in three of four cases itself among them."""
+    strategy = random.choice(("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH", "MACHINE_ROOM"))
+    options = {"consumer_rooms": ["r1", "r2"]} if strategy == "MACHINE_ROOM" else {}
+    members = random.sample(["c0", "c1", "c2", "c3", "c4", "c10"], random.randint(1, 6))
+    if random.random() < 0.75 and client not in members:
+        members.append(client)
+    return client, {**request, "strategy": strategy, "options": options, "clients": members}
+
+
+def _member_view(client: str, request: Document) -> MemberView:
+    read = read_request(request)
+    return MemberView(client, read.strategy, tuple(read.queues), tuple(read.clients))
 
 
 def test_a_difference_is_found_and_made_small(oracle: RocketMQOracle, monkeypatch: pytest.MonkeyPatch) -> None:
