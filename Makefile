@@ -8,9 +8,10 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock java fmt lint types imports test run bench capture conformance check clean
+.PHONY: help setup lock java fmt lint types imports test run picture bench capture conformance check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,19 +43,26 @@ types: setup ## mypy, strict
 imports: setup ## import contracts: who may know whom
 	@$(BIN)/lint-imports --no-logo
 
-test: setup java ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
+test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
+	@bash scripts/java.sh --try $(TEST_TOOLS)
 	@$(BIN)/python -m pytest
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local
 
-bench: setup java ## measure, and print figures and ratios
+picture: setup ## take the picture in README of the report that make run left
+	@$(BIN)/python -m scripts.picture
+
+bench: setup ## measure, and print figures and ratios
+	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m benchmarks
 
-capture: setup java ## record a real RocketMQ cluster again (about 35 minutes)
+capture: setup ## record a real RocketMQ cluster again (about 35 minutes)
+	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m tests.load.record_capture examples/captures/two-brokers-day
 
-conformance: setup java ## 10^6 RocketMQ and 10^5 Kafka allocations against the real client classes
+conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real client classes
+	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m tests.oracles.conformance
 	@$(BIN)/python -m tests.oracles.kafka.conformance
 

@@ -1,7 +1,14 @@
 #!/usr/bin/env bash
 # Succeeds when Java 17 or newer is there. As root on Debian it installs what is missing; else it says what to install.
-# Arguments name further commands that must be there, with their Debian package: mvn:maven chromium:chromium
+#   --try         what cannot be had is only told: tests that need it are then skipped by name
+#   mvn:maven     further commands that must be there, each with its Debian package
 set -euo pipefail
+
+cannot=3
+if [ "${1:-}" = --try ]; then
+    cannot=0
+    shift
+fi
 
 java_is_there() {
     local version
@@ -10,7 +17,7 @@ java_is_there() {
 }
 
 missing=()
-java_is_there || missing+=(openjdk-17-jdk-headless)
+java_is_there || missing+=(openjdk-17-jre-headless)
 for pair in "$@"; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing+=("${pair##*:}")
 done
@@ -19,9 +26,9 @@ done
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "setup: installing ${missing[*]}" >&2
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq >&2
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-    exit 0
+    if apt-get update -qq >&2 && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+        exit 0
+    fi
 fi
-echo "setup: missing ${missing[*]}: install them (Debian package names), then run again" >&2
-exit 3
+echo "setup: missing ${missing[*]} (Debian package names): install them, then run again" >&2
+exit $cannot
