@@ -43,6 +43,8 @@ def resolve(group: Group) -> Resolved:
 def _conflicts(group: Group) -> Iterator[tuple[int, list[int]]]:
     """Yield each partition claimed more than once, with its claimants in the order in which they are walked."""
     claims = group.claims
+    if claims.owners is not None:
+        return
     counts = np.bincount(claims.partitions, minlength=1)
     if counts.max(initial=0) < 2:
         return

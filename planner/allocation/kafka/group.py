@@ -57,6 +57,10 @@ class Topics:
         """All partitions ordered by partition number, then topic: the order in which constrained sticky keeps them."""
         return np.argsort(self.number_of, kind="stable")
 
+    def topics_of(self, partitions: IntArray) -> IntArray:
+        """Return the topic of each of some partitions, without a table of all."""
+        return np.searchsorted(self.starts, partitions, side="right") - 1
+
     def block(self, topic: int) -> slice:
         """Return the stretch of one topic's partitions."""
         return slice(int(self.starts[topic]), int(self.starts[topic + 1]))
@@ -74,12 +78,14 @@ class Claims:
 
     ``generations`` has one entry a member, ``NO_GENERATION`` where it has none. ``foreign`` are members that claim
     something outside the numbered partitions (a topic nobody subscribes to): they give it up whatever happens.
+    ``owners`` says the same by partition where nothing is claimed twice.
     """
 
     members: IntArray
     partitions: IntArray
     generations: IntArray
     foreign: frozenset[int] = frozenset()
+    owners: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,8 @@ class Group:
 
     def claimed_owners(self) -> IntArray:
         """Return the owner that claims each partition, ``NOBODY`` for none; of several the last one."""
+        if self.claims.owners is not None:
+            return self.claims.owners.copy()
         owners = nobody(self.topics.partition_count)
         owners[self.claims.partitions] = self.claims.members
         return owners
@@ -163,7 +171,7 @@ def no_claims(member_count: int) -> Claims:
 def claims_from_owners(owners: IntArray, member_count: int, generation: int = 0) -> Claims:
     """Return the claims of members that all own what ``owners`` says, in one generation."""
     held = np.flatnonzero(owners != NOBODY)
-    return Claims(owners[held], held, np.full(member_count, generation, dtype=np.intp))
+    return Claims(owners[held], held, np.full(member_count, generation, dtype=np.intp), owners=owners)
 
 
 def equal_group(topics: Topics, member_count: int, owners: IntArray | None = None) -> Group:

@@ -69,9 +69,11 @@ def _surplus(group: Group, owners: IntArray, counts: IntArray, quotas: IntArray)
 
 def _set_order(group: Group, held: IntArray, holders: IntArray) -> IntArray:
     """Return the indexes that order partitions, sorted by holder, within each holder's topic as its set iterates."""
-    changes = (np.diff(holders) != 0) | (np.diff(group.topics.topic_of[held]) != 0)
+    topics = group.topics.topics_of(held)
+    changes = (np.diff(holders) != 0) | (np.diff(topics) != 0)
     runs = np.concatenate(([0], np.cumsum(changes)))
-    return np.lexsort((copied_set_buckets(group.topics.number_of[held], np.bincount(runs)[runs]), runs))
+    numbers = held - group.topics.starts[topics]
+    return np.lexsort((copied_set_buckets(numbers, np.bincount(runs)[runs]), runs))
 
 
 def _heterogeneous(group: Group) -> Outcome:
