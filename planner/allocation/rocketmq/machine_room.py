@@ -1,4 +1,4 @@
-"""``AllocateMessageQueueByMachineRoom``, as it is since 4.8.0 (until 4.7.1 it failed with an index error)."""
+"""``AllocateMessageQueueByMachineRoom``, as it is since 4.8.0 (until 4.7.1 it mixed up the rooms)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

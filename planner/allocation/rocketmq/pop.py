@@ -28,7 +28,7 @@ WHOLE_BROKER = -1
 
 @dataclass(frozen=True, slots=True)
 class PopSharing:
-    """``QueryAssignmentProcessor#allocate4Pop`` (5.1.4 to 5.5.0): a client also takes the next clients' shares.
+    """``QueryAssignmentProcessor#allocate4Pop`` (5.0.0 to 5.5.0): a client also takes the next clients' shares.
 
     With S = ``share_queues`` (``popShareQueueNum``), m clients and n queues of a topic: S <= 0 or S >= m - 1 lets
     everybody take everything; otherwise, up to n clients, each takes its own share and those of the next S clients
