@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from planner.model.membership import Member
 
+STRATEGY_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance"
+
 STRATEGY_OF_CLASS = {
     "AllocateMessageQueueAveragely": "AVG",
     "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
@@ -12,7 +14,17 @@ STRATEGY_OF_CLASS = {
     "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
     "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
 }
-"""Names by class of ``org.apache.rocketmq.client.consumer.rebalance``; parameters are not visible from outside."""
+"""Names by class of ``STRATEGY_PACKAGE``; their parameters are not visible from outside."""
+
+
+def strategy_name(strategy_class: str) -> str | None:
+    """Return the planner's name of one of RocketMQ's own strategy classes, ``None`` for any other.
+
+    ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely`` gives ``AVG``. A class of the same
+    name in another package is a user's own.
+    """
+    package, _, simple_name = strategy_class.rpartition(".")
+    return STRATEGY_OF_CLASS.get(simple_name) if package == STRATEGY_PACKAGE else None
 
 
 def observed_strategy(members: Sequence[Member]) -> tuple[str | None, str]:
@@ -25,8 +37,7 @@ def observed_strategy(members: Sequence[Member]) -> tuple[str | None, str]:
         return None, "no member tells its allocation strategy"
     if len(classes) > 1:
         return None, f"members run different strategies ({', '.join(classes)}): a split brain"
-    simple_name = classes[0].rpartition(".")[2]
-    name = STRATEGY_OF_CLASS.get(simple_name)
+    name = strategy_name(classes[0])
     if name is None:
         return None, f"the members run a strategy of their own, {classes[0]}"
-    return name, f"running info of the members ({simple_name})"
+    return name, f"running info of the members ({classes[0].rpartition('.')[2]})"

@@ -10,9 +10,10 @@ import pytest
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
-from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group, strategy_name
+from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group
 from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
+from tests.sample_builders import AVERAGELY
 
 pytestmark = pytest.mark.cluster
 
@@ -131,7 +132,7 @@ def test_tuning_is_what_the_client_was_started_with(world: World) -> None:
     sample = world.await_sample(_is_settled)
     for member in sample.members:
         assert member.tuning is not None
-        assert strategy_name(member.tuning.strategy_class) == "AVG"
+        assert member.tuning.strategy_class == AVERAGELY
         assert (member.tuning.orderly, member.tuning.threads, member.tuning.batch_size) == (False, 3, 1)
         assert abs((member.tuning.started_at_ms or 0) / 1000 - time.time()) < 600
         assert {one.topic for one in member.tuning.figures} >= {"orders"}

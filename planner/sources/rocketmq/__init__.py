@@ -5,7 +5,6 @@ From the wire up, each module knows only those before it: ``errors``, ``requests
 (``RocketMQAdmin``), ``observe`` (``observe_group``). Standard library only.
 """
 
-from planner.sources.rocketmq.answers import strategy_name
 from planner.sources.rocketmq.client import RocketMQAdmin, TimeLimits
 from planner.sources.rocketmq.errors import (
     AnswerError,
@@ -27,5 +26,4 @@ __all__ = [
     "RocketMQAdmin",
     "TimeLimits",
     "observe_group",
-    "strategy_name",
 ]

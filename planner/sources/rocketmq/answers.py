@@ -18,15 +18,6 @@ from planner.sources.rocketmq.errors import BodyError
 from planner.sources.rocketmq.fastjson import Json, Key
 
 _MASTER: Final = 0
-_STRATEGIES: Final = {
-    "AllocateMessageQueueAveragely": "AVG",
-    "AllocateMessageQueueAveragelyByCircle": "AVG_BY_CIRCLE",
-    "AllocateMessageQueueByConfig": "CONFIG",
-    "AllocateMessageQueueByMachineRoom": "MACHINE_ROOM",
-    "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
-    "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
-}
-_STRATEGY_PACKAGE: Final = "org.apache.rocketmq.client.consumer.rebalance."
 _KEPT_PROPERTIES: Final = (
     "awaitTerminationMillisWhenShutdown",
     "consumeFromWhere",
@@ -263,17 +254,6 @@ def _topic_figures(topic: str, entry: Mapping[Key, Json]) -> TopicFigures | None
     names = ("consumeRT", "consumeOKTPS", "consumeFailedTPS")
     values = [_float(entry.get(name, 0.0), f"{name} of {topic}") for name in names]
     return TopicFigures(topic, *values) if all(map(math.isfinite, values)) else None
-
-
-def strategy_name(strategy_class: str | None) -> str | None:
-    """Return the planner's name of RocketMQ's own strategy classes, ``None`` for a custom or unknown one.
-
-    ``org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely`` gives ``AVG``. A class of
-    the same name in another package is a custom one.
-    """
-    if strategy_class is None or not strategy_class.startswith(_STRATEGY_PACKAGE):
-        return None
-    return _STRATEGIES.get(strategy_class.removeprefix(_STRATEGY_PACKAGE))
 
 
 def _queue(key: Key, where: str) -> MessageQueue:

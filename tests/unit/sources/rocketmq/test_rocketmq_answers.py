@@ -6,7 +6,7 @@ from planner.model.membership import TopicFigures
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerAddress, BrokerQueues
 from planner.model.samples import QueueOffsets
-from planner.sources.rocketmq import answers, codec, requests, strategy_name
+from planner.sources.rocketmq import answers, codec, requests
 from planner.sources.rocketmq.answers import ClientConnection
 from planner.sources.rocketmq.errors import BodyError
 from tests.unit.sources.rocketmq import java_json, samples
@@ -191,7 +191,6 @@ def test_recorded_307(version: str) -> None:
         *(MessageQueue("TopicB", "broker-a", queue_id) for queue_id in range(3)),
     )
     assert info.topics == ("%RETRY%GroupA", "TopicA", "TopicB")
-    assert strategy_name(info.tuning.strategy_class) == "AVG"
     assert (info.tuning.orderly, info.tuning.threads, info.tuning.batch_size) == (False, 20, 1)
     assert info.tuning.pull_threshold == 1000
     assert [one.topic for one in info.tuning.figures] == ["%RETRY%GroupA", "TopicA", "TopicB"]
@@ -254,29 +253,6 @@ def test_orderly_and_the_largest_pool_are_taken_from_properties() -> None:
 
 def test_property_that_is_no_number_is_unknown() -> None:
     assert running({"consumeThreadMax": "many", "pullThresholdForQueue": 5}).tuning.threads is None
-
-
-@pytest.mark.parametrize(
-    ("class_name", "name"),
-    [
-        ("AllocateMessageQueueAveragely", "AVG"),
-        ("AllocateMessageQueueAveragelyByCircle", "AVG_BY_CIRCLE"),
-        ("AllocateMessageQueueByConfig", "CONFIG"),
-        ("AllocateMessageQueueByMachineRoom", "MACHINE_ROOM"),
-        ("AllocateMachineRoomNearby", "MACHINE_ROOM_NEARBY"),
-        ("AllocateMessageQueueConsistentHash", "CONSISTENT_HASH"),
-        ("AllocateMessageQueueSticky", None),
-        ("", None),
-    ],
-)
-def test_strategies_by_class(class_name: str, name: str | None) -> None:
-    assert strategy_name(REBALANCE + class_name) == name
-
-
-def test_custom_strategy_has_no_name() -> None:
-    assert strategy_name(None) is None
-    assert strategy_name("com.acme.AllocateMessageQueueAveragely") is None
-    assert strategy_name("AllocateMessageQueueAveragely") is None
 
 
 MQ = queue_key("T", "b", 0)
