@@ -2,7 +2,8 @@
 
 A launcher raises ``CannotRunHereError`` when this machine lacks what it needs. The test is then skipped, by
 its name and with the reason; with REQUIRE_CLUSTERS=1, as in CI, it fails instead. This goes for every need
-of every fixture and test (brokers, Kubernetes, a browser): raise that error and do nothing else.
+of every fixture and test (brokers, Kubernetes, a browser): raise that error and do nothing else. A test
+about an error of that kind must catch it, or it skips itself.
 """
 
 import os

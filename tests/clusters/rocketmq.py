@@ -164,6 +164,14 @@ class RocketMQCluster:
             for queue in range(counts.write)
         }
 
+    def committed(self, group: str, topic: str) -> dict[tuple[str, int], int | None]:
+        """Return (broker name, queue id) -> committed offset of ``group``, for every queue it may read."""
+        return {
+            (name, queue): remoting.committed_offset(self.broker(name).address, group, topic, queue)
+            for name, counts in remoting.topic_route(self.name_server, topic).items()
+            for queue in range(counts.read)
+        }
+
     def load(self, client_version: str | None = None) -> RocketMQLoad:
         """Return a starter of real clients for this cluster (``client_version``: the cluster's own version)."""
         load = RocketMQLoad(self.name_server, client_version or self.version, self.directory)

@@ -17,8 +17,9 @@ from tests.clusters.errors import ClusterError
 
 SUCCESS = 0
 TOPIC_NOT_EXIST = 17
+QUERY_NOT_FOUND = 22
 UPDATE_TOPIC, CONSUMER_IDS, ROUTE, CLUSTER_INFO, UPDATE_GROUP, ALL_GROUPS = 17, 38, 105, 106, 200, 201
-MAX_OFFSET = 30
+CONSUMER_OFFSET, MAX_OFFSET = 14, 30
 
 _opaque = itertools.count(1)
 _BARE_INTEGER_KEY = re.compile(r"([{,])(\d+):")
@@ -137,6 +138,20 @@ def consumer_ids(broker: str, group: str) -> tuple[str, ...]:
 def max_offset(broker: str, topic: str, queue: int) -> int:
     """Return the offset that the next message of a queue will get: the number of messages ever sent to it."""
     return int(ask_or_raise(broker, MAX_OFFSET, {"topic": topic, "queueId": str(queue)}).fields["offset"])
+
+
+def committed_offset(broker: str, group: str, topic: str, queue: int) -> int | None:
+    """Return the offset from which ``group`` would go on in a queue; ``None`` when it never committed there.
+
+    A 4.9 broker may answer 0 instead, when it still has a young queue from its first message on.
+    """
+    fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue), "setZeroIfNotFound": "false"}
+    answer = ask(broker, CONSUMER_OFFSET, fields)
+    if answer.code == QUERY_NOT_FOUND:
+        return None
+    if answer.code != SUCCESS:
+        raise RefusedError(f"offset of {group} in {topic}/{queue}: {answer.code} {answer.remark}")
+    return int(answer.fields["offset"])
 
 
 def _read(connection: socket.socket, size: int) -> bytes:

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.cluster
 
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE_S = 60.0
-QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
+# Quick to notice; so slow to commit by itself that only an orderly stop does.
+OPTIONS = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 600_000}
 
 # Starts one broker and two clients, tells which processes and ports that took, and waits for its end.
 OWNER = """
@@ -81,7 +82,7 @@ def test_two_consumers_get_exactly_what_was_produced(
             instance=name,
             service_ms=1.5,
             await_termination_ms=3000,
-            options=QUICK,
+            options=OPTIONS,
             wait_ready=False,
         )
         for name in ("c1", "c2")
@@ -114,6 +115,7 @@ def test_two_consumers_get_exactly_what_was_produced(
         consumer.stop()
         assert {one.client_id for one in consumer.deliveries()} == {consumer.client_id}
     assert delivered(consumers, before) == sorted(produced)
+    assert cluster.committed("counting", "counted") == cluster.produced("counted")
     assert cluster.members("counting") == {"broker-a": (), "broker-b": ()}
 
 
