@@ -64,6 +64,12 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
             HoldCause.UNSUPPORTED_STRATEGY,
             f"strategy {snapshot.strategy} cannot be simulated yet, only {', '.join(sorted(STRATEGIES))}",
         )
+    elif not STRATEGIES[snapshot.strategy].is_positional:
+        yield (
+            HoldCause.UNSUPPORTED_STRATEGY,
+            f"{snapshot.strategy} goes by the client ids themselves, and those of new consumers are not known: "
+            "the load under no other count can be told",
+        )
 
 
 def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:

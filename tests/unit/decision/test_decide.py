@@ -102,6 +102,18 @@ def test_hold_on_an_unknown_strategy() -> None:
     assert decision_on(taken).hold_cause is HoldCause.UNKNOWN_STRATEGY
 
 
+def test_hold_where_ids_that_nobody_knows_yet_decide() -> None:
+    decision = decision_on(snapshot(capacity=65.0, strategy="CONSISTENT_HASH"))
+    assert decision.hold_cause is HoldCause.UNSUPPORTED_STRATEGY
+    assert "goes by the client ids themselves" in decision.reason
+
+
+def test_hold_on_a_strategy_whose_parameters_are_not_seen() -> None:
+    taken = replace(snapshot(), strategy="MACHINE_ROOM")
+    decision = decide(taken, (), OBJECTIVE, AT)
+    assert decision.hold_cause is HoldCause.UNSUPPORTED_STRATEGY
+
+
 def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
     assert decision_on(snapshot(capacity=None)).hold_cause is HoldCause.UNKNOWN_CAPACITY
     assert decision_on(snapshot(rates={queues()[0]: None})).hold_cause is HoldCause.UNKNOWN_RATES
