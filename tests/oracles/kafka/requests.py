@@ -161,3 +161,27 @@ def _add_generations(random: Random, members: list[Document]) -> None:
 
 def _all(partitions: dict[str, int]) -> list[tuple[str, int]]:
     return [(topic, number) for topic, count in partitions.items() for number in range(count)]
+
+
+def large_request(number: int) -> Document:
+    """Return a request with thousands of partitions: mixed or equal subscriptions, racks or none, claims or none."""
+    random = Random(number)
+    strategy = random.choice(("sticky", "cooperative-sticky", "uniform", "range"))
+    partitions = {name: random.randint(200, 700) for name in random.sample(_TOPICS, random.randint(2, 4))}
+    topics = list(partitions)
+    members: list[Document] = [
+        {"id": f"orders-{random.getrandbits(64):016x}", "topics": topics} for _ in range(random.randint(20, 60))
+    ]
+    if number % 2:
+        for member in members:
+            member["topics"] = random.sample(topics, random.randint(1, len(topics)))
+    options: Document = {}
+    if number % 3 == 0:
+        for member in members:
+            member["rack"] = random.choice(("r1", "r2", "r3"))
+        options["partition_racks"] = _racks(random, partitions, members)
+    request = {"strategy": strategy, "partitions": partitions, "members": members, "options": options}
+    kind = random.choice((_from_before, _scattered))
+    kind(random, request)
+    _add_generations(random, members)
+    return request

@@ -8,12 +8,13 @@ import pytest
 from planner.allocation.kafka import assign
 from tests.oracles.kafka.compare import Document, as_pairs, disagreement, explain, first_disagreement, properties_differ
 from tests.oracles.kafka.oracle import NEWEST, OLD_CLIENT, KafkaOracle
-from tests.oracles.kafka.requests import CLIENT_STRATEGIES, STRATEGIES, random_request
+from tests.oracles.kafka.requests import CLIENT_STRATEGIES, STRATEGIES, large_request, random_request
 from tests.unit.allocation.kafka.worked import WORKED
 
 pytestmark = pytest.mark.cluster
 
 NEWEST_REQUESTS, OLD_REQUESTS, WITH_RANDOM_TOPIC_IDS = 7_000, 3_000, 500
+LARGE_REQUESTS = tuple(number for number in range(24) if number not in (3, 21))  # these take Java 13 and 28 s
 WALK_EVERY = 5
 _STEP = 1_000
 
@@ -46,6 +47,13 @@ def test_random_groups_newest(newest: KafkaOracle) -> None:
 
 def test_random_groups_of_the_old_client(old: KafkaOracle) -> None:
     _agree(old, range(NEWEST_REQUESTS, NEWEST_REQUESTS + OLD_REQUESTS), CLIENT_STRATEGIES)
+
+
+def test_large_groups(newest: KafkaOracle) -> None:
+    """Hundreds of partitions a topic, where the search for the next move works in steps."""
+    requests = [large_request(number) for number in LARGE_REQUESTS]
+    for request, answer in zip(requests, newest.answers(requests), strict=True):
+        assert disagreement(request, answer) is None, request["strategy"]
 
 
 def test_uniform_with_topic_ids_as_random_as_a_brokers(newest: KafkaOracle) -> None:
