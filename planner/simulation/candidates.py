@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from planner.allocation.custom import CheckedStrategy
+from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
@@ -81,8 +83,8 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         count=count,
         strategy=strategy.name,
         is_current=count == len(snapshot.clients) and strategy.name == running.name,
-        is_useful=count == 1 or largest_share(topics.sizes, count) < largest_share(topics.sizes, count - 1),
-        largest_share=largest_share(topics.sizes, count),
+        is_useful=_is_useful(strategy, topics, count),
+        largest_share=_largest_share(strategy, topics, loads),
         moved_fewest=moves.fewest if moves else None,
         moved_most=moves.most if moves else None,
         utilisation=_worst([load.utilisation for load in loads]),
@@ -93,8 +95,22 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         hot_utilisation=_hot_utilisation(hot, capacity),
         loads=loads,
         owners=tuple(OwnedQueue(queue, owner) for queue, owner in owners.items()),
-        unknowns=_unknowns(snapshot, count, strategy, moves),
+        unknowns=(*_unknowns(snapshot, count, strategy, moves), *_problems(snapshot, topics, strategy, clients)),
     )
+
+
+def _is_useful(strategy: Strategy, topics: Topics, count: int) -> bool:
+    """Return whether one consumer fewer would own more; where names decide, no count can be ruled out."""
+    if count == 1 or not strategy.is_positional:
+        return True
+    return largest_share(topics.sizes, count) < largest_share(topics.sizes, count - 1)
+
+
+def _largest_share(strategy: Strategy, topics: Topics, loads: Sequence[ConsumerLoad]) -> int:
+    """Return the most queues of one consumer: whatever the names, or in the case shown where names decide."""
+    if strategy.is_positional:
+        return largest_share(topics.sizes, len(loads))
+    return max(load.queues for load in loads)
 
 
 def _moves(
@@ -136,9 +152,14 @@ def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) ->
 def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: MoveRange | None) -> tuple[str, ...]:
     unknowns = []
     present = len(snapshot.clients)
-    if count > present:
+    if count > present and strategy.is_positional:
         unknowns.append(
             f"where the {count - present} new client ids sort among the present ones: shown as if they came last"
+        )
+    if count > present and not strategy.is_positional:
+        unknowns.append(
+            f"what the {count - present} new client ids will be: shown for made-up ones, "
+            f"and {strategy.name} goes by ids"
         )
     if count < present:
         shown = "those that move the fewest queues" if moves else "the last in order"
@@ -148,6 +169,14 @@ def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: Mo
     if snapshot.capacity is None:
         unknowns.append("what one consumer can do: no utilisation, wait or drain time follows")
     return tuple(unknowns)
+
+
+def _problems(snapshot: GroupSnapshot, topics: Topics, strategy: Strategy, clients: Sequence[str]) -> tuple[str, ...]:
+    """Return what a user's own strategy does wrong, in sentences with group, topic and client."""
+    if not isinstance(strategy, CheckedStrategy):
+        return ()
+    queues = [state.queue for states in topics.states for state in states]
+    return allocate_group(strategy, queues, clients, snapshot.group, is_sorted=True).problems
 
 
 def _worst(values: Sequence[float | None]) -> float | None:

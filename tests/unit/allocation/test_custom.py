@@ -15,6 +15,8 @@ from planner.allocation.plugins import ENTRY_POINTS
 from planner.allocation.registry import find_strategy, known_names
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.queues import MessageQueue
+from planner.simulation.candidates import simulate
+from tests.builders import snapshot
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "custom_strategy.py"
@@ -202,3 +204,23 @@ def test_an_installed_package_brings_a_strategy(tmp_path: Path, monkeypatch: pyt
     assert find_strategy("HOUSE_RULES", {"weights": {"h": 2}}).name == "BY_CAPACITY"
     with pytest.raises(UnknownNameError, match="HOUSE_RULES"):
         find_strategy("HOUSE_RULEZ")
+
+
+def test_candidates_are_simulated_under_it() -> None:
+    taken = snapshot()
+    [found] = simulate(taken, [len(taken.clients)], [str(EXAMPLE)])
+    assert found.strategy == "BY_CAPACITY"
+    assert sum(load.queues for load in found.loads) == len(taken.queues)
+    assert found.moved_most is not None
+    assert found.moved_most > 0
+
+
+def test_its_faults_are_told_with_the_candidate_and_stop_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "lazy.py"
+    file.write_text(
+        "class Lazy:\n    name = 'LAZY'\n    def allocate(self, client, queues, clients):\n        return []\n"
+    )
+    taken = snapshot()
+    lazy, avg = simulate(taken, [len(taken.clients)], [str(file), "AVG"])
+    assert any("group billing, topic orders: strategy LAZY forgot 16 queues" in known for known in lazy.unknowns)
+    assert avg.unknowns == ()

@@ -12,7 +12,9 @@ from planner.allocation.rocketmq import ConsistentHash, MachineRoom, MachineRoom
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
+from planner.simulation.candidates import simulate
 from planner.simulation.positions import departures, join_range, leave_range
+from tests.builders import snapshot
 
 FOUR = ["c0", "c1", "c2", "c3"]
 SIXTEEN = [[MessageQueue("TopicA", "b", queue_id) for queue_id in range(16)]]
@@ -150,3 +152,14 @@ def test_departures_with_a_duplicate_id_count_names() -> None:
     """When one of two equal ids goes, the other keeps the first share: names decide what moved."""
     found = departures(find_strategy("AVG"), SIXTEEN, ["a", "a", "b"])
     assert [departure.client for departure in found].count("a") == 2
+
+
+def test_candidates_under_consistent_hash_tell_what_is_known() -> None:
+    taken = snapshot(strategy="CONSISTENT_HASH")
+    fewer, now, more = simulate(taken, [2, 3, 4], ["CONSISTENT_HASH"])
+    assert (now.moved_fewest, now.moved_most) == (0, 0)
+    sizes = sorted(load.queues for load in now.loads)
+    assert now.largest_share == sizes[-1]
+    assert (fewer.moved_fewest, fewer.moved_most) == (sizes[0], sizes[-1])
+    assert (more.moved_fewest, more.moved_most) == (None, None)
+    assert any("goes by ids" in unknown for unknown in more.unknowns)
