@@ -211,7 +211,7 @@ def test_topics_and_groups_are_as_asked_for(rocketmq_cluster: Callable[[str], Ro
 
 
 def test_a_crashed_and_a_restarted_broker_come_back_with_their_messages() -> None:
-    with RocketMQCluster.start(NEW, brokers=1) as cluster:
+    with RocketMQCluster.start(OLD, brokers=1) as cluster:
         cluster.create_topic("kept", 1)
         broker = cluster.broker("broker-a")
         sent = cluster.load().start_producer([QueueCurve("kept", "broker-a", 0, ((0, 50), (0.4, 50)))])

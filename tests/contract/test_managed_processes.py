@@ -245,6 +245,20 @@ def test_an_unreachable_registry_means_cannot_run_here(
     assert not [path for path in (empty_cache / "jars").iterdir() if path.is_dir()]
 
 
+@pytest.fixture
+def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that puts a ``mvn`` of the given shell lines first on PATH."""
+
+    def install(script: str) -> None:
+        program = tmp_path / "bin" / "mvn"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+
+    return install
+
+
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
@@ -256,36 +270,38 @@ def test_an_unreachable_registry_means_cannot_run_here(
 )
 @pytest.mark.usefixtures("empty_cache")
 def test_only_what_the_registry_denies_is_no_reason_to_skip(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, kind: type[Exception]
+    maven: Callable[[str], None], said: str, kind: type[Exception]
 ) -> None:
-    maven = tmp_path / "mvn"
-    maven.write_text(f'#!/bin/sh\necho "[ERROR] {said}"\necho "[ERROR] more"\nexit 1\n')
-    maven.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    maven(f'echo "[ERROR] {said}"; echo "[ERROR] more"; exit 1')
     # Not raises(kind): a CannotRunHereError that got through would skip this test.
     with pytest.raises(ClusterError, match=said) as caught:
         class_path("jars", [Coordinate("g", "a", "1")])
     assert caught.type is kind
 
 
+@pytest.mark.usefixtures("empty_cache")
+def test_a_jar_that_vanished_from_the_cache_is_fetched_again(maven: Callable[[str], None]) -> None:
+    maven(
+        'for word; do case "$word" in -DoutputDirectory=*) jars="${word#*=}";; -Dmdep.outputFile=*) list="${word#*=}";;'
+        ' esac; done; touch "$jars/b.jar" "$jars/a.jar"; printf /m2/b.jar:/m2/a.jar > "$list"'
+    )
+    jars = class_path("jars", [Coordinate("g", "b", "1")])
+    assert [jar.name for jar in jars] == ["b.jar", "a.jar"]
+    jars[1].unlink()
+    assert class_path("jars", [Coordinate("g", "b", "1")]) == jars
+    assert all(jar.is_file() for jar in jars)
+
+
 @pytest.mark.cluster
 @pytest.mark.usefixtures("empty_cache")
-def test_a_version_that_was_never_published_is_no_reason_to_skip() -> None:
-    class_path("jars", [Coordinate("org.slf4j", "slf4j-api", "2.0.16")])  # skips where there is no registry
+def test_real_jars_come_with_what_they_need_and_absent_versions_do_not_come() -> None:
+    jars = class_path("jars", [Coordinate("org.slf4j", "slf4j-simple", "2.0.16")])
+    assert [jar.name for jar in jars] == ["slf4j-simple-2.0.16.jar", "slf4j-api-2.0.16.jar"]
+    assert all(jar.is_file() for jar in jars)
+    # The registry has just answered: what it lacks is misspelt, not out of reach.
     with pytest.raises(ClusterError, match=r"slf4j-api:jar:0\.0\.0-absent") as caught:
         class_path("jars", [Coordinate("org.slf4j", "slf4j-api", "0.0.0-absent")])
     assert caught.type is NoSuchArtifactError
-
-
-@pytest.mark.cluster
-@pytest.mark.usefixtures("empty_cache")
-def test_jars_are_fetched_into_the_cache_and_again_when_one_vanished() -> None:
-    wanted = [Coordinate("org.slf4j", "slf4j-simple", "2.0.16")]
-    jars = class_path("jars", wanted)
-    assert [jar.name for jar in jars] == ["slf4j-simple-2.0.16.jar", "slf4j-api-2.0.16.jar"]
-    jars[1].unlink()
-    assert class_path("jars", wanted) == jars
-    assert all(jar.is_file() for jar in jars)
 
 
 @pytest.mark.parametrize(("required", "verdict"), [("", "2 skipped"), ("1", "1 failed, 1 error")])
