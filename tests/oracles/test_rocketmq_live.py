@@ -1,5 +1,6 @@
 """Real groups on real brokers: after every join and leave the members own what we predict, for each strategy."""
 
+import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.errors import StartFailedError
 from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, RocketMQLoad
+from tests.clusters.rocketmq_remoting import ask
 
 pytestmark = pytest.mark.cluster
 
@@ -171,3 +173,60 @@ def _await_prediction(admin: RocketMQAdmin, group: LiveGroup, step: str) -> None
                 f"{group.strategy}, {step}: members {members}, retry queues {len(retry)}, found and predicted {wrong}"
             )
         time.sleep(0.5)
+
+
+QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE, NO_PERMISSION = 400, 401, 16
+SHARERS = ("c1", "c10", "c2", "c3")
+
+
+@pytest.fixture(scope="module")
+def assigning() -> Iterator[RocketMQCluster]:
+    """A 5.x cluster with a group of four, whose broker is asked who gets what."""
+    with RocketMQCluster.start(NEW, brokers=2) as found:
+        found.create_topic("orders", 4)
+        found.load().start_consumer(group="pop", topics=["orders"], instance=SHARERS, options=QUICK)
+        deadline = time.monotonic() + SETTLES_WITHIN_S
+        while any(len(members) < len(SHARERS) for members in found.members("pop").values()):
+            assert time.monotonic() < deadline, found.members("pop")
+            time.sleep(0.2)
+        yield found
+
+
+def _assigned(cluster: RocketMQCluster, client: str, strategy: str) -> set[MessageQueue]:
+    """Return what the broker itself would give the client (``QueryAssignmentProcessor``)."""
+    question = {
+        "topic": "orders",
+        "consumerGroup": "pop",
+        "clientId": client,
+        "strategyName": strategy,
+        "messageModel": "CLUSTERING",
+    }
+    answer = ask(cluster.brokers[0].address, QUERY_ASSIGNMENT, body=json.dumps(question).encode())
+    assert answer.code == 0, answer
+    queues = [assignment["messageQueue"] for assignment in answer.body["messageQueueAssignments"]]
+    return {MessageQueue(queue["topic"], queue["brokerName"], queue["queueId"]) for queue in queues}
+
+
+def _set_mode(cluster: RocketMQCluster, topic: str, mode: str, share: int) -> int:
+    body = {"topic": topic, "consumerGroup": "pop", "mode": mode, "popShareQueueNum": share}
+    return ask(cluster.brokers[0].address, SET_MESSAGE_REQUEST_MODE, body=json.dumps(body).encode()).code
+
+
+@pytest.mark.parametrize("strategy", ["AVG", "AVG_BY_CIRCLE"])
+@pytest.mark.parametrize("share", [None, -1, 1, 2, 3])
+def test_the_broker_assigns_what_is_predicted(assigning: RocketMQCluster, strategy: str, share: int | None) -> None:
+    """PULL mode (``None``) and POP mode with every kind of sharing, each member's answer."""
+    mode = ("PULL", 0) if share is None else ("POP", share)
+    assert _set_mode(assigning, "orders", *mode) == 0
+    queues = [MessageQueue("orders", broker.name, number) for broker in assigning.brokers for number in range(4)]
+    clients = [f"127.0.0.1@{name}" for name in SHARERS]
+    options = {} if share is None else {"pop_share_queues": share}
+    predicted = allocate_group(find_strategy(strategy, options), queues, clients).answer()
+    assert {client: _assigned(assigning, client, strategy) for client in clients} == {
+        client: set(owned) for client, owned in predicted.items()
+    }
+
+
+def test_a_retry_topic_is_never_in_pop_mode(assigning: RocketMQCluster) -> None:
+    """rocketmq.md 8, row 14; the reason why we allocate it by the strategy alone."""
+    assert _set_mode(assigning, "%RETRY%pop", "POP", 1) == NO_PERMISSION
