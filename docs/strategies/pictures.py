@@ -30,6 +30,7 @@ PAGE = HERE.parent / "strategies.md"
 START, END = "<!-- figures, written by docs/strategies/pictures.py -->", "<!-- end of figures -->"
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
+LIGHT = ("#e69f00", "#cc79a7", "#56b4e9")
 NOBODYS, INK, PAPER, MOVED = "#ffffff", "#1a1a1a", "#ffffff", "#d00000"
 CELL, GAP, LEFT, TOP = 34, 4, 150, 44
 
@@ -166,7 +167,8 @@ def _cell(x: int, y: int, owner: str | None, colour_of: dict[str, str], moved: b
     if owner is not None:
         name = owner.partition("@")[2]
         place = f'x="{x + CELL / 2:g}" y="{y + 23}" text-anchor="middle"'
-        yield f'<text {place} font-weight="bold" fill="{PAPER}">{name}</text>'
+        ink = INK if fill in LIGHT else PAPER
+        yield f'<text {place} font-weight="bold" fill="{ink}">{name}</text>'
 
 
 def _text(x: int, y: int, text: str) -> str:
