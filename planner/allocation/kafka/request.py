@@ -16,6 +16,9 @@ from planner.errors import BadInputError
 MOST_PARTITIONS = 2_000_000
 """Partitions of one request, all topics together; more are refused."""
 
+MOST_MEMBERS = 200_000
+"""Members of one request; more are refused."""
+
 LARGEST_GENERATION = 2**31 - 1
 
 _FIELDS = ("system", "strategy", "group", "partitions", "members", "options")
@@ -66,11 +69,10 @@ def read_request(document: Mapping[str, Any]) -> Request:
         if name not in document:
             raise fields.missing(name, _EXPECTED[name])
     strategy = fields.text(document["strategy"], "strategy", _EXPECTED["strategy"])
+    if not isinstance(document.get("group", ""), str):
+        raise fields.refusal("group", document["group"], "a text")
     partitions = _partitions(document["partitions"])
-    members = tuple(
-        _member(item, f"members[{index}]", partitions)
-        for index, item in enumerate(fields.sequence(document["members"], "members", _EXPECTED["members"]))
-    )
+    members = _members(document["members"], partitions)
     _check_once([member.member_id for member in members], "id")
     _check_once([member.instance_id for member in members], "instance_id")
     if strategy in _SERVER_STRATEGIES:
@@ -98,6 +100,13 @@ def _partitions(value: object) -> dict[str, int]:
     if total > MOST_PARTITIONS:
         raise BadInputError(f"partitions: found {total} in all, expected at most {MOST_PARTITIONS}")
     return counts
+
+
+def _members(value: object, partitions: Mapping[str, int]) -> tuple[Member, ...]:
+    items = fields.sequence(value, "members", _EXPECTED["members"])
+    if len(items) > MOST_MEMBERS:
+        raise BadInputError(f"members: found {len(items)}, expected at most {MOST_MEMBERS}")
+    return tuple(_member(item, f"members[{index}]", partitions) for index, item in enumerate(items))
 
 
 def _member(value: object, field: str, partitions: Mapping[str, int]) -> Member:

@@ -1,11 +1,12 @@
 """What is refused, each in one sentence that names field, found and expected."""
 
+import contextlib
 from typing import Any
 
 import pytest
 
-from planner.allocation.kafka import assign
-from planner.allocation.kafka.request import MOST_PARTITIONS
+from planner.allocation.kafka import ASSIGNORS, assign
+from planner.allocation.kafka.request import MOST_MEMBERS, MOST_PARTITIONS
 from planner.errors import BadInputError, UnknownNameError
 from tests.unit.allocation.kafka.worked import Document, member, request
 
@@ -24,6 +25,7 @@ REFUSALS: dict[str, tuple[Document, str]] = {
         {**GOOD, "strategy": "Range"},
         'strategy: found "Range", expected one of range, roundrobin, sticky, cooperative-sticky, random, uniform, ',
     ),
+    "group no text": ({**GOOD, "group": 1}, "group: found 1, expected a text"),
     "partitions no object": ({**GOOD, "partitions": [1]}, "partitions: found [1], expected an object from topic"),
     "count negative": ({**GOOD, "partitions": {"t": -1}}, "partitions['t']: found -1, expected a whole number from 0"),
     "count no number": ({**GOOD, "partitions": {"t": True}}, "partitions['t']: found true, expected a whole number"),
@@ -33,6 +35,10 @@ REFUSALS: dict[str, tuple[Document, str]] = {
         f"partitions: found {MOST_PARTITIONS + 1} in all, expected at most {MOST_PARTITIONS}",
     ),
     "members no list": ({**GOOD, "members": {}}, "members: found {}, expected a list"),
+    "too many members": (
+        {**GOOD, "members": [{}] * (MOST_MEMBERS + 1)},
+        f"members: found {MOST_MEMBERS + 1}, expected at most {MOST_MEMBERS}",
+    ),
     "member no object": ({**GOOD, "members": ["a"]}, 'members[0]: found "a", expected an object'),
     "member unknown field": (with_member(owns=[]), 'members[0]: found "owns", expected one of id, instance_id'),
     "id missing": ({**GOOD, "members": [{"topics": []}]}, "members[0].id: missing, expected a text"),
@@ -100,6 +106,39 @@ def test_refusal(name: str) -> None:
     message = str(caught.value)
     assert message.startswith(beginning)
     assert "\n" not in message
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    1.5,
+    "",
+    "\ud800",
+    "x",
+    [],
+    [None],
+    [[]],
+    [["t", 0]],
+    {},
+    {"t": []},
+    {"t": [["r"], []]},
+)
+
+
+@pytest.mark.parametrize("strategy", ASSIGNORS)
+def test_no_odd_value_anywhere_gets_further_than_a_refusal(strategy: str) -> None:
+    full = {**member("a", "t", "t-0", 3, "i"), "rack": "r"}
+    good = {**request(strategy, {"t": 2}, full, member("b", "t"), partition_racks={"t": [["r"], []]}), "group": "g"}
+    for odd in ODD:
+        documents = [{**good, name: odd} for name in good]
+        documents += [{**good, "members": [{**full, name: odd}]} for name in full]
+        documents += [{**good, "options": {name: odd}} for name in ("partition_racks", "cooperative_round", "seed")]
+        for document in documents:
+            with contextlib.suppress(BadInputError):
+                assert set(assign(document)) == {"assignments", "deterministic", "warnings"}
 
 
 def test_an_unknown_strategy_is_an_unknown_name() -> None:
