@@ -86,7 +86,7 @@ def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], coun
     """
     leaving = len(clients) - count
     if isinstance(strategy, ConsistentHash) and len(set(clients)) == len(clients):
-        owners = np.concatenate([strategy.owners(queues, clients) for queues in topics])
+        owners = strategy.owners([queue for queues in topics for queue in queues], clients)
         sizes = np.bincount(owners[owners != NOBODY], minlength=len(clients))
         order = np.argsort(sizes, kind="stable")
         fewest, most = int(sizes[order[:leaving]].sum()), int(sizes[order[count:]].sum())
@@ -201,7 +201,7 @@ def _hashed_join(strategy: Strategy, topics: Topics, clients: Sequence[str], sam
         raise BadInputError(
             f"strategy {strategy.name} over CONSISTENT_HASH: what a newcomer moves depends on its id: name it"
         )
-    points = np.concatenate([queue_points(queues) for queues in topics])
+    points = queue_points([queue for queues in topics for queue in queues])
     ring = build_ring(clients, strategy.virtual_nodes)
     if not len(ring.points):
         everything = 0 if not strategy.virtual_nodes else len(points)

@@ -38,12 +38,18 @@ def largest_loads(
     Where names decide (``is_positional`` is false), ``clients`` says who is there: the first n of them at count n, in
     the order in which they would start. Queues that nobody owns weigh on nobody.
     """
+    if highest < 1 or not topics:
+        return np.zeros(max(0, highest))
     add = _ADDITIONS.get(type(strategy))
     if add is not None:
         return _row_maxima(lambda counts, table: [add(strategy, topic, counts, table) for topic in topics], highest)
-    if isinstance(strategy, ConsistentHash) and clients is not None and strategy.virtual_nodes:
+    if isinstance(strategy, ConsistentHash) and strategy.virtual_nodes and clients and _are_distinct(clients):
         return _hash_loads(strategy, topics, clients[:highest])
     return _one_by_one(strategy, topics, highest, clients)
+
+
+def _are_distinct(clients: Sequence[str]) -> bool:
+    return len(set(clients)) == len(clients)
 
 
 def _row_maxima(fill: Callable[[Counts, Loads], object], highest: int) -> Loads:

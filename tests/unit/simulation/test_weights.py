@@ -89,3 +89,19 @@ def test_two_clients_on_one_ring_point() -> None:
     for names in (["c106893", "c147464", "x"], ["c147464", "c106893", "x"]):
         found = largest_loads(ConsistentHash(1), topics, 3, names)
         assert found.tolist() == [slowly(ConsistentHash(1), topics, names, count) for count in (1, 2, 3)]
+
+
+def test_nothing_to_count_is_no_load() -> None:
+    for strategy in STRATEGIES:
+        assert largest_loads(strategy, [], 3, NAMES).tolist() == [0, 0, 0]
+        assert largest_loads(strategy, topics_of([4]), 0, NAMES).tolist() == []
+    assert undominated_counts([], np.empty(0)) == ()
+
+
+def test_an_id_that_is_there_twice_counts_twice_on_the_ring() -> None:
+    names = ["c0", "c1", "c0"]
+    topics = topics_of([12])
+    found = largest_loads(ConsistentHash(), topics, 3, names)
+    queues, heavy = topics[0]
+    owners = ConsistentHash().owners(queues, ["c0", "c0", "c1"])
+    assert found[2] == np.bincount(owners, weights=heavy).max()
