@@ -1,4 +1,4 @@
-"""Kafka's assignors, exactly as clients 3.8 and later and the server of 4.0.1 and later compute them.
+"""Kafka's assignors, exactly as clients 3.7.2 and later and servers 4.0.2 and later compute them.
 
 ``assign`` answers a request document. The planner's inner loops call the assignors themselves: ``equal_group`` or
 ``mixed_group`` in, ``Outcome.owners`` out, one member number a partition.

@@ -1,6 +1,6 @@
 """Who holds what before the sticky assignors run: the members' claims, conflicts settled by generation.
 
-``AbstractStickyAssignor#allSubscriptionsEqual`` and ``#prepopulateCurrentAssignments``, clients 3.6 and later.
+``AbstractStickyAssignor#allSubscriptionsEqual`` and ``#prepopulateCurrentAssignments``, clients 3.7.2 and later.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The sticky algorithm for equal subscriptions, clients 3.8 and later.
+"""The sticky algorithm for equal subscriptions, clients 3.7.2 and later.
 
 ``AbstractStickyAssignor.ConstrainedAssignmentBuilder``.
 
@@ -39,16 +39,16 @@ def constrained(group: Group, resolved: Resolved, racks: RackTable | None) -> Ou
     low, extras = divmod(group.topics.partition_count, group.member_count)
     kept = _keep(group, resolved, racks, low, extras)
     owners = kept.owners.copy()
-    is_contested = bool(resolved.contested.any())
     free = np.flatnonzero(owners == NOBODY)
     if racks is None:
-        owners[free] = _turns(kept.under, low - np.bincount(_held(owners), minlength=group.member_count), kept)
+        gaps = low - np.bincount(_held(owners), minlength=group.member_count)
+        owners[free] = _turns(kept.under, gaps, kept.exact, len(free))
     else:
         _fill_with_racks(owners, racks.by_neighbours(free.tolist()), _Filling(kept, racks, low, group.member_count))
     return Outcome(
         owners,
         kept.is_determined and resolved.contested_is_determined,
-        _withheld(owners, kept, resolved.contested if is_contested else None),
+        _withheld(owners, kept, resolved.contested),
     )
 
 
@@ -91,18 +91,20 @@ def _first_of_each(group: Group, own: IntArray, counts: IntArray, quotas: IntArr
     return owners
 
 
-def _turns(under: IntArray, gaps: IntArray, kept: _Kept) -> IntArray:
-    """Return who takes each free partition: those below ``lo`` in turns, then one each to those at ``lo``."""
-    turns = take_turns(under, gaps[under])
+def _turns(under: IntArray, gaps: IntArray, exact: IntArray, count: int) -> IntArray:
+    """Return who takes each of ``count`` free partitions.
+
+    Those below ``lo`` in turns until each has its gap filled; then one each to those that were at ``lo``, and to those
+    that have reached it since, first come first served.
+    """
     finished = under[np.argsort(gaps[under], kind="stable")]
-    return np.concatenate((turns, np.concatenate((kept.exact, finished))[: kept.larger]))
+    return np.concatenate((take_turns(under, gaps[under]), exact, finished))[:count]
 
 
-def _withheld(owners: IntArray, kept: _Kept, contested: BoolArray | None) -> BoolArray:
+def _withheld(owners: IntArray, kept: _Kept, contested: BoolArray) -> BoolArray:
+    """Return what is given to somebody else than it is taken from, and what two members claim."""
     passed_on: BoolArray = (kept.taken_from != NOBODY) & (kept.taken_from != owners)
-    if contested is not None:
-        passed_on |= contested & (kept.owners == NOBODY)
-    return passed_on
+    return passed_on | contested
 
 
 class _Filling:
@@ -187,6 +189,4 @@ def _fill_with_racks(owners: IntArray, free: Sequence[int], filling: _Filling) -
             rest.append(partition)
     under = np.array(filling.under, dtype=np.intp)
     gaps = filling.low - np.array(filling.counts, dtype=np.intp)
-    turns = take_turns(under, gaps[under])
-    finished = under[np.argsort(gaps[under], kind="stable")].tolist()
-    owners[rest] = np.concatenate((turns, np.array([*filling.exact, *finished], dtype=np.intp)))[: len(rest)]
+    owners[rest] = _turns(under, gaps, np.array([*filling.exact], dtype=np.intp), len(rest))

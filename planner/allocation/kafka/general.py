@@ -1,4 +1,6 @@
-"""The sticky algorithm for unequal subscriptions (``AbstractStickyAssignor.GeneralAssignmentBuilder``, 3.6 and later).
+"""The sticky algorithm for unequal subscriptions, clients 3.7.2 and later.
+
+``AbstractStickyAssignor.GeneralAssignmentBuilder``.
 
 Steps G1 to G11 of the reference. What Java finds by trying every partition is looked for where it can be: a
 partition moves only when its owner has at least two more than the least loaded subscriber of its topic.

@@ -5,7 +5,7 @@ numbered in the order of their ids. Names come back only in the answer.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -113,7 +113,6 @@ class Group:
     walk: IntArray
     claims: Claims
     racks: Racks | None = None
-    notes: tuple[str, ...] = field(default=())
 
     def claimed_owners(self) -> IntArray:
         """Return the owner that claims each partition, ``NOBODY`` for none; of several the last one."""

@@ -1,4 +1,4 @@
-"""``StickyAssignor`` and ``CooperativeStickyAssignor`` of the clients, 3.8 and later."""
+"""``StickyAssignor`` and ``CooperativeStickyAssignor`` of the clients, 3.7.2 and later."""
 
 from dataclasses import replace
 

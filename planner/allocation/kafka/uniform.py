@@ -1,4 +1,4 @@
-"""``UniformAssignor`` of the server (KIP-848), 4.0.1 and later: which members are met first decides much.
+"""``UniformAssignor`` of the server (KIP-848), 4.0.2 and later: which members are met first decides much.
 
 ``group.walk`` is the order in which the server's map holds the members; topic ids are random on a real broker, so
 topics are taken in name order here.
