@@ -22,17 +22,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 
-SOURCE = {
-    "oneOf": [
-        {"title": "the brokers themselves", "const": "live"},
-        {
-            "title": "a recording",
-            "type": "object",
-            "properties": {"capture": {"type": "string", "minLength": 1}},
-            "required": ["capture"],
-            "additionalProperties": False,
-        },
-    ]
+RECORDING = {
+    "title": "a recording",
+    "type": "object",
+    "properties": {"capture": {"type": "string", "minLength": 1}},
+    "required": ["capture"],
+    "additionalProperties": False,
 }
 
 PARAMS = {
@@ -48,7 +43,11 @@ PARAMS = {
         minLength=1,
         description="Folder of samples, history and runs. Default: CONSUMER_PLANNER_DATA.",
     ),
-    "source": Param("live", schema=SOURCE, description='"live", or {"capture": folder} to replay a recording.'),
+    "source": Param(
+        "live",
+        oneOf=[{"title": "the brokers themselves", "const": "live"}, RECORDING],
+        description='"live", or {"capture": folder} to replay a recording.',
+    ),
     "watch_seconds": Param(
         None,
         type=["null", "number"],

@@ -20,6 +20,7 @@ from planner.storage.files import write_atomically
 EVERYWHERE = {
     "spark.log.level": "WARN",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # An hour of the history is replaced as a whole; the other hours stay as they are.

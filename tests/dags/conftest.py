@@ -1,0 +1,82 @@
+"""An Airflow of their own for the tests of this folder."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.run_local import ROOT, Settings, environment
+
+LOAD = """
+import json, time, warnings
+from airflow.dag_processing.dagbag import DagBag
+
+DagBag("/dev/null")  # Airflow's own start is not the DAG's
+warnings.simplefilter("error")
+started = time.perf_counter()
+bag = DagBag(r"{folder}")
+seconds = time.perf_counter() - started
+dags = [
+    dict(
+        dag_id=dag.dag_id,
+        tags=sorted(dag.tags),
+        doc=dag.doc_md,
+        catchup=dag.catchup,
+        max_active_runs=dag.max_active_runs,
+        timetable=repr(dag.timetable),
+        params={{name: dag.params.get_param(name).schema for name in dag.params}},
+        tasks={{
+            task.task_id: dict(
+                downstream=sorted(task.downstream_task_ids),
+                retries=task.retries,
+                kind=type(task).__name__,
+                connection=getattr(task, "_conn_id", None),
+            )
+            for task in dag.tasks
+        }},
+    )
+    for dag in bag.dags.values()
+]
+errors = {{str(path): text for path, text in bag.import_errors.items()}}
+import sys
+heavy = sorted({{"pandas", "pyspark", "planner.pipeline", "numpy"}} & sys.modules.keys())
+print("LOADED" + json.dumps(dict(seconds=seconds, errors=errors, dags=dags, heavy=heavy), default=str))
+"""
+
+
+@pytest.fixture(scope="session")
+def load_dags(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict[str, Any]]:
+    """A function: folder of DAG files -> what Airflow makes of it, loaded in a process of its own.
+
+    Airflow reads its settings once and for all when it is imported, so it is never imported in the tests' process.
+    """
+    work = tmp_path_factory.mktemp("airflow")
+
+    def load(folder: Path) -> dict[str, Any]:
+        settings = Settings(policies=work, capture=work, work=work)
+        settings.airflow_home.mkdir(exist_ok=True)
+        ended = subprocess.run(
+            [sys.executable, "-c", LOAD.format(folder=folder)],
+            cwd=ROOT,
+            env=os.environ | environment(settings),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        told = [line for line in ended.stdout.splitlines() if line.startswith("LOADED")]
+        assert told, ended.stdout + ended.stderr
+        loaded: dict[str, Any] = json.loads(told[-1].removeprefix("LOADED"))
+        return loaded
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def ours(load_dags: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+    """What Airflow makes of this repository's DAGs."""
+    return load_dags(ROOT / "dags")

@@ -1,0 +1,106 @@
+"""All DAGs: they load, keep the house rules, have their shape."""
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from scripts.run_local import ROOT, STAGES
+
+pytestmark = pytest.mark.airflow
+
+
+def planner_dag(loaded: dict[str, Any]) -> dict[str, Any]:
+    """Return what was loaded of the scheduled DAG."""
+    (dag,) = [dag for dag in loaded["dags"] if dag["dag_id"] == "consumer_planner"]
+    found: dict[str, Any] = dag
+    return found
+
+
+def test_dags_load_without_errors_or_warnings(ours: dict[str, Any]) -> None:
+    assert ours["errors"] == {}
+    assert len(ours["dags"]) == len(list((ROOT / "dags").glob("[!_]*.py")))
+
+
+def test_parse_time_is_told(ours: dict[str, Any], record_property: Any) -> None:
+    record_property("parse_seconds", ours["seconds"])
+    print(f"parsing the DAGs took {ours['seconds']:.3f} s")
+
+
+def test_parsing_loads_nothing_heavy(ours: dict[str, Any]) -> None:
+    assert ours["heavy"] == []
+
+
+def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
+    for dag in ours["dags"]:
+        assert "consumer-planner" in dag["tags"], dag["dag_id"]
+        assert dag["doc"], dag["dag_id"]
+        assert dag["catchup"] is False, dag["dag_id"]
+        assert dag["max_active_runs"] == 1, dag["dag_id"]
+
+
+@pytest.mark.parametrize(
+    ("param", "good", "bad"),
+    [
+        ("source", ["live", {"capture": "/x"}], ["dead", {}, {"capture": ""}, {"capture": "/x", "more": 1}]),
+        ("policies", ["/x"], ["", None]),
+        ("data", ["/x"], ["", 1]),
+        ("since", [None, "2026-11-21T10:00:00Z"], [1]),
+        ("until", [None, "2026-11-21T10:00:00Z"], [1]),
+        ("watch_seconds", [None, 0, 30.5], [-1, "long"]),
+    ],
+)
+def test_params_refuse_what_no_task_could_use(
+    ours: dict[str, Any], param: str, good: list[Any], bad: list[Any]
+) -> None:
+    validator = Draft202012Validator(planner_dag(ours)["params"][param])
+    assert [value for value in good if not validator.is_valid(value)] == []
+    assert [value for value in bad if validator.is_valid(value)] == []
+
+
+def test_all_params_are_checked(ours: dict[str, Any]) -> None:
+    names = ["data", "policies", "since", "source", "until", "watch_seconds"]
+    assert sorted(planner_dag(ours)["params"]) == names
+
+
+def test_shape(ours: dict[str, Any]) -> None:
+    tasks = planner_dag(ours)["tasks"]
+    assert {name: task["downstream"] for name, task in tasks.items()} == {
+        "observe": ["history"],
+        "history": ["snapshot"],
+        "snapshot": ["simulate"],
+        "simulate": ["decide"],
+        "decide": ["plan"],
+        "plan": ["report"],
+        "report": [],
+    }
+
+
+def test_only_looking_at_live_brokers_is_tried_again(ours: dict[str, Any]) -> None:
+    tasks = planner_dag(ours)["tasks"]
+    assert {name for name, task in tasks.items() if task["retries"]} == {"observe"}
+
+
+def test_spark_tasks_go_by_the_connection_alone(ours: dict[str, Any]) -> None:
+    tasks = planner_dag(ours)["tasks"]
+    spark = {name for name, task in tasks.items() if task["kind"] == "SparkSubmitOperator"}
+    assert spark == {"history", "snapshot", "simulate", "decide"}
+    assert spark == {path.parent.name for path in (ROOT / "spark_apps").glob("*/app.py")}
+    assert {tasks[name]["connection"] for name in spark} == {"spark_default"}
+
+
+def test_it_is_scheduled_every_ten_minutes(ours: dict[str, Any]) -> None:
+    assert "*/10 * * * *" in planner_dag(ours)["timetable"] or "CronDataInterval" in planner_dag(ours)["timetable"]
+
+
+def test_make_run_tells_every_task_in_order(ours: dict[str, Any]) -> None:
+    tasks, told, following = planner_dag(ours)["tasks"], ["prepare"], ["observe"]
+    while following:
+        told += following
+        following = tasks[told[-1]]["downstream"]
+    assert told == list(STAGES)
+
+
+def test_a_dag_that_cannot_be_loaded_is_found(load_dags: Any, tmp_path: Any) -> None:
+    (tmp_path / "broken.py").write_text("from airflow.sdk import DAG\nimport nowhere\n", encoding="utf-8")
+    assert "nowhere" in next(iter(load_dags(tmp_path)["errors"].values()))

@@ -1,0 +1,29 @@
+"""One local Spark for all tests of this folder."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from planner.errors import OutOfReachError
+from scripts.run_local import check_java
+from spark_apps.common.session import session
+from tests.clusters.errors import CannotRunHereError
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Nothing, on a machine with a Java that Spark can run on."""
+    try:
+        check_java()
+    except OutOfReachError as error:
+        raise CannotRunHereError("Java", str(error)) from error
+
+
+@pytest.fixture(scope="session")
+def spark(java: None) -> Iterator[SparkSession]:  # noqa: ARG001
+    """The apps' own session, quick to start."""
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    with session("tests") as running:
+        yield running

@@ -1,0 +1,148 @@
+"""Snapshot, simulate and decide on Spark give what the pipeline gives, byte for byte."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyspark.sql import SparkSession
+
+from planner import pipeline
+from planner.documents.data import OUTCOMES, SNAPSHOT
+from planner.documents.format import canonical
+from planner.documents.plan import DECISION, document_name
+from planner.documents.policy import parse_policy
+from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
+from planner.storage.layout import RunFolder
+from spark_apps.decide.app import decide
+from spark_apps.history.app import update
+from spark_apps.simulate import schemas
+from spark_apps.simulate.app import write_outcomes
+from spark_apps.snapshot.app import take_snapshots
+from tests.sample_builders import POLICY, watch
+from tests.spark.worlds import SAMPLE_EVERY_S, as_group, eventful, land, policies
+
+pytestmark = pytest.mark.spark
+
+
+def history_of(spark: SparkSession, data: Path, samples: Sequence[GroupSample]) -> None:
+    """Land the samples and bring the history up to date."""
+    land(data, samples)
+    times = [sample.at for sample in samples]
+    update(spark, data, min(times), max(times), SAMPLE_EVERY_S)
+
+
+def put_snapshot(data: Path, policy: str, snapshot: GroupSnapshot) -> RunFolder:
+    """Write a snapshot where the snapshot app writes it."""
+    run = RunFolder.of(data, snapshot.at)
+    run.snapshots.mkdir(parents=True, exist_ok=True)
+    run.snapshot(policy).write_bytes(SNAPSHOT.dump(snapshot))
+    return run
+
+
+def busy() -> GroupSnapshot:
+    """Return the snapshot of a group whose three consumers cannot keep up."""
+    samples = watch(30, lambda queue, number: (1000 + (60 + queue.queue_id) * number, 900 + 55 * number))
+    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, parse_policy(POLICY, "shop.yaml"), samples[-1].at)
+
+
+@pytest.mark.parametrize("before_the_end_s", [0.0, 2.5, 60.0])
+def test_snapshots_are_the_pipelines_to_the_byte(spark: SparkSession, tmp_path: Path, before_the_end_s: float) -> None:
+    samples = eventful()
+    history_of(spark, tmp_path, samples)
+    (policy,) = policies(tmp_path / "policies")
+    at = samples[-1].at - timedelta(seconds=before_the_end_s)
+    assert take_snapshots(spark, tmp_path, [policy], at) == []
+    wanted = pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, at)
+    assert wanted.recent
+    assert RunFolder.of(tmp_path, at).snapshot("shop").read_bytes() == SNAPSHOT.dump(wanted)
+
+
+def test_a_group_seen_once_has_a_snapshot_without_rates(spark: SparkSession, tmp_path: Path) -> None:
+    samples = eventful(1)
+    history_of(spark, tmp_path, samples)
+    (policy,) = policies(tmp_path / "policies")
+    take_snapshots(spark, tmp_path, [policy], samples[0].at)
+    wanted = pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[0].at)
+    assert RunFolder.of(tmp_path, samples[0].at).snapshot("shop").read_bytes() == SNAPSHOT.dump(wanted)
+
+
+def test_a_group_without_samples_is_named_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    samples = eventful(8)
+    at = samples[-1].at
+    history_of(spark, tmp_path, (*samples, *as_group(samples, "bank")))
+    wanted = policies(tmp_path / "policies", ("bank", "nobody", "shop"))
+    run = RunFolder.of(tmp_path, at)
+    run.policy("nobody").folder.mkdir(parents=True)
+    run.policy("nobody").plan.write_text("of an earlier try", encoding="utf-8")
+    (sentence,) = take_snapshots(spark, tmp_path, wanted, at)
+    assert sentence.startswith("No decision for policy nobody: group nobody of cluster DefaultCluster has no sample up")
+    assert run.policy("nobody").no_decision.read_text(encoding="utf-8") == sentence + "\n"
+    assert not run.policy("nobody").plan.exists()
+    assert sorted(path.name for path in run.snapshots.iterdir()) == ["bank.json", "shop.json"]
+    write_outcomes(spark, tmp_path, wanted, at)
+    decided = decide(spark, tmp_path, wanted, at)
+    assert list(decided) == ["bank", "nobody", "shop"]
+    assert decided["nobody"] == sentence
+    assert run.policy("bank").decision.exists()
+    assert not run.policy("nobody").decision.exists()
+
+
+def test_a_reason_from_an_earlier_try_goes_when_there_is_a_sample(spark: SparkSession, tmp_path: Path) -> None:
+    samples = eventful(8)
+    at = samples[-1].at
+    wanted = policies(tmp_path / "policies")
+    assert len(take_snapshots(spark, tmp_path, wanted, at)) == 1
+    history_of(spark, tmp_path, samples)
+    assert take_snapshots(spark, tmp_path, wanted, at) == []
+    assert not RunFolder.of(tmp_path, at).policy("shop").no_decision.exists()
+
+
+def test_outcomes_are_the_pipelines(spark: SparkSession, tmp_path: Path) -> None:
+    (policy,) = policies(tmp_path / "policies")
+    snapshot = busy()
+    run = put_snapshot(tmp_path, "shop", snapshot)
+    write_outcomes(spark, tmp_path, [policy], snapshot.at)
+    outcomes = pipeline.simulate(snapshot, policy)
+    headline = ("strategy", "count", "utilisation", "wait_s", "drain_s", "moved_fewest", "moved_most", "keeps_up")
+    rows = [
+        (
+            "shop",
+            position,
+            *(getattr(outcome, name) for name in headline),
+            canonical(OUTCOMES.body((outcome,))[0]).decode(),
+        )
+        for position, outcome in enumerate(outcomes)
+    ]
+    wanted = pd.DataFrame(rows, columns=schemas.OUTCOMES.fieldNames())
+    assert len(wanted) > 10
+    assert wanted["drain_s"].isna().any()
+    found = spark.read.schema(schemas.OUTCOMES).parquet(str(run.outcomes)).toPandas().sort_values("position")
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), wanted, check_exact=True, check_dtype=False)
+
+
+def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession, tmp_path: Path) -> None:
+    (policy,) = policies(tmp_path / "policies")
+    snapshot = busy()
+    run = put_snapshot(tmp_path, "shop", snapshot)
+    write_outcomes(spark, tmp_path, [policy], snapshot.at)
+    decided = decide(spark, tmp_path, [policy], snapshot.at)
+    outcomes = pipeline.simulate(snapshot, policy)
+    record = pipeline.decide(snapshot, outcomes, policy)
+    assert not record.decision.is_hold
+    assert decided == {"shop": record.decision.reason}
+    assert run.policy("shop").decision.read_text(encoding="utf-8") == DECISION.dump(record, document_name(record))
+    assert run.policy("shop").outcomes.read_bytes() == OUTCOMES.dump(outcomes)
+
+
+def test_a_group_without_consumers_ends_with_a_hold(spark: SparkSession, tmp_path: Path) -> None:
+    (policy,) = policies(tmp_path / "policies")
+    deserted = replace(busy(), clients=())
+    run = put_snapshot(tmp_path, "shop", deserted)
+    write_outcomes(spark, tmp_path, [policy], deserted.at)
+    decide(spark, tmp_path, [policy], deserted.at)
+    assert "NoConsumers" in run.policy("shop").decision.read_text(encoding="utf-8")
+    assert run.policy("shop").outcomes.read_bytes() == OUTCOMES.dump(())

@@ -1,0 +1,120 @@
+"""The stages on files, without Spark and Airflow."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from planner import pipeline, stages
+from planner.documents.data import OUTCOMES, SNAPSHOT
+from planner.documents.plan import DECISION, PLAN, document_name
+from planner.documents.policy import read_policies
+from planner.errors import BadInputError, DocumentError, OutOfReachError
+from planner.sources.capture import write_capture
+from planner.stages import Run
+from planner.storage.layout import RunFolder, sample_path
+from tests.sample_builders import POLICY, START, steady, watch
+
+LATER = START + timedelta(minutes=5)
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    (folder / "shop.yaml").write_text(POLICY, encoding="utf-8")
+    return folder
+
+
+def decided(policies: Path, data: Path, arriving: int) -> Run:
+    """Return a run whose decide stage is done; ``arriving`` messages come in a queue and sample."""
+    (policy,) = read_policies(policies)
+    samples = watch(30, steady(arriving, arriving))
+    at = samples[-1].at
+    run = Run(data, policies, samples[0].at, at, 5.0)
+    snapshot = pipeline.take_snapshot(samples, 5.0, policy, at)
+    outcomes = pipeline.simulate(snapshot, policy)
+    record = pipeline.decide(snapshot, outcomes, policy)
+    files = run.folder.policy("shop")
+    files.folder.mkdir(parents=True, exist_ok=True)
+    run.folder.snapshots.mkdir(exist_ok=True)
+    run.folder.snapshot("shop").write_bytes(SNAPSHOT.dump(snapshot))
+    files.outcomes.write_bytes(OUTCOMES.dump(outcomes))
+    files.decision.write_text(DECISION.dump(record, document_name(record)), encoding="utf-8")
+    return run
+
+
+def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path / "data", arriving=70)
+    files = run.folder.policy("shop")
+    assert stages.plan(run) == (files.plan,)
+    (case,) = stages.cases(run)
+    assert case.plan is not None
+    assert files.plan.read_text(encoding="utf-8") == PLAN.dump(case.plan, f"shop-{run.until:%Y%m%d-%H%M%S}")
+    assert files.snapshot.read_bytes() == run.folder.snapshot("shop").read_bytes()
+
+
+def test_a_plan_of_an_earlier_try_does_not_survive_a_hold(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path / "data", arriving=70)
+    assert len(stages.plan(run)) == 1
+    again = decided(policies, tmp_path / "data", arriving=50)
+    assert again == run
+    assert stages.plan(again) == ()
+    assert not run.folder.policy("shop").plan.exists()
+
+
+def test_a_policy_without_a_decision_is_passed_over(policies: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path, policies, START, LATER, 5.0)
+    assert list(stages.cases(run)) == []
+
+
+def test_a_run_travels_as_a_message(policies: Path, tmp_path: Path) -> None:
+    run = Run(tmp_path, policies, START, LATER, 5.0)
+    assert Run.of(run.message()) == run
+    assert all(isinstance(value, str | float) for value in run.message().values())
+
+
+def test_samples_of_both_ends_of_the_interval_land(policies: Path, tmp_path: Path) -> None:
+    samples = watch(10)
+    write_capture(tmp_path / "capture", samples, 5.0, (), ())
+    since, until = samples[2].at, samples[6].at
+    run = stages.observe_capture(policies, tmp_path, tmp_path / "capture", since.isoformat(), until)
+    assert run == Run(tmp_path, policies, since, until, 5.0)
+    landed = sorted((tmp_path / "samples").rglob("*.json"))
+    assert landed == [sample_path(tmp_path, sample) for sample in samples[2:7]]
+
+
+def test_a_group_that_was_not_recorded_is_left_to_the_snapshot_stage(
+    policies: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (policies / "bank.yaml").write_text(POLICY.replace("shop", "bank"), encoding="utf-8")
+    write_capture(tmp_path / "capture", watch(4), 5.0, (), ())
+    stages.observe_capture(policies, tmp_path, tmp_path / "capture", START, LATER)
+    assert "group is not in the capture" in caplog.text
+    assert len(list((tmp_path / "samples").rglob("*.json"))) == 4
+
+
+@pytest.mark.parametrize("wrong", [None, "yesterday", "2026-11-21T10:00:00"])
+def test_a_run_without_times_says_which_parameter_to_give(policies: Path, tmp_path: Path, wrong: str | None) -> None:
+    with pytest.raises(BadInputError, match=r"parameter since: found .* expected a time with zone like 2026"):
+        stages.observe_capture(policies, tmp_path, tmp_path / "capture", wrong, LATER)
+
+
+def test_brokers_out_of_reach_are_said_at_once(policies: Path, tmp_path: Path) -> None:
+    (policies / "shop.yaml").write_text(POLICY.replace("9876", "1"), encoding="utf-8")
+    with pytest.raises(OutOfReachError, match=r"127\.0\.0\.1:1"):
+        stages.observe_live(policies, tmp_path / "data", 600.0)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path, arriving=70)
+    (path,) = stages.plan(run)
+    with pytest.raises(DocumentError, match="found a plan, expected a decision"):
+        stages.read_decision(path)
+
+
+@pytest.mark.parametrize("name", ["snapshots", "outcomes"])
+def test_a_policy_cannot_take_a_name_of_the_run_itself(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInputError, match="rename the policy"):
+        RunFolder(tmp_path).policy(name)
