@@ -13,10 +13,12 @@ from planner.model.membership import ClientTuning, TopicFigures
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerAddress, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
-from planner.sources.rocketmq import fastjson
+from planner.sources.rocketmq import fastjson, shapes
 from planner.sources.rocketmq.errors import BodyError
 from planner.sources.rocketmq.fastjson import Json, Key
 
+MAX_QUEUES: Final = 65_536
+"""Most queues of a topic on one broker that we believe in; an answer that claims more is damaged."""
 _MASTER: Final = 0
 _KEPT_PROPERTIES: Final = (
     "awaitTerminationMillisWhenShutdown",
@@ -92,11 +94,11 @@ class RunningInfo:
 
 def cluster_info(body: bytes) -> ClusterInfo:
     """Return the brokers in the answer to 106: the master's address, or the lowest slave's without a master."""
-    fields = _fields(fastjson.parse(body), "cluster info")
-    table = _fields(fields.get("brokerAddrTable") or {}, "brokerAddrTable")
+    fields = shapes.mapping(fastjson.parse(body), "cluster info")
+    table = shapes.mapping(fields.get("brokerAddrTable") or {}, "brokerAddrTable")
     brokers, unreachable = [], []
     for name, entry in table.items():
-        broker = _broker(str(name), _fields(entry, f"brokerAddrTable.{name}"))
+        broker = _broker(str(name), shapes.mapping(entry, f"brokerAddrTable.{name}"))
         if broker is None:
             unreachable.append(str(name))
         else:
@@ -109,12 +111,12 @@ def cluster_info(body: bytes) -> ClusterInfo:
 
 
 def _broker(name: str, entry: Mapping[Key, Json]) -> BrokerAddress | None:
-    addresses = _fields(entry.get("brokerAddrs") or {}, f"brokerAddrs of {name}")
-    by_id = {_broker_id(key, name): _text(value, f"address of {name}") for key, value in addresses.items()}
+    addresses = shapes.mapping(entry.get("brokerAddrs") or {}, f"brokerAddrs of {name}")
+    by_id = {_broker_id(key, name): shapes.text(value, f"address of {name}") for key, value in addresses.items()}
     if not by_id:
         return None
     lowest = min(by_id)
-    cluster = _text(entry.get("cluster") or "", f"cluster of {name}")
+    cluster = shapes.text(entry.get("cluster") or "", f"cluster of {name}")
     return BrokerAddress(name, cluster, by_id[lowest], is_master=lowest == _MASTER)
 
 
@@ -127,99 +129,110 @@ def _broker_id(key: Key, name: str) -> int:
 
 def topic_route(body: bytes, topic: str) -> Route:
     """Return the route in the answer to 105; readable and writable or not, brokers in name order."""
-    fields = _fields(fastjson.parse(body), f"route of {topic}")
+    fields = shapes.mapping(fastjson.parse(body), f"route of {topic}")
     parts = [
         BrokerQueues(
-            broker=_text(entry.get("brokerName"), f"queueDatas[{index}].brokerName"),
-            read_queues=_int(entry.get("readQueueNums"), f"queueDatas[{index}].readQueueNums"),
-            write_queues=_int(entry.get("writeQueueNums"), f"queueDatas[{index}].writeQueueNums"),
-            permission=_int(entry.get("perm"), f"queueDatas[{index}].perm"),
+            broker=shapes.text(entry.get("brokerName"), f"queueDatas[{index}].brokerName"),
+            read_queues=_queue_count(entry.get("readQueueNums"), f"queueDatas[{index}].readQueueNums"),
+            write_queues=_queue_count(entry.get("writeQueueNums"), f"queueDatas[{index}].writeQueueNums"),
+            permission=shapes.integer(entry.get("perm"), f"queueDatas[{index}].perm"),
         )
-        for index, entry in enumerate(_objects(fields.get("queueDatas"), "queueDatas"))
+        for index, entry in enumerate(shapes.mappings(fields.get("queueDatas"), "queueDatas"))
     ]
     route = TopicRoute(topic, tuple(sorted(parts, key=lambda part: part.broker)))
     return Route(route, is_static=bool(fields.get("topicQueueMappingByBroker")))
 
 
+def _queue_count(value: Json, where: str) -> int:
+    """Return a number of queues; a wrong one would make us list billions of queues."""
+    count = shapes.integer(value, where)
+    if not 0 <= count <= MAX_QUEUES:
+        raise BodyError(f"{where} is {str(count)[:20]}, expected 0 to {MAX_QUEUES}")
+    return count
+
+
 def member_ids(body: bytes) -> tuple[str, ...]:
     """Return the client ids in the answer to 38, sorted; an id that is there twice is connected twice."""
-    fields = _fields(fastjson.parse(body), "consumer list")
-    return tuple(
-        sorted(_text(name, "consumerIdList") for name in _list(fields.get("consumerIdList"), "consumerIdList"))
-    )
+    fields = shapes.mapping(fastjson.parse(body), "consumer list")
+    return shapes.texts(fields.get("consumerIdList"), "consumerIdList")
 
 
 def connections(body: bytes) -> GroupConnections:
     """Return the connections and subscribed topics in the answer to 203."""
-    fields = _fields(fastjson.parse(body), "consumer connections")
+    fields = shapes.mapping(fastjson.parse(body), "consumer connections")
     found = [
         ClientConnection(
-            client_id=_text(entry.get("clientId"), f"connectionSet[{index}].clientId"),
-            address=_text(entry.get("clientAddr"), f"connectionSet[{index}].clientAddr"),
-            language=_text(entry.get("language") or "", f"connectionSet[{index}].language"),
-            version=_int(entry.get("version"), f"connectionSet[{index}].version"),
+            client_id=shapes.text(entry.get("clientId"), f"connectionSet[{index}].clientId"),
+            address=shapes.text(entry.get("clientAddr"), f"connectionSet[{index}].clientAddr"),
+            language=shapes.text(entry.get("language") or "", f"connectionSet[{index}].language"),
+            version=shapes.integer(entry.get("version"), f"connectionSet[{index}].version"),
         )
-        for index, entry in enumerate(_objects(fields.get("connectionSet"), "connectionSet"))
+        for index, entry in enumerate(shapes.mappings(fields.get("connectionSet"), "connectionSet"))
     ]
     return GroupConnections(
         connections=tuple(sorted(found, key=lambda one: (one.client_id, one.address))),
         topics=tuple(
-            sorted(str(topic) for topic in _fields(fields.get("subscriptionTable") or {}, "subscriptionTable"))
+            sorted(str(topic) for topic in shapes.mapping(fields.get("subscriptionTable") or {}, "subscriptionTable"))
         ),
-        consume_type=_text(fields.get("consumeType") or "", "consumeType"),
-        message_model=_text(fields.get("messageModel") or "", "messageModel"),
-        consume_from=_text(fields.get("consumeFromWhere") or "", "consumeFromWhere"),
+        consume_type=shapes.text(fields.get("consumeType") or "", "consumeType"),
+        message_model=shapes.text(fields.get("messageModel") or "", "messageModel"),
+        consume_from=shapes.text(fields.get("consumeFromWhere") or "", "consumeFromWhere"),
     )
 
 
 def consume_stats(body: bytes) -> ConsumeStats:
     """Return the offsets in the answer to 208; empty for a group that the broker does not know."""
-    fields = _fields(fastjson.parse(body), "consume stats")
-    offsets = [_offsets(key, entry) for key, entry in _fields(fields.get("offsetTable") or {}, "offsetTable").items()]
+    return stats_of(shapes.mapping(fastjson.parse(body), "consume stats"))
+
+
+def stats_of(fields: Mapping[Key, Json]) -> ConsumeStats:
+    """Return the offsets in an object of RocketMQ's ``ConsumeStats``."""
+    table = shapes.mapping(fields.get("offsetTable") or {}, "offsetTable")
+    offsets = [_offsets(key, entry) for key, entry in table.items()]
     return ConsumeStats(
-        delivered_per_s=_float(fields.get("consumeTps", 0.0), "consumeTps"),
+        delivered_per_s=shapes.number(fields.get("consumeTps", 0.0), "consumeTps"),
         offsets=tuple(sorted(offsets, key=lambda one: one.queue)),
     )
 
 
 def _offsets(key: Key, entry: Json) -> QueueOffsets:
-    queue = _queue(key, "offsetTable")
-    fields = _fields(entry, f"offsetTable of {queue}")
+    queue = shapes.queue(key, "offsetTable")
+    fields = shapes.mapping(entry, f"offsetTable of {queue}")
     return QueueOffsets(
         queue=queue,
-        broker_offset=_int(fields.get("brokerOffset"), f"brokerOffset of {queue}"),
-        consumer_offset=_int(fields.get("consumerOffset"), f"consumerOffset of {queue}"),
-        last_timestamp_ms=_int(fields.get("lastTimestamp", 0), f"lastTimestamp of {queue}"),
+        broker_offset=shapes.integer(fields.get("brokerOffset"), f"brokerOffset of {queue}"),
+        consumer_offset=shapes.integer(fields.get("consumerOffset"), f"consumerOffset of {queue}"),
+        last_timestamp_ms=shapes.integer(fields.get("lastTimestamp", 0), f"lastTimestamp of {queue}"),
     )
 
 
 def running_info(body: bytes) -> RunningInfo:
     """Return what a member says of itself in the answer to 307."""
-    fields = _fields(fastjson.parse(body), "running info")
-    table = _fields(fields.get("mqTable") or {}, "mqTable")
+    fields = shapes.mapping(fastjson.parse(body), "running info")
+    table = shapes.mapping(fields.get("mqTable") or {}, "mqTable")
     owned = [
         queue
-        for queue, entry in ((_queue(key, "mqTable"), entry) for key, entry in table.items())
+        for queue, entry in ((shapes.queue(key, "mqTable"), entry) for key, entry in table.items())
         if not _dropped(entry, queue)
     ]
-    subscriptions = _objects(fields.get("subscriptionSet") or [], "subscriptionSet")
+    subscriptions = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
     return RunningInfo(
         tuning=_tuning(fields),
         owned=tuple(sorted(owned)),
-        topics=tuple(sorted(_text(entry.get("topic"), "subscriptionSet") for entry in subscriptions)),
+        topics=tuple(sorted(shapes.text(entry.get("topic"), "subscriptionSet") for entry in subscriptions)),
     )
 
 
 def _dropped(entry: Json, queue: MessageQueue) -> bool:
     # "droped" is RocketMQ's own spelling; the correct one would be read as well, should it come one day.
-    fields = _fields(entry, f"mqTable of {queue}")
+    fields = shapes.mapping(entry, f"mqTable of {queue}")
     return bool(fields.get("droped") or fields.get("dropped"))
 
 
 def _tuning(fields: Mapping[Key, Json]) -> ClientTuning:
     properties = {
         str(name): value
-        for name, value in _fields(fields.get("properties") or {}, "properties").items()
+        for name, value in shapes.mapping(fields.get("properties") or {}, "properties").items()
         if isinstance(value, str)
     }
     strategy = properties.get("allocateMessageQueueStrategy")
@@ -230,7 +243,7 @@ def _tuning(fields: Mapping[Key, Json]) -> ClientTuning:
         batch_size=_count(properties, "consumeMessageBatchMaxSize"),
         pull_threshold=_count(properties, "pullThresholdForQueue"),
         started_at_ms=_count(properties, "PROP_CONSUMER_START_TIMESTAMP"),
-        figures=_figures(_fields(fields.get("statusTable") or {}, "statusTable")),
+        figures=_figures(shapes.mapping(fields.get("statusTable") or {}, "statusTable")),
         properties=tuple((name, properties[name]) for name in _KEPT_PROPERTIES if name in properties),
     )
 
@@ -245,63 +258,13 @@ def _count(properties: Mapping[str, str], *names: str) -> int | None:
 
 
 def _figures(table: Mapping[Key, Json]) -> tuple[TopicFigures, ...]:
-    figures = (_topic_figures(str(topic), _fields(entry, f"statusTable of {topic}")) for topic, entry in table.items())
+    entries = ((str(topic), shapes.mapping(entry, f"statusTable of {topic}")) for topic, entry in table.items())
+    figures = (_topic_figures(topic, entry) for topic, entry in entries)
     return tuple(sorted((one for one in figures if one is not None), key=lambda one: one.topic))
 
 
 def _topic_figures(topic: str, entry: Mapping[Key, Json]) -> TopicFigures | None:
     """Return the figures of one topic, ``None`` when one is infinite or no number: it would spoil every mean."""
     names = ("consumeRT", "consumeOKTPS", "consumeFailedTPS")
-    values = [_float(entry.get(name, 0.0), f"{name} of {topic}") for name in names]
+    values = [shapes.number(entry.get(name, 0.0), f"{name} of {topic}") for name in names]
     return TopicFigures(topic, *values) if all(map(math.isfinite, values)) else None
-
-
-def _queue(key: Key, where: str) -> MessageQueue:
-    """Return the queue that an object in a key's place names."""
-    if not isinstance(key, tuple):
-        raise BodyError(f"{where} has the key {key!r:.60}, expected an object with topic, brokerName and queueId")
-    fields = dict(key)
-    return MessageQueue(
-        topic=_text(fields.get("topic"), f"{where}: topic of a key"),
-        broker=_text(fields.get("brokerName"), f"{where}: brokerName of a key"),
-        queue_id=_int(fields.get("queueId"), f"{where}: queueId of a key"),
-    )
-
-
-def _fields(value: Json, where: str) -> Mapping[Key, Json]:
-    if not isinstance(value, dict):
-        raise _other(value, where, "an object")
-    return value
-
-
-def _list(value: Json, where: str) -> "list[Json]":
-    if not isinstance(value, list):
-        raise _other(value, where, "a list")
-    return value
-
-
-def _objects(value: Json, where: str) -> list[Mapping[Key, Json]]:
-    return [_fields(entry, f"{where}[{index}]") for index, entry in enumerate(_list(value, where))]
-
-
-def _text(value: Json, where: str) -> str:
-    if not isinstance(value, str):
-        raise _other(value, where, "text")
-    return value
-
-
-def _int(value: Json, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _other(value, where, "an integer")
-    return value
-
-
-def _float(value: Json, where: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise _other(value, where, "a number")
-    return float(value)
-
-
-def _other(value: Json, where: str, expected: str) -> BodyError:
-    found = value if isinstance(value, None | bool | int | float | str) else type(value).__name__
-    return BodyError(f"{where} is {str(found)[:60]!r}, expected {expected}")

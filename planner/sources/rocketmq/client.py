@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Self, TypeVar
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
-from planner.sources.rocketmq import answers, codec, requests
+from planner.model.queues import MessageQueue
+from planner.sources.rocketmq import answers, broker_answers, codec, requests
 from planner.sources.rocketmq.connection import Address, Connection, parse_address
 from planner.sources.rocketmq.errors import AnswerError, BodyError, ConnectionEndedError, JsonError, ProtocolError
 from planner.sources.rocketmq.requests import AnswerCode, Request
@@ -148,6 +150,138 @@ class RocketMQAdmin:
         request = requests.running_info(group, client_id)
         return self._ask(broker, request, answers.running_info, within_s=self.limits.running_info_s)
 
+    def topic_names(self) -> tuple[str, ...]:
+        """Return all topics of the name server, sorted (request 206), with ``%RETRY%``, ``%DLQ%`` and its own."""
+        return self._ask_name_servers(requests.topic_names(), broker_answers.topic_list)
+
+    def topics_of_cluster(self, cluster: str) -> tuple[str, ...]:
+        """Return the topics of a cluster, sorted (request 224); none for a cluster that is not there."""
+        return self._ask_name_servers(requests.topics_of_cluster(cluster), broker_answers.topic_list)
+
+    def topic_stats(self, broker: str, topic: str) -> broker_answers.TopicStats | None:
+        """Return the offsets that a topic's queues hold at a broker (request 202), ``None`` where it is not."""
+        try:
+            return self._ask(broker, requests.topic_stats(topic), broker_answers.topic_stats)
+        except AnswerError as error:
+            if error.code == AnswerCode.TOPIC_NOT_EXIST:
+                return None
+            raise
+
+    def groups_of_topic(self, broker: str, topic: str) -> tuple[str, ...]:
+        """Return the groups that subscribe to a topic or have committed on it, sorted (request 300).
+
+        Brokers 5.3.3 list the topic's own name among them: hold the answer against ``group_configs``.
+        """
+        return self._ask(broker, requests.groups_of_topic(topic), broker_answers.group_list)
+
+    def topics_of_group(self, broker: str, group: str) -> tuple[str, ...] | None:
+        """Return the topics that a group subscribes to or has committed on, sorted (request 343).
+
+        ``None`` from brokers before 5.0, which cannot tell.
+        """
+        return self._ask_newer(broker, requests.topics_of_group(group), broker_answers.topic_list)
+
+    def subscription(self, broker: str, group: str, topic: str) -> broker_answers.Subscription | None:
+        """Return what a group wants of a topic (request 345).
+
+        ``None`` when it is offline, does not want the topic, or the broker is older than 5.0 and cannot tell.
+        """
+        return self._ask_newer(broker, requests.subscription(group, topic), broker_answers.subscription)
+
+    def group_configs(self, broker: str) -> tuple[broker_answers.GroupConfig, ...]:
+        """Return the settings of all groups of a broker, sorted by name (request 201)."""
+        return self._ask(broker, requests.group_configs(), broker_answers.group_configs)
+
+    def topic_configs(self, broker: str) -> tuple[broker_answers.TopicConfig, ...]:
+        """Return the settings of all topics of a broker, sorted by name (request 21)."""
+        return self._ask(broker, requests.topic_configs(), broker_answers.topic_configs)
+
+    def member_offsets(
+        self, broker: str, group: str, topic: str, client_id: str = ""
+    ) -> tuple[broker_answers.MemberOffsets, ...]:
+        """Return offsets in the memory of one member, or of all (request 223), by way of a broker.
+
+        Waits like ``running_info``. For a group without members at this broker real ones answer code 1 and name a
+        ``NullPointerException``: that is an ``AnswerError`` here.
+        """
+        request = requests.member_offsets(group, topic, client_id)
+        return self._ask(broker, request, broker_answers.member_offsets, within_s=self.limits.running_info_s)
+
+    def all_offsets(self, broker: str) -> tuple[broker_answers.CommittedOffsets, ...]:
+        """Return every commit that a broker has stored, sorted by group and topic (request 43)."""
+        return self._ask(broker, requests.all_offsets(), broker_answers.all_offsets)
+
+    def broker_consume_stats(self, broker: str, *, is_orderly: bool = False) -> broker_answers.BrokerConsumeStats:
+        """Return offsets and lags in messages of all groups at a broker (request 317).
+
+        ``is_orderly`` asks for the groups that are orderly by their settings, which is not what push consumers are.
+        Dear to the broker: it reads the store for each queue of each group.
+        """
+        request = requests.broker_consume_stats(is_orderly=is_orderly)
+        return self._ask(broker, request, broker_answers.broker_consume_stats, within_s=self.limits.running_info_s)
+
+    def committed_offset(self, broker: str, group: str, queue: MessageQueue) -> int | None:
+        """Return the next offset that a group would consume in a queue (request 14), ``None`` without a commit.
+
+        Brokers before 5.1 answer 0 for a young queue without a commit, even for a topic that is not there: there 0
+        may mean either.
+        """
+        try:
+            return self._ask_offset(broker, requests.committed_offset(group, queue))
+        except AnswerError as error:
+            if error.code == AnswerCode.QUERY_NOT_FOUND:
+                return None
+            raise
+
+    def max_offset(self, broker: str, queue: MessageQueue) -> int:
+        """Return the offset that a queue's next message will get (request 30); 0 for a queue that is not there."""
+        return self._ask_offset(broker, requests.max_offset(queue))
+
+    def min_offset(self, broker: str, queue: MessageQueue) -> int:
+        """Return the offset of the oldest message in a queue (request 31); 0 for a queue that is not there."""
+        return self._ask_offset(broker, requests.min_offset(queue))
+
+    def offset_at(self, broker: str, queue: MessageQueue, at: datetime) -> int:
+        """Return the offset of the first message that was stored at ``at`` or later (request 29)."""
+        return self._ask_offset(broker, requests.offset_at(queue, round(at.timestamp() * 1000)))
+
+    def counter(self, broker: str, name: str, key: str) -> broker_answers.BrokerCounter | None:
+        """Return one counter of a broker (request 315), ``None`` while it has not counted anything.
+
+        Names and keys: ``TOPIC_PUT_NUMS``, ``TOPIC_PUT_SIZE`` (topic); ``GROUP_GET_NUMS``, ``GROUP_GET_SIZE``,
+        ``SNDBCK_PUT_NUMS`` (``topic@group``); ``BROKER_PUT_NUMS``, ``BROKER_GET_NUMS`` (cluster). Numbers are
+        messages, sizes bytes.
+        """
+        try:
+            return self._ask(broker, requests.counter(name, key), broker_answers.counter)
+        except AnswerError as error:
+            if error.code == AnswerCode.SYSTEM_ERROR and error.remark.endswith("not exist"):
+                return None
+            raise
+
+    def broker_runtime(self, broker: str) -> broker_answers.BrokerRuntime:
+        """Return what a broker says of itself (request 28)."""
+        return self._ask(broker, requests.broker_runtime(), broker_answers.runtime)
+
+    def broker_config(self, broker: str) -> dict[str, str]:
+        """Return a broker's settings by name (request 26); what is secret comes as ``(hidden)``."""
+        return self._ask(broker, requests.broker_config(), broker_answers.properties)
+
+    def _ask_newer(self, address: str, request: Request, read: Callable[[bytes], _T]) -> _T | None:
+        """Ask what only newer brokers can answer; ``None`` from the others."""
+        try:
+            return self._ask(address, request, read)
+        except AnswerError as error:
+            if error.code == AnswerCode.NOT_SUPPORTED:
+                return None
+            raise
+
+    def _ask_offset(self, address: str, request: Request) -> int:
+        def read(answer: codec.Command) -> int:
+            return broker_answers.header_offset(answer.fields)
+
+        return self._ask_whole(address, request, read, self.limits.request_s)
+
     def _ask_name_servers(self, request: Request, read: Callable[[bytes], _T]) -> _T:
         failures: list[str] = []
         start = time.monotonic()
@@ -171,11 +305,14 @@ class RocketMQAdmin:
 
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
         limit_s = self.limits.request_s if within_s is None else within_s
-        answer = self._exchange(parse_address(address), request, limit_s)
+        return self._ask_whole(address, request, lambda answer: read(answer.body), limit_s)
+
+    def _ask_whole(self, address: str, request: Request, read: Callable[[codec.Command], _T], within_s: float) -> _T:
+        answer = self._exchange(parse_address(address), request, within_s)
         if answer.code != AnswerCode.SUCCESS:
             raise _refusal(address, request, answer)
         try:
-            return read(answer.body)
+            return read(answer)
         except (BodyError, JsonError) as error:
             raise ProtocolError(
                 f"{address} answered {request} with a body that cannot be read ({error}): "

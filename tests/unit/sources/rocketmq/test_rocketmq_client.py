@@ -6,11 +6,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
-from planner.sources.rocketmq import AnswerError, ProtocolError, RocketMQAdmin, TimeLimits
+from planner.model.queues import MessageQueue
+from planner.sources.rocketmq import AnswerError, ProtocolError, RocketMQAdmin, TimeLimits, codec
 from planner.sources.rocketmq.answers import ClusterInfo
 from planner.sources.rocketmq.codec import Command
 from tests.unit.sources.rocketmq import samples
@@ -277,3 +280,76 @@ def test_leaving_closes_everything_and_a_later_request_opens_anew() -> None:
         assert not [one for one in threading.enumerate() if one.name.startswith("rocketmq ")]
         assert isinstance(admin.cluster_info(), ClusterInfo)
         admin.close()
+
+
+def recorded_broker(version: str) -> Script:
+    """Answer every request with what a real server of ``version`` said."""
+    found = {int(path.stem.split("_")[0]): path.stem for path in sorted((samples.FIXTURES / version).glob("*.frame"))}
+    found |= {202: "202_topic_stats", 223: "223_consumer_status", 315: "315_stats", 14: "14_offset"}
+    found |= {345: "345_subscription"}
+
+    def script(request: Command, wire: Wire) -> None:
+        real = samples.recorded(version, found[request.code])
+        wire.send(codec.encode(replace(real, opaque=request.opaque)))
+
+    return script
+
+
+@pytest.mark.parametrize("version", samples.VERSIONS)
+def test_each_of_the_other_reads_is_typed(version: str) -> None:
+    queue = MessageQueue("TopicA", "broker-a", 0)
+    at = datetime.fromtimestamp(1.25, UTC)
+    is_new = version == "5.5.0"
+    with FakeServer(recorded_broker(version)) as server, RocketMQAdmin(server.address) as admin:
+        here = server.address
+        assert "TopicA" in admin.topic_names()
+        assert "TopicA" in admin.topics_of_cluster("DefaultCluster")
+        stats = admin.topic_stats(here, "TopicA")
+        assert stats is not None
+        assert len(stats.queues) == 4
+        assert admin.groups_of_topic(here, "TopicA") == ("GroupA",)
+        assert admin.topics_of_group(here, "GroupA") == (("%RETRY%GroupA", "TopicA", "TopicB") if is_new else None)
+        wanted = admin.subscription(here, "GroupA", "TopicA")
+        assert (wanted.expression if wanted else None) == ("*" if is_new else None)
+        assert "GroupA" in {one.group for one in admin.group_configs(here)}
+        assert "TopicA" in {one.topic for one in admin.topic_configs(here)}
+        assert len(admin.member_offsets(here, "GroupA", "TopicA")) == 2
+        assert len(admin.all_offsets(here)) == 3
+        assert admin.broker_consume_stats(here).lag == 0
+        assert admin.committed_offset(here, "GroupA", queue) == 15
+        assert (admin.max_offset(here, queue), admin.min_offset(here, queue)) == (18, 0)
+        assert admin.offset_at(here, queue, at) > 0
+        assert server.requests[-1].fields["timestamp"] == "1250"
+        counter = admin.counter(here, "GROUP_GET_NUMS", "TopicA@GroupA")
+        assert counter is not None
+        assert counter.minute.total == 78
+        assert admin.broker_runtime(here).version_name == f"V{version.replace('.', '_')}"
+        assert admin.broker_config(here)["brokerName"] == "broker-a"
+
+
+@pytest.mark.parametrize("version", samples.VERSIONS)
+def test_what_is_not_there_in_the_words_of_real_brokers(version: str) -> None:
+    names = {202: "202_no_topic", 315: "315_unknown", 223: "223_offline", 14: "14_unknown_not_zero"}
+    names |= {343: "343_topics_of_group", 345: "345_subscription"} if version == "4.9.7" else {345: "345_unknown"}
+
+    def script(request: Command, wire: Wire) -> None:
+        wire.send(codec.encode(replace(samples.recorded(version, names[request.code]), opaque=request.opaque)))
+
+    with broker(script) as (server, admin):
+        here = server.address
+        assert admin.topic_stats(here, "Nope") is None
+        assert admin.counter(here, "GROUP_GET_NUMS", "x@y") is None
+        assert admin.subscription(here, "GroupA", "Nope") is None
+        # Up to 5.0 the broker makes up a 0, and nothing tells it from a real one.
+        found = admin.committed_offset(here, "Nope", MessageQueue("TopicA", "b", 0))
+        assert found == (0 if version == "4.9.7" else None)
+        with pytest.raises(AnswerError, match="NullPointerException"):
+            admin.member_offsets(here, "Nope", "TopicA")
+
+
+def test_an_offset_that_misses_in_the_header_is_a_protocol_error() -> None:
+    with (
+        broker(says()) as (server, admin),
+        pytest.raises(ProtocolError, match=r"GET_MAX_OFFSET \(30\).*offset in the header is None"),
+    ):
+        admin.max_offset(server.address, MessageQueue("T", "b", 0))

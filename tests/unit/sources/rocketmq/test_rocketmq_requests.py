@@ -4,10 +4,13 @@ from typing import cast
 
 import pytest
 
+from planner.model.queues import MessageQueue
 from planner.sources.rocketmq import codec, requests
 from planner.sources.rocketmq.requests import Request, RequestCode
 
-READS = {38, 105, 106, 203, 208, 307}
+READS = {
+    *(14, 21, 26, 28, 29, 30, 31, 38, 43, 105, 106, 201, 202, 203, 206, 208, 223, 224, 300, 307, 315, 317, 343, 345),
+}
 WRITES = [
     *(10, 11, 15, 17, 18, 25, 34, 35, 36, 41, 42, 200, 205, 207, 211, 212, 213, 215, 216, 217, 220, 222, 225, 306),
     *(309, 310, 314, 316, 318, 327, 329, 353, 401, 513, 1001, 3001),
@@ -44,6 +47,42 @@ def test_fields_are_those_that_rocketmq_knows() -> None:
     assert requests.connections("g").fields == {"consumerGroup": "g"}
     assert requests.consume_stats("g").fields == {"consumerGroup": "g"}
     assert requests.consume_stats("g", "T").fields == {"consumerGroup": "g", "topic": "T"}
+
+
+Q = MessageQueue("T", "b", 3)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "fields"),
+    [
+        (requests.topic_names(), 206, {}),
+        (requests.topics_of_cluster("C"), 224, {"cluster": "C"}),
+        (requests.topic_stats("T"), 202, {"topic": "T"}),
+        (requests.groups_of_topic("T"), 300, {"topic": "T"}),
+        (requests.topics_of_group("g"), 343, {"group": "g"}),
+        (requests.subscription("g", "T"), 345, {"group": "g", "topic": "T"}),
+        (requests.group_configs(), 201, {}),
+        (requests.topic_configs(), 21, {}),
+        (requests.member_offsets("g", "T"), 223, {"group": "g", "topic": "T", "clientAddr": ""}),
+        (requests.member_offsets("g", "T", "c"), 223, {"group": "g", "topic": "T", "clientAddr": "c"}),
+        (requests.all_offsets(), 43, {}),
+        (requests.broker_consume_stats(is_orderly=True), 317, {"isOrder": "true"}),
+        (requests.broker_consume_stats(is_orderly=False), 317, {"isOrder": "false"}),
+        (
+            requests.committed_offset("g", Q),
+            14,
+            {"consumerGroup": "g", "topic": "T", "queueId": "3", "setZeroIfNotFound": "false"},
+        ),
+        (requests.max_offset(Q), 30, {"topic": "T", "queueId": "3"}),
+        (requests.min_offset(Q), 31, {"topic": "T", "queueId": "3"}),
+        (requests.offset_at(Q, 17), 29, {"topic": "T", "queueId": "3", "timestamp": "17"}),
+        (requests.counter("N", "k"), 315, {"statsName": "N", "statsKey": "k"}),
+        (requests.broker_runtime(), 28, {}),
+        (requests.broker_config(), 26, {}),
+    ],
+)
+def test_code_and_fields_of_the_other_reads(request_: Request, code: int, fields: dict[str, str]) -> None:
+    assert (int(request_.code), request_.fields) == (code, fields)
 
 
 def test_running_info_never_asks_for_stack_traces() -> None:
