@@ -7,13 +7,13 @@ partition moves only when its owner has at least two more than the least loaded 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from planner.allocation.kafka import levels
 from planner.allocation.kafka.claims import Previous, Resolved, previous_owners
-from planner.allocation.kafka.group import NO_RACK, NOBODY, BoolArray, Group, IntArray, Outcome, nobody
+from planner.allocation.kafka.group import NO_RACK, NOBODY, BoolArray, Group, IntArray, Outcome
 from planner.allocation.kafka.movements import Movements
 from planner.allocation.kafka.racks import RackTable
 
@@ -27,27 +27,55 @@ Block = tuple[int, IntArray]
 """A topic and some of its partitions, ascending."""
 
 
-def general(group: Group, resolved: Resolved, racks: RackTable | None) -> Outcome:
-    """Return an answer as balanced as the subscriptions allow, moving what is claimed only for balance."""
-    state = _State(group, resolved, racks)
-    free = state.blocks(state.owners == NOBODY)
-    is_fresh = not bool(state.loads.any())
-    if racks is not None:
-        state.assign_near(free, racks)
-    state.assign(free)
+def general(group: Group, resolved: Resolved, racks: RackTable | None, *, lets_stray: bool = False) -> Outcome:
+    """Return an answer as balanced as the subscriptions allow, moving what is claimed only for balance.
+
+    An old claim by a member that no longer subscribes is obeyed as the class obeys it, where that ends well. Where
+    the class fails on it, or hands a partition to a non-subscriber, the claim is left out, with a warning. With
+    ``lets_stray`` the class is followed there too: such an owner is in the answer, a failure raises ClassFailsError.
+    """
     previous = previous_owners(group)
-    rounds = _Balancing(state, previous)
-    rounds.run(free, is_fresh=is_fresh)
+    astray = astray_partitions(group, previous.owners)
+    if not astray.any():
+        return _balanced(_Balancing(_State(group, resolved, racks), previous.owners), previous)
+    try:
+        outcome = _balanced(_Literally(_State(group, resolved, racks), previous.owners), previous)
+        if lets_stray or not astray_partitions(group, outcome.owners).any():
+            return outcome
+    except ClassFailsError:
+        if lets_stray:
+            raise
+    cleaned = np.where(astray, NOBODY, previous.owners)
+    outcome = _balanced(_Balancing(_State(group, resolved, racks), cleaned), previous)
+    return replace(outcome, is_determined=False, warnings=(*outcome.warnings, _STRAY))
+
+
+_STRAY = (
+    "a member with an old claim no longer subscribes to its topic: the real assignor hands it the partition all the "
+    "same, or fails; this answer keeps to the subscriptions"
+)
+
+
+def _balanced(rounds: "_Balancing", previous: Previous) -> Outcome:
+    rounds.run()
     # No old claim was asked for when nothing was out of balance: the walk order behind it decided nothing.
-    return Outcome(
-        state.owners,
-        is_determined=(previous.is_determined or not rounds.has_moved) and not rounds.warnings,
-        warnings=rounds.warnings,
-    )
+    is_determined = (previous.is_determined or not rounds.has_moved) and not rounds.warnings
+    return Outcome(rounds.state.owners, is_determined, warnings=rounds.warnings)
+
+
+def astray_partitions(group: Group, owners: IntArray) -> BoolArray:
+    """Return the partitions whose owner does not subscribe to them."""
+    owned = np.flatnonzero(owners != NOBODY)
+    astray = np.zeros(len(owners), dtype=np.bool_)
+    astray[owned[~group.may_own(owners[owned], owned)]] = True
+    return astray
 
 
 class _State:
-    """Owners and loads while they change."""
+    """Owners and loads while they change; to begin with, what is kept and, level by level, all that nobody has.
+
+    ``free`` is what nobody had, ``is_fresh`` says that nobody had anything.
+    """
 
     def __init__(self, group: Group, resolved: Resolved, racks: RackTable | None) -> None:
         self.group = group
@@ -56,6 +84,11 @@ class _State:
         self.topic_order = sorted(range(len(sizes)), key=lambda topic: (sizes[topic], topic))
         self.owners, self.must_revoke = _kept(group, resolved, racks)
         self.loads = np.bincount(self.owners[self.owners != NOBODY], minlength=group.member_count)
+        self.is_fresh = not bool(self.loads.any())
+        self.free = self.blocks(self.owners == NOBODY)
+        if racks is not None:
+            self._assign_near(racks)
+        self._assign()
 
     def blocks(self, wanted: BoolArray, least_subscribers: int = 1) -> list[Block]:
         """Return the wanted partitions topic by topic: fewest subscribers first, then by name."""
@@ -67,9 +100,9 @@ class _State:
                 found.append((topic, partitions))
         return found
 
-    def assign_near(self, blocks: Sequence[Block], racks: RackTable) -> None:
+    def _assign_near(self, racks: RackTable) -> None:
         """Give each partition to the least loaded subscriber that has no rack or one of a replica, if there is one."""
-        for topic, partitions in blocks:
+        for topic, partitions in self.free:
             members = self.subscribers[topic]
             homes = np.array([racks.of_member[member] for member in members.tolist()])
             near: dict[frozenset[int], IntArray] = {}
@@ -80,9 +113,9 @@ class _State:
                 if len(near[replicas]):
                     self._give(partition, int(near[replicas][np.argmin(self.loads[near[replicas]])]))
 
-    def assign(self, blocks: Sequence[Block]) -> None:
+    def _assign(self) -> None:
         """Give each partition that nobody has to the least loaded subscriber, the first id among equals."""
-        for topic, partitions in blocks:
+        for topic, partitions in self.free:
             members = self.subscribers[topic]
             rest = partitions[self.owners[partitions] == NOBODY]
             receivers = members[levels.fill(self.loads[members], len(rest))]
@@ -105,46 +138,27 @@ def _kept(group: Group, resolved: Resolved, racks: RackTable | None) -> tuple[In
     return owners, bool(falls.any())
 
 
-@dataclass(frozen=True)
-class _Strays:
-    """Old claims by members that no longer subscribe to the topic: Java may hand them the partition, or fail."""
-
-    owners: IntArray
-    is_out_of_play: BoolArray
-
-
 class _Balancing:
     """Moves until nobody has two partitions more than somebody who could take one."""
 
-    def __init__(self, state: _State, previous: Previous) -> None:
+    def __init__(self, state: _State, previous: IntArray) -> None:
         self.state = state
         self.has_moved = False
         self.warnings: tuple[str, ...] = ()
+        self._previous = previous
         self._movements = Movements(state.group.topics)
-        self._in_play = _in_play(state)
-        self._previous, self._strays = self._split(previous.owners)
+        self._most = _most_each(state)
+        self._in_play = _in_play(state, self._most)
 
-    def _split(self, owners: IntArray) -> tuple[IntArray, _Strays | None]:
-        """Return the old owners that may own the partition still, and the others apart."""
-        known = np.flatnonzero(owners != NOBODY)
-        stray = known[~self.state.group.may_own(owners[known], known)]
-        if len(stray) == 0:
-            return owners, None
-        valid, astray = owners.copy(), nobody(len(owners))
-        valid[stray], astray[stray] = NOBODY, owners[stray]
-        is_out = np.zeros(len(owners), dtype=np.bool_)
-        is_out[stray] = ~self._in_play[owners[stray]]
-        return valid, _Strays(astray, is_out)
-
-    def run(self, free: Sequence[Block], *, is_fresh: bool) -> None:
+    def run(self) -> None:
         """Balance the newly given partitions, then all; undo everything if that made nothing better."""
         state = self.state
         owners, loads = state.owners.copy(), state.loads.copy()
-        movable = [block for block in free if len(state.subscribers[block[0]]) > 1]
+        movable = [block for block in state.free if len(state.subscribers[block[0]]) > 1]
         if not state.must_revoke:
             self._balance(movable)
         everything = state.blocks(np.ones(len(owners), dtype=np.bool_), least_subscribers=2)
-        if self._balance(everything) and not is_fresh and self._score(state.loads) >= self._score(loads):
+        if self._balance(everything) and not state.is_fresh and self._score(state.loads) >= self._score(loads):
             state.owners, state.loads = owners, loads
 
     def _score(self, loads: IntArray) -> int:
@@ -155,12 +169,16 @@ class _Balancing:
     def _balance(self, blocks: Sequence[Block]) -> bool:
         """Go through the blocks until a pass moves nothing; return whether anything moved."""
         for passes in range(MOST_PASSES):
-            moved = [self._balance_block(topic, partitions) for topic, partitions in blocks]
-            if not any(moved):
+            if not self._pass(blocks):
                 self.has_moved |= passes > 0
                 return passes > 0
         self.warnings += (f"no balance after {MOST_PASSES} passes: the real assignor may not end on this group",)
         return True
+
+    def _pass(self, blocks: Sequence[Block]) -> bool:
+        """Go through the blocks once; return whether anything moved."""
+        moved = [self._balance_block(topic, partitions) for topic, partitions in blocks]
+        return any(moved)
 
     def _balance_block(self, topic: int, partitions: IntArray) -> bool:
         """Go through one topic's partitions once, moving each from an owner that has two more than a subscriber."""
@@ -170,7 +188,6 @@ class _Balancing:
             loads = self.state.loads[members]
             lightest = int(np.argmin(loads))
             found = self._next_heavy(partitions, place, int(loads[lightest]) + 1)
-            self._look_for_strays(partitions[place : found + 1])
             if found < len(partitions):
                 self._move(int(partitions[found]), int(members[lightest]))
                 has_moved = True
@@ -206,37 +223,71 @@ class _Balancing:
         state.loads[receiver] += 1
         state.owners[partition] = receiver
 
-    def _look_for_strays(self, partitions: IntArray) -> None:
-        """Warn when Java would look at a partition whose old owner no longer subscribes, and act on it."""
-        if self._strays is None or self.warnings:
-            return
-        old = self._strays.owners[partitions]
-        loads = self.state.loads
-        acts = (old != NOBODY) & (
-            self._strays.is_out_of_play[partitions] | (loads[self.state.owners[partitions]] > loads[old] + 1)
-        )
-        if acts.any() and not self._is_balanced():
-            self.warnings += (
-                "a member with an old claim no longer subscribes to its topic: the real assignor may hand it the "
-                "partition all the same, or fail; this answer keeps to the subscriptions",
-            )
+
+class ClassFailsError(Exception):
+    """The real class would raise here, or not end."""
+
+
+class _Literally(_Balancing):
+    """The same, partition by partition as the class does it: needed only when an old claim leads outside the rules.
+
+    Such a claim can move a partition when no other one could, and what it leads to can pass for balanced.
+    """
+
+    def _balance(self, blocks: Sequence[Block]) -> bool:
+        moved = super()._balance(blocks)
+        if self.warnings:
+            raise ClassFailsError
+        return moved
+
+    def _pass(self, blocks: Sequence[Block]) -> bool:
+        has_moved, is_balanced = False, self._is_balanced()
+        for topic, partitions in blocks:
+            for partition in partitions.tolist():
+                if is_balanced:
+                    return has_moved
+                if self._consider(topic, partition):
+                    has_moved, is_balanced = True, self._is_balanced()
+        return has_moved
+
+    def _consider(self, topic: int, partition: int) -> bool:
+        """Move the partition if it should; return whether something moved."""
+        loads, members = self.state.loads, self.state.subscribers[topic]
+        old = int(self._previous[partition])
+        if old != NOBODY and not self._in_play[old]:
+            raise ClassFailsError
+        lightest = int(members[np.argmin(loads[members])])
+        least = int(loads[lightest] if old == NOBODY else min(loads[lightest], loads[old]))
+        if loads[self.state.owners[partition]] <= least + 1:
+            return False
+        self._move(partition, lightest)
+        return True
 
     def _is_balanced(self) -> bool:
-        """Return whether no partition could move."""
-        state = self.state
-        for topic, members in enumerate(state.subscribers):
-            owners = state.owners[state.group.topics.block(topic)]
-            if len(members) > 1 and state.loads[owners].max() > state.loads[members].min() + 1:
+        """Return what the class takes for balanced: a member at its most is passed over, whatever it owns."""
+        loads = self.state.loads
+        playing = loads[self._in_play]
+        if len(playing) == 0 or playing.max() - playing.min() <= 1:
+            return True
+        for topic, members in enumerate(self.state.subscribers):
+            asking = members[self._in_play[members] & (loads[members] != self._most[members])]
+            owners = self.state.owners[self.state.group.topics.block(topic)]
+            if len(asking) and loads[owners].max() > loads[asking].min() + 1:
                 return False
         return True
 
 
-def _in_play(state: _State) -> BoolArray:
+def _most_each(state: _State) -> IntArray:
+    """Return how many partitions each member's topics have."""
+    most = np.zeros(state.group.member_count, dtype=np.intp)
+    for topic, members in enumerate(state.subscribers):
+        most[members] += state.group.topics.sizes[topic]
+    return most
+
+
+def _in_play(state: _State, most: IntArray) -> BoolArray:
     """Return the members whose partitions can change: they could have more, or share a topic they own of."""
     group = state.group
-    most = np.zeros(group.member_count, dtype=np.intp)
-    for topic, members in enumerate(group.subscribers):
-        most[members] += group.topics.sizes[topic]
     shared = np.array([len(members) > 1 for members in group.subscribers], dtype=np.bool_)
     owns_shared = np.zeros(group.member_count, dtype=np.bool_)
     held = np.flatnonzero(state.owners != NOBODY)

@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.allocation.kafka.claims import resolve
 from planner.allocation.kafka.constrained import constrained
-from planner.allocation.kafka.general import general
+from planner.allocation.kafka.general import ClassFailsError, astray_partitions, general
 from planner.allocation.kafka.group import NOBODY, BoolArray, Group, IntArray, Outcome, claims_from_owners, nobody
 from planner.allocation.kafka.racks import rack_table
 
@@ -18,12 +18,16 @@ def sticky(group: Group) -> Outcome:
 
     12 partitions that three members hold evenly, a fourth joins: 3 move, the highest numbers.
     """
+    return _sticky(group, lets_stray=False)
+
+
+def _sticky(group: Group, *, lets_stray: bool) -> Outcome:
     if group.member_count == 0 or group.topics.partition_count == 0:
         return Outcome(nobody(group.topics.partition_count))
     resolved, racks = resolve(group), rack_table(group)
     if group.is_uniform:
         return constrained(group, resolved, racks)
-    outcome = general(group, resolved, racks)
+    outcome = general(group, resolved, racks, lets_stray=lets_stray)
     return replace(outcome, withheld=_handed_over(group, outcome.owners))
 
 
@@ -46,11 +50,24 @@ def cooperative_first(group: Group) -> Outcome:
 
 
 def cooperative_final(group: Group) -> Outcome:
-    """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later."""
+    """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later.
+
+    What a round in between hands to a member that no longer subscribes is followed as long as the end is valid.
+    """
+    try:
+        outcome = _settled(group, lets_stray=True)
+        if group.is_uniform or not astray_partitions(group, outcome.owners).any():
+            return outcome
+    except ClassFailsError:
+        pass
+    return _settled(group, lets_stray=False)
+
+
+def _settled(group: Group, *, lets_stray: bool) -> Outcome:
     is_determined = True
     warnings: dict[str, None] = {}
     for _ in range(MOST_ROUNDS):
-        outcome = sticky(group)
+        outcome = _sticky(group, lets_stray=lets_stray)
         owners = _granted(outcome)
         is_determined = is_determined and outcome.is_determined
         warnings |= dict.fromkeys(outcome.warnings)
