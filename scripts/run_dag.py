@@ -70,8 +70,8 @@ def reason_of(error: object) -> tuple[str, int]:
     text = str(error)
     said = _SENTENCE.findall(text)
     stated = _EXIT_CODE.search(text)
-    if said and stated:
-        return said[-1], int(stated[1])
+    if stated:
+        return (said or [f"spark-submit ended with exit code {stated[1]}"])[-1], int(stated[1])
     code = getattr(getattr(error, "__cause__", None), "exit_code", None) or getattr(error, "exit_code", 1)
     return (text.splitlines() or ["no reason was given"])[0], int(code)
 

@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
 
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.errors import OutOfReachError, PlannerError
+from planner.errors import MissingExtraError, OutOfReachError, PlannerError
 from planner.sources.capture import Capture, open_capture
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
@@ -211,8 +212,18 @@ def environment(settings: Settings) -> dict[str, str]:
         "PYTHONWARNINGS": "ignore",
         # Four short-lived JVMs: quick to start is worth more than fast in the long run.
         "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+        # Spark's own search for it trips over a blank in the path of Python.
+        "SPARK_HOME": _folder_of("pyspark"),
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
     }
+
+
+def _folder_of(package: str) -> str:
+    """Return where a package is installed, without importing it. Raises ``MissingExtraError`` when it is not."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(f"{package} is not installed: run make setup")
+    return str(spec.submodule_search_locations[0])
 
 
 def _stop_session(process: subprocess.Popen[bytes]) -> None:

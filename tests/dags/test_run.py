@@ -21,7 +21,7 @@ from planner.rollout.plan import RolloutPlan
 from planner.sources.capture import Capture, open_capture, write_capture
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.run_dag import reason_of
-from scripts.run_local import ROOT, STAGES, check_java
+from scripts.run_local import ROOT, STAGES, Settings, check_java, environment
 from tests.clusters.errors import CannotRunHereError
 from tests.sample_builders import POLICY, watch
 
@@ -171,5 +171,11 @@ def test_an_empty_policy_folder_is_one_sentence(place: Path) -> None:
 def test_the_reason_of_a_failed_spark_task_is_the_apps_sentence() -> None:
     text = "Cannot execute: x. Error code is: 3.\nLast spark-submit output:\nWARN\nplanner: disk full: make room"
     assert reason_of(RuntimeError(text)) == ("disk full: make room", 3)
+    assert reason_of(RuntimeError("Cannot execute: x. Error code is: 1.")) == ("spark-submit ended with exit code 1", 1)
     assert reason_of(OutOfReachError("no broker answers")) == ("no broker answers", 3)
     assert reason_of(ValueError("first line\nsecond")) == ("first line", 1)
+
+
+def test_spark_is_found_whatever_blanks_its_path_has(place: Path) -> None:
+    found = environment(Settings(place, place, place / "work"))
+    assert (Path(found["SPARK_HOME"]) / "bin" / "spark-class").exists()

@@ -1,0 +1,34 @@
+"""The observe stage of the scheduled run against real brokers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner import stages
+from planner.documents.data import SAMPLE
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.sample_builders import POLICY
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_live_watch_lands_what_it_saw_and_leaves_unknown_groups_to_the_snapshot_stage(
+    rocketmq_cluster: Callable[[str], RocketMQCluster], tmp_path: Path
+) -> None:
+    cluster = rocketmq_cluster(NEW)
+    cluster.create_topic("stages-live", 2)
+    consumer = cluster.load(NEW).start_consumer(group="stages-live", topics=["stages-live"], instance="c1")
+    policies = tmp_path / "policies"
+    policies.mkdir()
+    at_home = POLICY.replace("127.0.0.1:9876", cluster.name_server)
+    (policies / "known.yaml").write_text(at_home.replace("group: shop", "group: stages-live"), encoding="utf-8")
+    (policies / "unknown.yaml").write_text(at_home.replace("name: shop", "name: unknown"), encoding="utf-8")
+    run = stages.observe_live(policies, tmp_path / "data", 6.0)
+    consumer.stop()
+    landed = sorted((tmp_path / "data" / "samples").rglob("*.json"))
+    samples = [SAMPLE.read(path) for path in landed]
+    assert [sample.group for sample in samples] == ["stages-live", "stages-live"]
+    assert run.since <= samples[0].at < samples[1].at <= run.until
+    assert run.sample_every_s == pytest.approx((samples[1].at - samples[0].at).total_seconds(), abs=1.0)
+    assert [member.client_id for member in samples[1].members] == ["127.0.0.1@c1"]
