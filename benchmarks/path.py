@@ -1,5 +1,6 @@
 """How long a new user waits: setup and run, cold and warm, on a fresh clone; DAG parsing; planning one group."""
 
+import json
 import os
 import statistics
 import subprocess
@@ -27,6 +28,17 @@ def main() -> None:
         clone_figures(Path(folder))
     report("DAG parse, Airflow imported already", dag_parse_s())
     plan_figures()
+    report("planner allocate, 4 000 random requests", allocate_s(4000))
+
+
+def allocate_s(count: int) -> float:
+    """Return how long one call of the command takes for so many requests, its start included."""
+    from tests.oracles import topologies
+
+    with tempfile.TemporaryDirectory(prefix="planner-bench-") as folder:
+        requests = Path(folder) / "requests.json"
+        requests.write_text(json.dumps([topologies.request(number) for number in range(count)]))
+        return seconds([sys.executable, "-m", "planner.cli.main", "allocate", str(requests), "-o", "json"], ROOT, {})
 
 
 def clone_figures(folder: Path) -> None:

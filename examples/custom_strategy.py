@@ -16,6 +16,10 @@ Fields of the class are its options, with their defaults. Use it by path whereve
 A file with several strategies is named with the class: ``strategies.py:ByCapacity``. A package installs a strategy
 under a name of its own with the entry point group ``consumer_planner.strategies``. Naming a file runs it.
 
+A policy names it as ``strategy: examples/custom_strategy.py``. The planner can choose a count only where the place in
+the sorted list decides and not the id itself: say ``is_positional: bool = True`` in your class if that is so.
+Otherwise it holds, because nobody knows the ids of consumers that do not run yet.
+
 What goes wrong is said with group, topic and client, and stops nothing else: a call that raises (a real client would
 keep the queues it has), queues that are not in the list, queues that no client takes, queues that several take.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from planner.allocation.registry import STRATEGIES
+from planner.allocation.registry import runnable_strategy
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
 from planner.documents.data import SAMPLE, SNAPSHOT
@@ -59,10 +59,11 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
 
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
     """
-    if not snapshot.clients or not snapshot.data_queues or snapshot.strategy not in STRATEGIES:
+    own = snapshot.strategy
+    if own is None or not snapshot.clients or not snapshot.data_queues or runnable_strategy(own) is None:
         return ()
     counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
-    return tuple((name, count) for name in dict.fromkeys((snapshot.strategy, *SIMULATED)) for count in counts)
+    return tuple((name, count) for name in dict.fromkeys((own, *SIMULATED)) for count in counts)
 
 
 def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:

@@ -65,7 +65,7 @@ def build(kind: Any, options: Mapping[str, Any], where: str) -> CheckedStrategy:
             f"strategy {where}: class {type(user).__name__} needs a name and a method "
             f"allocate(client, queues, clients); examples/custom_strategy.py shows both"
         )
-    return CheckedStrategy(user)
+    return CheckedStrategy(user, is_positional=getattr(user, "is_positional", False) is True)
 
 
 def _load(path: Path) -> ModuleType:

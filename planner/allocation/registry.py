@@ -66,6 +66,16 @@ def find_strategy(name: str, options: Options | None = None) -> Strategy:
     return strategy
 
 
+def runnable_strategy(name: str | None) -> Strategy | None:
+    """Return the strategy if its name alone is enough to run it, ``None`` if it needs options or is not known."""
+    if name is None:
+        return None
+    try:
+        return find_strategy(name)
+    except BadInputError:
+        return None
+
+
 def known_names() -> list[str]:
     """Return the names that ``find_strategy`` knows, paths aside."""
     return sorted([*KINDS, *plugins.installed_names()])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from planner.allocation.registry import STRATEGIES
+from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
 from planner.model.snapshot import GroupSnapshot
@@ -57,14 +57,15 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Gro
 
 
 def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+    strategy = runnable_strategy(snapshot.strategy)
     if snapshot.strategy is None:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
-    elif snapshot.strategy not in STRATEGIES:
+    elif strategy is None:
         yield (
             HoldCause.UNSUPPORTED_STRATEGY,
-            f"strategy {snapshot.strategy} cannot be simulated yet, only {', '.join(sorted(STRATEGIES))}",
+            f"strategy {snapshot.strategy} needs parameters that cannot be seen from outside, or is not known here",
         )
-    elif not STRATEGIES[snapshot.strategy].is_positional:
+    elif not strategy.is_positional:
         yield (
             HoldCause.UNSUPPORTED_STRATEGY,
             f"{snapshot.strategy} goes by the client ids themselves, and those of new consumers are not known: "
@@ -74,10 +75,10 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
 
 def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
     """The members' own word must equal what the strategy computes, else the group is still on the move."""
-    if snapshot.strategy not in STRATEGIES or not snapshot.clients:
+    strategy = runnable_strategy(snapshot.strategy)
+    if strategy is None or not snapshot.clients:
         return
     topics = topics_of(snapshot)
-    strategy = STRATEGIES[snapshot.strategy]
     wrong = sum(
         state.owner != (snapshot.clients[position] if position >= 0 else None)
         for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)

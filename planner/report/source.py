@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from planner.allocation.registry import STRATEGIES
+from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import Decision
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
@@ -48,10 +48,11 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
 
 def outcomes_again(snapshot: GroupSnapshot, decision: Decision) -> tuple[CandidateOutcome, ...]:
     """Return the outcomes of the decision's counts; none for a group that cannot be simulated."""
-    if not snapshot.clients or not snapshot.data_queues or snapshot.strategy not in STRATEGIES:
+    own = snapshot.strategy
+    if own is None or not snapshot.clients or not snapshot.data_queues or runnable_strategy(own) is None:
         return ()
     counts = {decision.current, decision.target, *(rejection.count for rejection in decision.rejected)} - {0}
-    return simulate(snapshot, sorted(counts), tuple(dict.fromkeys((snapshot.strategy, *SIMULATED))))
+    return simulate(snapshot, sorted(counts), tuple(dict.fromkeys((own, *SIMULATED))))
 
 
 def _record(plan: RolloutPlan | None) -> DecisionRecord:

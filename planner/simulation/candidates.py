@@ -81,7 +81,7 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
     hot = max(snapshot.data_queues, key=lambda state: state.upper_arrival_rate or 0.0)
     return CandidateOutcome(
         count=count,
-        strategy=strategy.name,
+        strategy=strategy_name,
         is_current=count == len(snapshot.clients) and strategy.name == running.name,
         is_useful=_is_useful(strategy, topics, count),
         largest_share=_largest_share(strategy, topics, loads),

@@ -209,7 +209,7 @@ def test_an_installed_package_brings_a_strategy(tmp_path: Path, monkeypatch: pyt
 def test_candidates_are_simulated_under_it() -> None:
     taken = snapshot()
     [found] = simulate(taken, [len(taken.clients)], [str(EXAMPLE)])
-    assert found.strategy == "BY_CAPACITY"
+    assert found.strategy == str(EXAMPLE)
     assert sum(load.queues for load in found.loads) == len(taken.queues)
     assert found.moved_most is not None
     assert found.moved_most > 0

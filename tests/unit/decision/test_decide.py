@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,8 @@ from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapsho
 def decision_on(taken: GroupSnapshot, objective: Objective = OBJECTIVE, age_s: float = 0.0) -> Decision:
     can_simulate = bool(taken.clients and taken.data_queues)
     counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
-    outcomes = simulate(taken, counts, ("AVG", "AVG_BY_CIRCLE")) if can_simulate else ()
+    strategies = dict.fromkeys((taken.strategy or "AVG", "AVG", "AVG_BY_CIRCLE"))
+    outcomes = simulate(taken, counts, tuple(strategies)) if can_simulate else ()
     return decide(taken, outcomes, objective, AT + timedelta(seconds=age_s))
 
 
@@ -137,3 +139,27 @@ def test_a_decision_cannot_say_hold_and_scale_at_once() -> None:
         Decision("g", AT, "AVG", 3, 4, "", (), HoldCause.RIGHT_ALREADY)
     with pytest.raises(ValueError, match="hold cause"):
         Decision("g", AT, "AVG", 3, 3, "", ())
+
+
+REVERSED = """
+class Backwards:
+    name = "BACKWARDS"
+    is_positional = {positional}
+
+    def allocate(self, client, queues, clients):
+        place = len(clients) - 1 - clients.index(client)
+        return queues[place::len(clients)]
+"""
+
+
+def test_a_strategy_of_the_users_own_is_planned_with_when_places_decide(tmp_path: Path) -> None:
+    path = tmp_path / "backwards.py"
+    path.write_text(REVERSED.format(positional=True))
+    decision = decision_on(snapshot(capacity=65.0, strategy=str(path)))
+    assert (decision.target, decision.strategy) == (4, str(path))
+
+
+def test_hold_on_a_strategy_of_the_users_own_that_goes_by_ids(tmp_path: Path) -> None:
+    path = tmp_path / "backwards.py"
+    path.write_text(REVERSED.format(positional=False))
+    assert decision_on(snapshot(capacity=65.0, strategy=str(path))).hold_cause is HoldCause.UNSUPPORTED_STRATEGY
