@@ -102,7 +102,8 @@ class Group:
 
     ``subscribers`` lists for each topic its members, ascending. ``is_uniform`` says that all members subscribe to the
     same names, topics without partitions included. ``ring`` has the members in the order of ``range`` and
-    ``roundrobin`` (static ones first), ``walk`` in the order in which Java's hash map holds them.
+    ``roundrobin`` (static ones first), ``walk`` in the order in which Java's hash map holds them. ``topicless`` are the
+    members that subscribe to nothing, where all the others subscribe to the same names.
     """
 
     topics: Topics
@@ -113,6 +114,16 @@ class Group:
     walk: IntArray
     claims: Claims
     racks: Racks | None = None
+    topicless: frozenset[int] = frozenset()
+
+    @property
+    def passes_for_uniform(self) -> bool:
+        """True when the sticky assignors take a mixed group for a uniform one.
+
+        They compare with the first subscription that is not empty, so members without topics go unnoticed when they
+        are all met before the others.
+        """
+        return bool(self.topicless) and self.topicless == set(self.walk[: len(self.topicless)].tolist())
 
     def claimed_owners(self) -> IntArray:
         """Return the owner that claims each partition, ``NOBODY`` for none; of several the last one."""

@@ -239,6 +239,7 @@ def named_group(request: Request) -> NamedGroup:
         document_order[walk_order([member.member_id for member in request.members])],
         _numbered_claims(members, names, topics),
         _numbered_racks(request, members, names),
+        _topicless(members),
     )
     return NamedGroup(group, names, member_ids)
 
@@ -252,6 +253,13 @@ def _subscribers(members: Sequence[Member], names: Sequence[str]) -> tuple[IntAr
         for topic in member.topics & found.keys():
             found[topic].append(number)
     return tuple(np.array(found[name], dtype=np.intp) for name in names)
+
+
+def _topicless(members: Sequence[Member]) -> frozenset[int]:
+    """Return the members without topics, if there are some and all others are alike."""
+    if len({member.topics for member in members}) != 2:
+        return frozenset()
+    return frozenset(number for number, member in enumerate(members) if not member.topics)
 
 
 def _ring(members: Sequence[Member]) -> IntArray:

@@ -18,15 +18,21 @@ def sticky(group: Group) -> Outcome:
 
     12 partitions that three members hold evenly, a fourth joins: 3 move, the highest numbers.
     """
-    return _sticky(group, lets_stray=False)
+    return _sticky(group, is_cooperative=False, lets_stray=False)
 
 
-def _sticky(group: Group, *, lets_stray: bool) -> Outcome:
+def _sticky(group: Group, *, is_cooperative: bool, lets_stray: bool) -> Outcome:
+    """Return the outcome; with ``lets_stray`` even one in which a member owns what it does not subscribe to."""
     if group.member_count == 0 or group.topics.partition_count == 0:
         return Outcome(nobody(group.topics.partition_count))
     resolved, racks = resolve(group), rack_table(group)
     if group.is_uniform:
         return constrained(group, resolved, racks)
+    if group.passes_for_uniform:
+        outcome = constrained(group, resolved, racks)
+        handed_out = _granted(outcome) if is_cooperative else outcome.owners
+        if lets_stray or not astray_partitions(group, handed_out).any():
+            return outcome
     outcome = general(group, resolved, racks, lets_stray=lets_stray)
     return replace(outcome, withheld=_handed_over(group, outcome.owners))
 
@@ -45,7 +51,7 @@ def _handed_over(group: Group, owners: IntArray) -> BoolArray:
 
 def cooperative_first(group: Group) -> Outcome:
     """Return the leader's answer of the first round: what changes hands is withheld, so nobody owns it yet."""
-    outcome = sticky(group)
+    outcome = _sticky(group, is_cooperative=True, lets_stray=False)
     return replace(outcome, owners=_granted(outcome))
 
 
@@ -67,7 +73,7 @@ def _settled(group: Group, *, lets_stray: bool) -> Outcome:
     is_determined = True
     warnings: dict[str, None] = {}
     for _ in range(MOST_ROUNDS):
-        outcome = _sticky(group, lets_stray=lets_stray)
+        outcome = _sticky(group, is_cooperative=True, lets_stray=lets_stray)
         owners = _granted(outcome)
         is_determined = is_determined and outcome.is_determined
         warnings |= dict.fromkeys(outcome.warnings)
