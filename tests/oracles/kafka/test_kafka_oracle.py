@@ -13,7 +13,7 @@ from tests.unit.allocation.kafka.worked import WORKED
 
 pytestmark = pytest.mark.cluster
 
-NEWEST_REQUESTS, OLD_REQUESTS, WITH_RANDOM_TOPIC_IDS = 7_000, 3_000, 500
+NEWEST_REQUESTS, OLD_REQUESTS, WITH_RANDOM_TOPIC_IDS = 7_000, 3_000, 800
 LARGE_REQUESTS = tuple(number for number in range(24) if number not in (3, 21))  # these take Java 13 and 28 s
 WALK_EVERY = 5
 _STEP = 1_000
@@ -57,18 +57,17 @@ def test_large_groups(newest: KafkaOracle) -> None:
 
 
 def test_uniform_with_topic_ids_as_random_as_a_brokers(newest: KafkaOracle) -> None:
-    """Which partitions go where is then chance; loads and what is kept are ours, except in mixed groups."""
-    requests: list[Document] = []
-    number = 0
-    while len(requests) < WITH_RANDOM_TOPIC_IDS:
-        request = random_request(number, ("uniform",))
-        number += 1
-        if request["members"] and len({frozenset(member["topics"]) for member in request["members"]}) == 1:
-            requests.append({**request, "topic_id_seed": number})
-    for request, answer in zip(requests, newest.answers(requests), strict=True):
-        document = {name: value for name, value in request.items() if name != "topic_id_seed"}
-        complaint = properties_differ(document, assign(document), answer)
-        assert complaint is None, f"{complaint}\n{json.dumps(request)}"
+    """What we call determined is the same; of the rest loads and what is kept are ours, except in mixed groups."""
+    documents = [random_request(number, ("uniform",)) for number in range(WITH_RANDOM_TOPIC_IDS)]
+    requests = [{**document, "topic_id_seed": number} for number, document in enumerate(documents)]
+    for document, answer in zip(documents, newest.answers(requests), strict=True):
+        ours = assign(document)
+        if ours["deterministic"]:
+            complaint = None if ours["assignments"] == as_pairs(answer) else "the owners differ"
+        else:
+            is_mixed = len({frozenset(member["topics"]) for member in document["members"]}) > 1
+            complaint = None if is_mixed else properties_differ(document, ours, answer)
+        assert complaint is None, f"{complaint}\n{json.dumps(document)}"
 
 
 @pytest.mark.parametrize("name", WORKED)
