@@ -81,16 +81,25 @@ class RocketMQCluster:
     """A name server and its brokers. A context manager: leaving it stops everything and deletes all files.
 
     ``brokers`` is their number, or their names. ``settings`` are extra ``broker.conf`` lines for every broker,
-    overriding ours.
+    overriding ours; ``java_properties`` are for the name server and the brokers, ``broker_files`` text files below
+    each broker's home.
     """
 
     def __init__(
-        self, version: str, brokers: int | Sequence[str] = 2, settings: Mapping[str, str] | None = None
+        self,
+        version: str,
+        brokers: int | Sequence[str] = 2,
+        settings: Mapping[str, str] | None = None,
+        *,
+        java_properties: Mapping[str, str] | None = None,
+        broker_files: Mapping[str, str] | None = None,
     ) -> None:
         names = _broker_names(brokers)
         self.version = version
         self._java = find_program("java")
         self._jars = class_path("rocketmq-server", _server_coordinates(version))
+        self._java_properties = dict(java_properties or {})
+        self._broker_files = dict(broker_files or {})
         self._loads: list[RocketMQLoad] = []
         self._undo = contextlib.ExitStack()  # unwound from its end: clients, brokers, name server, files
         with contextlib.ExitStack() as undo:
@@ -103,9 +112,17 @@ class RocketMQCluster:
             self._undo = undo.pop_all()
 
     @classmethod
-    def start(cls, version: str, brokers: int | Sequence[str] = 2, settings: Mapping[str, str] | None = None) -> Self:
+    def start(
+        cls,
+        version: str,
+        brokers: int | Sequence[str] = 2,
+        settings: Mapping[str, str] | None = None,
+        *,
+        java_properties: Mapping[str, str] | None = None,
+        broker_files: Mapping[str, str] | None = None,
+    ) -> Self:
         """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
-        cluster = cls(version, brokers, settings)
+        cluster = cls(version, brokers, settings, java_properties=java_properties, broker_files=broker_files)
         try:
             cluster._start_all()
         except BaseException:
@@ -220,6 +237,8 @@ class RocketMQCluster:
 
     def _prepare_broker(self, name: str, first_port: int, settings: Mapping[str, str]) -> Broker:
         home = self._home(name)
+        for path, text in self._broker_files.items():
+            (home / path).write_text(text)
         # It listens on three ports: two below (for clients that ask for it), its own, one above (replication).
         port = first_port + 2
         _write_properties(home / "broker.conf", {**self._broker_settings(name, port, home / "store"), **settings})
@@ -274,6 +293,7 @@ class RocketMQCluster:
             f"-Drocketmq.home.dir={home}",
             f"-Drmq.logback.configurationFile={home / 'conf' / 'logback_broker.xml'}",
             "-Dtls.server.mode=disabled",
+            *(f"-D{key}={value}" for key, value in self._java_properties.items()),
             "-cp",
             os.pathsep.join(map(str, self._jars)),
             main,

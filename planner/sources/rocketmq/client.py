@@ -8,16 +8,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Self, TypeVar
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
 from planner.sources.rocketmq import answers, broker_answers, codec, requests
-from planner.sources.rocketmq.connection import Address, Connection, parse_address
+from planner.sources.rocketmq.connection import Connection
+from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import AnswerError, BodyError, ConnectionEndedError, JsonError, ProtocolError
 from planner.sources.rocketmq.requests import AnswerCode, Request
+from planner.sources.rocketmq.transport import Address, Tls, parse_address, resolved
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +72,18 @@ class RocketMQAdmin:
     """A read-only client of one RocketMQ installation; a context manager, safe to use from many threads.
 
     ``name_servers`` is ``host:port;host:port`` or a sequence of such; they are tried in order, starting with the
-    one that answered last. Brokers are asked at the addresses that the name server gives.
+    one that answered last; a name that stands for several addresses is as many name servers. Brokers are asked at
+    the addresses that the name server gives. ``credentials`` sign every request, ``tls`` is for all servers.
     """
 
-    def __init__(self, name_servers: str | Sequence[str], *, limits: TimeLimits | None = None) -> None:
+    def __init__(
+        self,
+        name_servers: str | Sequence[str],
+        *,
+        limits: TimeLimits | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
+    ) -> None:
         listed = [name_servers] if isinstance(name_servers, str) else list(name_servers)
         texts = [part.strip() for text in listed for part in text.replace(",", ";").split(";") if part.strip()]
         if not texts:
@@ -82,7 +92,10 @@ class RocketMQAdmin:
         self.limits = limits or TimeLimits()
         self._lock = threading.Lock()
         self._lines: dict[Address, _Line] = {}
-        self._preferred = 0
+        self._credentials = credentials
+        self._tls = tls
+        self._preferred = self.name_servers[0]
+        self._names: dict[Address, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -285,23 +298,35 @@ class RocketMQAdmin:
     def _ask_name_servers(self, request: Request, read: Callable[[bytes], _T]) -> _T:
         failures: list[str] = []
         start = time.monotonic()
-        for turn in range(len(self.name_servers)):
-            index = (self._preferred + turn) % len(self.name_servers)
+        addresses = self._name_server_addresses()
+        for address in addresses:
             try:
-                result = self._ask(str(self.name_servers[index]), request, read)
+                result = self._ask(str(address), request, read)
             except OutOfReachError as error:
                 if isinstance(error, AnswerError) and error.code not in _ASK_ANOTHER:
                     raise
-                log.info("name server failed", extra={"address": str(self.name_servers[index]), "cause": str(error)})
+                log.info("name server failed", extra={"address": str(address), "cause": str(error)})
                 failures.append(str(error))
             else:
-                self._preferred = index
+                self._preferred = address
                 return result
-        tried = ", ".join(map(str, self.name_servers))
+        tried = ", ".join(map(str, addresses))
         raise OutOfReachError(
             f"no name server answered {request} (tried {tried} for {time.monotonic() - start:.1f} s): "
             f"check the addresses and that one of them is up; {'; '.join(failures)}"
         )
+
+    def _name_server_addresses(self) -> tuple[Address, ...]:
+        """Return all addresses in their order, from the one on that answered last."""
+        found: list[Address] = []
+        for address in self.name_servers:
+            behind = resolved(address)
+            # One address is reached by its name, so that messages show what the user wrote.
+            found += [address] if len(behind) == 1 else behind
+            self._names |= dict.fromkeys(behind, address.host)
+        unique = list(dict.fromkeys(found))
+        first = unique.index(self._preferred) if self._preferred in unique else 0
+        return (*unique[first:], *unique[:first])
 
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
         limit_s = self.limits.request_s if within_s is None else within_s
@@ -310,7 +335,7 @@ class RocketMQAdmin:
     def _ask_whole(self, address: str, request: Request, read: Callable[[codec.Command], _T], within_s: float) -> _T:
         answer = self._exchange(parse_address(address), request, within_s)
         if answer.code != AnswerCode.SUCCESS:
-            raise _refusal(address, request, answer)
+            raise _refusal(address, request, self._without_secrets(answer))
         try:
             return read(answer)
         except (BodyError, JsonError) as error:
@@ -353,11 +378,25 @@ class RocketMQAdmin:
             if line.failure is not None and line.failed_at >= asked_at:
                 raise line.failure
             try:
-                line.connection = Connection(address, connect_s=self.limits.connect_s)
+                line.connection = self._opened(address)
             except OutOfReachError as error:
                 line.failure, line.failed_at = error, time.monotonic()
                 raise
             return line.connection, True
+
+    def _opened(self, address: Address) -> Connection:
+        return Connection(
+            address,
+            connect_s=self.limits.connect_s,
+            tls=self._tls,
+            server_name=self._names.get(address),
+            credentials=self._credentials,
+        )
+
+    def _without_secrets(self, answer: codec.Command) -> codec.Command:
+        if self._credentials is None:
+            return answer
+        return replace(answer, remark=self._credentials.redacted(answer.remark))
 
 
 def _refusal(address: str, request: Request, answer: codec.Command) -> AnswerError:

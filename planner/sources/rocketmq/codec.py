@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from planner.sources.rocketmq import fastjson
+from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import FrameError, JsonError
 from planner.sources.rocketmq.requests import Request, RequestCode
 
@@ -52,15 +53,18 @@ class Command:
         return bool(self.flag & _ANSWER)
 
 
-def encode_request(request: Request, opaque: int, *, version: int = VERSION) -> bytes:
-    """Return the frame of ``request``: JSON header, no body.
+def encode_request(
+    request: Request, opaque: int, *, version: int = VERSION, credentials: Credentials | None = None
+) -> bytes:
+    """Return the frame of ``request``: JSON header, no body, signed when there are ``credentials``.
 
     Looks at the code again, so that not even a forged ``Request`` leaves with another one.
     """
     code: object = request.code
     if not isinstance(code, RequestCode):
         raise TypeError(f"only a Request from the allow-list can be sent, not {request!r}")
-    return encode(Command(int(request.code), opaque, version=version, fields=request.fields))
+    fields = request.fields if credentials is None else credentials.signed(request.fields)
+    return encode(Command(int(request.code), opaque, version=version, fields=fields))
 
 
 def encode(command: Command, encoding: int = HEADER_JSON) -> bytes:

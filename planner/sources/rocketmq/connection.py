@@ -7,56 +7,49 @@ closes the connection, since nothing after it can be trusted.
 
 import itertools
 import logging
-import socket
-import struct
 import threading
-import time
 from concurrent.futures import Future, wait
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
-from planner.errors import BadInputError, OutOfReachError
+from planner.errors import OutOfReachError
 from planner.sources.rocketmq import codec
+from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import ConnectionEndedError, ProtocolError
 from planner.sources.rocketmq.requests import Request
+from planner.sources.rocketmq.transport import Address, Tls, connect
 
 log = logging.getLogger(__name__)
 
 _RECEIVE: Final = 64 * 1024
 
 
-class Address(NamedTuple):
-    """Host (name, IPv4 or IPv6 address) and port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(text: str) -> Address:
-    """Return the address in ``text``: ``host:port``, an IPv6 host in brackets or not. Raises ``BadInputError``."""
-    host, colon, port = text.strip().rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    is_port = colon and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
-    if not host or not is_port:
-        raise BadInputError(f"address {text!r} is not host:port with a port from 1 to 65535: correct it")
-    return Address(host, int(port))
-
-
 class Connection:
     """An open connection; a context manager. After ``is_open`` turned False, open a new one."""
 
-    def __init__(self, address: Address, *, connect_s: float = 3.0, max_frame: int = codec.MAX_FRAME) -> None:
-        """Connect to ``address`` within ``connect_s`` seconds, or raise ``OutOfReachError``."""
+    def __init__(
+        self,
+        address: Address,
+        *,
+        connect_s: float = 3.0,
+        max_frame: int = codec.MAX_FRAME,
+        tls: Tls | None = None,
+        server_name: str | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
+        """Connect to ``address`` within ``connect_s`` seconds, or raise ``OutOfReachError``.
+
+        With ``tls`` the server has to prove that it is ``server_name``, by default the address's host. With
+        ``credentials`` every request is signed.
+        """
         self.address = address
+        self._credentials = credentials
         self._max_frame = max_frame
         self._opaque = itertools.count(1)
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._waiting: dict[int, Future[codec.Command]] = {}
         self._closed: Exception | None = None
-        self._socket = _connected(address, connect_s)
+        self._stream = connect(address, connect_s=connect_s, tls=tls, server_name=server_name)
         self._reader = threading.Thread(target=self._read_all, name=f"rocketmq {address}", daemon=True)
         self._reader.start()
 
@@ -84,7 +77,7 @@ class Connection:
                 raise self._failure(request, self._closed) from self._closed
             self._waiting[opaque] = answer
         try:
-            self._send(codec.encode_request(request, opaque))
+            self._send(codec.encode_request(request, opaque, credentials=self._credentials))
             wait([answer], within_s)
         finally:
             with self._lock:
@@ -120,7 +113,7 @@ class Connection:
         """Send ``frame`` whole; a failure ends the connection, by which all that wait learn of it."""
         with self._sending:
             try:
-                self._socket.sendall(frame)
+                self._stream.sendall(frame)
             except OSError as error:
                 self._end(error)
 
@@ -137,7 +130,7 @@ class Connection:
         """Return the next ``size`` bytes; memory grows with what arrives, not with what a length field claims."""
         data = bytearray()
         while len(data) < size:
-            part = self._socket.recv(min(size - len(data), _RECEIVE))
+            part = self._stream.recv(min(size - len(data), _RECEIVE))
             if not part:
                 raise ConnectionResetError(f"the server closed it, {len(data)} of {size} bytes into a read")
             data += part
@@ -157,33 +150,7 @@ class Connection:
                 return
             self._closed = cause
             waiting, self._waiting = list(self._waiting.values()), {}
-        _shut(self._socket)
+        self._stream.end()
         for answer in waiting:
             answer.set_exception(cause)
         log.debug("connection ended", extra={"address": str(self.address), "cause": str(cause)})
-
-
-def _connected(address: Address, connect_s: float) -> socket.socket:
-    start = time.monotonic()
-    try:
-        connected = socket.create_connection(address, timeout=connect_s)
-    except (OSError, UnicodeError) as error:
-        raise OutOfReachError(
-            f"no connection to {address} after {time.monotonic() - start:.1f} s of at most {connect_s:g} s ({error}): "
-            f"check the address and that the server listens there"
-        ) from error
-    connected.settimeout(None)
-    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # The reader blocks without limit, so a limit on sending has to be set below Python's own time-outs.
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", max(1, int(connect_s)), 0))
-    return connected
-
-
-def _shut(connected: socket.socket) -> None:
-    """Wake the reader and close; closing alone leaves a blocked ``recv`` waiting."""
-    try:
-        connected.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        log.debug("peer was gone before the connection was closed")
-    connected.close()

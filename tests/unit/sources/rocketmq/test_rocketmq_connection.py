@@ -11,8 +11,9 @@ import pytest
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.rocketmq import codec, requests
 from planner.sources.rocketmq.codec import Command
-from planner.sources.rocketmq.connection import Address, Connection, parse_address
+from planner.sources.rocketmq.connection import Connection
 from planner.sources.rocketmq.errors import ConnectionEndedError, ProtocolError
+from planner.sources.rocketmq.transport import Address, parse_address
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire, answer_to
 
 ASK = requests.member_ids("g")

@@ -1,0 +1,164 @@
+"""Access control and TLS against real brokers: ACL 1.0 (4.9.7), ACL 2.0 (5.5.0), a CA of our own."""
+
+import logging
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from planner.errors import OutOfReachError
+from planner.model.queues import MessageQueue
+from planner.sources.rocketmq import AnswerError, Credentials, RocketMQAdmin, Tls, UnverifiedTlsWarning, transport
+from planner.sources.rocketmq.broker_answers import HIDDEN
+from tests.clusters.artifacts import find_program
+from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
+
+pytestmark = pytest.mark.cluster
+
+SECRET = "hunter2-hunter2"
+GOOD = Credentials("planner-reader", SECRET)
+ACL_1 = f"""globalWhiteRemoteAddresses: []
+accounts:
+- accessKey: {GOOD.access_key}
+  secretKey: "{SECRET}"
+  admin: false
+  defaultTopicPerm: SUB
+  defaultGroupPerm: SUB
+"""
+PROVIDERS = "org.apache.rocketmq.auth"
+ACL_2 = {
+    "authenticationEnabled": "true",
+    "authenticationProvider": f"{PROVIDERS}.authentication.provider.DefaultAuthenticationProvider",
+    "authenticationMetadataProvider": f"{PROVIDERS}.authentication.provider.LocalAuthenticationMetadataProvider",
+    "initAuthenticationUser": f'{{"username":"{GOOD.access_key}","password":"{SECRET}"}}',
+    "innerClientAuthenticationCredentials": f'{{"accessKey":"{GOOD.access_key}","secretKey":"{SECRET}"}}',
+    "authorizationEnabled": "true",
+    "authorizationProvider": f"{PROVIDERS}.authorization.provider.DefaultAuthorizationProvider",
+    "authorizationMetadataProvider": f"{PROVIDERS}.authorization.provider.LocalAuthorizationMetadataProvider",
+}
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW])
+def guarded(request: pytest.FixtureRequest) -> Iterator[RocketMQCluster]:
+    if request.param == OLD:
+        files = {"conf/plain_acl.yml": ACL_1}
+        cluster = RocketMQCluster.start(OLD, brokers=1, settings={"aclEnable": "true"}, broker_files=files)
+    else:
+        cluster = RocketMQCluster.start(NEW, brokers=1, settings=ACL_2)
+    with cluster:
+        yield cluster
+
+
+def test_signed_requests_are_answered(guarded: RocketMQCluster) -> None:
+    broker = guarded.brokers[0].address
+    with RocketMQAdmin(guarded.name_server, credentials=GOOD) as admin:
+        assert admin.cluster_info().brokers[0].address == broker
+        assert "TOOLS_CONSUMER" in {one.group for one in admin.group_configs(broker)}
+        assert "SELF_TEST_TOPIC" in {one.topic for one in admin.topic_configs(broker)}
+        assert admin.member_ids(broker, "nobody") == ()
+        assert admin.consume_stats(broker, "nobody").offsets == ()
+        assert admin.topic_stats(broker, "SELF_TEST_TOPIC") is not None
+        assert admin.max_offset(broker, MessageQueue("SELF_TEST_TOPIC", "broker-a", 0)) == 0
+        assert admin.committed_offset(broker, "nobody", MessageQueue("SELF_TEST_TOPIC", "broker-a", 0)) in (0, None)
+        config = admin.broker_config(broker)
+        assert config["brokerName"] == "broker-a"
+        assert not [name for name, value in config.items() if SECRET in value]
+        if guarded.version == NEW:
+            assert config["initAuthenticationUser"] == HIDDEN
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, Credentials("planner-reader", "not-the-secret"), Credentials("nobody", SECRET)]
+)
+def test_other_requests_are_refused_and_no_secret_is_told(
+    guarded: RocketMQCluster, wrong: Credentials | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with (
+        RocketMQAdmin(guarded.name_server, credentials=wrong) as admin,
+        pytest.raises(AnswerError) as caught,
+    ):
+        admin.group_configs(guarded.brokers[0].address)
+    assert caught.value.code in (1, 16)
+    told = f"{caught.value} {caught.value.remark} {caplog.text} {[vars(one) for one in caplog.records]} {wrong!r}"
+    assert not [secret for secret in (SECRET, "not-the-secret") if secret in told]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``ca.pem``, ``server.pem``, ``server.key`` for 127.0.0.1, and ``other.pem`` of another CA."""
+    home = tmp_path_factory.mktemp("ca")
+    (home / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    key = ["-newkey", "rsa:2048", "-nodes"]
+    for command in (
+        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test CA"],
+        ["req", "-x509", *key, "-keyout", "other.key", "-out", "other.pem", "-days", "2", "-subj", "/CN=other CA"],
+        ["req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=broker"],
+        [
+            *("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
+            *("-out", "server.pem", "-days", "2", "-extfile", "names"),
+        ],
+    ):
+        subprocess.run([find_program("openssl"), *command], cwd=home, check=True, capture_output=True)
+    return home
+
+
+@pytest.fixture(scope="module", params=[OLD, NEW])
+def encrypted(request: pytest.FixtureRequest, authority: Path) -> Iterator[RocketMQCluster]:
+    properties = {
+        # Permissive: the launcher looks without TLS whether a broker is up.
+        "tls.server.mode": "permissive",
+        "tls.test.mode.enable": "false",
+        "tls.server.certPath": str(authority / "server.pem"),
+        "tls.server.keyPath": str(authority / "server.key"),
+        "tls.server.need.client.auth": "none",
+    }
+    with RocketMQCluster.start(request.param, brokers=1, java_properties=properties) as cluster:
+        cluster.create_topic("orders", 2)
+        yield cluster
+
+
+def test_requests_go_through_tls_of_our_own_authority(encrypted: RocketMQCluster, authority: Path) -> None:
+    broker = encrypted.brokers[0].address
+    with RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=authority / "ca.pem")) as admin:
+        assert admin.cluster_info().brokers[0].address == broker
+        assert len(admin.topic_route("orders").topic.read_queues) == 2
+        assert admin.max_offset(broker, MessageQueue("orders", "broker-a", 0)) == 0
+        for _ in range(20):
+            assert len(admin.broker_config(broker)) > 100  # some 20 KiB, more than one TLS record
+
+
+def test_a_stranger_is_refused(encrypted: RocketMQCluster, authority: Path) -> None:
+    for trusted in (None, authority / "other.pem"):
+        with (
+            RocketMQAdmin(encrypted.name_server, tls=Tls(ca_file=trusted)) as admin,
+            pytest.raises(OutOfReachError, match=r"no TLS connection to 127\.0\.0\.1:.*certificate"),
+        ):
+            admin.cluster_info()
+
+
+def test_a_certificate_for_another_name_is_refused_unless_names_do_not_matter(
+    encrypted: RocketMQCluster, authority: Path
+) -> None:
+    by_name = encrypted.name_server.replace("127.0.0.1", "localhost")
+    trusted = authority / "ca.pem"
+    with (
+        RocketMQAdmin(by_name, tls=Tls(ca_file=trusted)) as admin,
+        pytest.raises(OutOfReachError, match=r"no TLS connection to .*'localhost'"),
+    ):
+        admin.cluster_info()
+    with RocketMQAdmin(by_name, tls=Tls(ca_file=trusted, verify_names=False)) as admin:
+        assert admin.cluster_info().brokers
+
+
+def test_no_verification_is_possible_and_warned_about_once(encrypted: RocketMQCluster) -> None:
+    transport.context_of.cache_clear()
+    with (
+        pytest.warns(UnverifiedTlsWarning, match="not verified"),
+        RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False)) as admin,
+    ):
+        assert admin.cluster_info().brokers
+    # Warnings are errors in our tests, so a second one would fail this.
+    with RocketMQAdmin(encrypted.name_server, tls=Tls(verify=False)) as admin:
+        assert admin.cluster_info().brokers
