@@ -1,0 +1,177 @@
+"""Feeds damaged answers of real servers to every reader: only our own errors may come out, and soon.
+
+``python -m tests.unit.sources.rocketmq.fuzz [cases] [seed]`` runs 10^6 cases by default, on all processors. A case
+follows from its seed and number alone, so any can be run again.
+"""
+
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from planner.sources.rocketmq import answers, broker_answers, codec, fastjson
+from planner.sources.rocketmq.errors import BodyError, FrameError, JsonError
+from tests.unit.sources.rocketmq import samples
+
+READERS: Final[dict[str, Callable[[bytes], object]]] = {
+    "106": answers.cluster_info,
+    "105": lambda body: answers.topic_route(body, "TopicA").topic.read_queues,
+    "38": answers.member_ids,
+    "203": answers.connections,
+    "208": answers.consume_stats,
+    "307": answers.running_info,
+    "202": broker_answers.topic_stats,
+    "206": broker_answers.topic_list,
+    "224": broker_answers.topic_list,
+    "343": broker_answers.topic_list,
+    "300": broker_answers.group_list,
+    "345": broker_answers.subscription,
+    "201": broker_answers.group_configs,
+    "21": broker_answers.topic_configs,
+    "223": broker_answers.member_offsets,
+    "43": broker_answers.all_offsets,
+    "317": broker_answers.broker_consume_stats,
+    "315": broker_answers.counter,
+    "28": broker_answers.runtime,
+    "26": broker_answers.properties,
+}
+"""By request code, how the body of its answer is read; the other answers have a header alone."""
+SLOW_S: Final = 2.0
+"""No case may take longer; the inputs have some 20 KiB at most, so this is for runaway ones."""
+
+_MARKS: Final = [
+    *(b"{", b"}", b"[", b"]", b'"', b":", b",", b"\\", b"0", b"-", b"null", b"true", b"\xff", b"{{", b"1e999", b"NaN"),
+    *(b"", b'{"$ref":"$"}', b"-Infinity", b'\\ud800"', b"\\u", b"9" * 400, b"9" * 1200, b"[" * 300, b'{"a":' * 300),
+    *(b"-1", b"2147483648", b"9223372036854775808", b"1.5", b'""', b"{}", b"[]", b"\0\0\0\1", b"\xff\xff\xff\xff"),
+]
+_VALUES: Final = [
+    *(b"0", b"-1", b"1.5", b"1e999", b"NaN", b"null", b"true", b"{}", b"[]", b'""', b'"x"', b'"1"', b"9" * 400),
+    *(b"2147483648", b"9223372036854775808", b'{"a":{}}', b"[[1]]", b'{"$ref":"$"}', b'"\\ud800"', b'"topic"', b"-0"),
+]
+_SCALAR: Final = re.compile(rb'"[^"\\]*"|-?[0-9.]+|true|false|null')
+_FRAMES: Final = [(path.stem.split("_")[0], path.read_bytes()) for path in sorted(samples.FIXTURES.rglob("*.frame"))]
+_WITH_BODY: Final = [(code, body) for code, frame in _FRAMES if (body := codec.decode(frame[4:]).body)]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A case that went wrong, and how."""
+
+    number: int
+    problem: str
+    code: str
+    kind: str
+    data: bytes
+
+    def __str__(self) -> str:
+        return f'case {self.number}: {self.problem}\n    ("{self.code}", "{self.kind}", {self.data!r}),'
+
+
+def case(seed: int, number: int) -> tuple[str, str, bytes]:
+    """Return (request code, "frame" or "body", bytes): a real answer after some damage."""
+    chance = Random(seed * 1_000_000_007 + number)
+    if chance.random() < 0.3:
+        code, frame = _drawn(chance, _FRAMES)
+        return code, "frame", _damaged(chance, frame)
+    code, body = _drawn(chance, _WITH_BODY)
+    if chance.random() < 0.1:
+        return code, "body", b"".join(chance.choices(_MARKS, k=chance.randint(1, 30)))
+    if chance.random() < 0.5:
+        return code, "body", _changed(chance, body)
+    return code, "body", _damaged(chance, body)
+
+
+def _drawn(chance: Random, listed: list[tuple[str, bytes]]) -> tuple[str, bytes]:
+    """Return one of ``listed``, short ones more often: they are read faster and have all the shapes."""
+    first, second = chance.choice(listed), chance.choice(listed)
+    return min(first, second, key=lambda one: len(one[1]))
+
+
+def _changed(chance: Random, data: bytes) -> bytes:
+    """Return ``data`` with one to three values or keys replaced: right JSON mostly, with wrong content."""
+    for _ in range(chance.randint(1, 3)):
+        places = [match.span() for match in _SCALAR.finditer(data)]
+        if places:
+            start, end = chance.choice(places)
+            data = data[:start] + chance.choice(_VALUES) + data[end:]
+    return data
+
+
+def _damaged(chance: Random, data: bytes) -> bytes:
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 5))):
+        start = chance.randint(0, len(data))
+        if chance.random() < 0.1:
+            # A part of the answer in another place of it: right tokens at wrong places.
+            other = chance.randint(0, len(data))
+            patch = data[other : other + chance.randint(0, 60)]
+        else:
+            patch = chance.choice(_MARKS) if chance.random() < 0.7 else chance.randbytes(chance.randint(0, 4))
+        data = data[:start] + patch + data[start + chance.choice((0, 0, 1, 1, 2, 4, 8, 200)) :]
+    return data
+
+
+def outcome(code: str, kind: str, data: bytes) -> str:
+    """Read ``data`` and return what came of it: "read", or the name of our error. Anything else passes through."""
+    try:
+        _read(code, kind, data)
+    except (FrameError, JsonError, BodyError) as error:
+        return type(error).__name__
+    return "read"
+
+
+def _read(code: str, kind: str, data: bytes) -> None:
+    if kind == "body":
+        READERS.get(code, fastjson.parse)(data)
+        return
+    codec.frame_length(data[:4].ljust(4, b"\0"))
+    answer = codec.decode(data[4:])
+    if code in READERS:
+        READERS[code](answer.body)
+    else:
+        broker_answers.header_offset(answer.fields)
+
+
+def run(seed: int, numbers: range) -> tuple[Counter[str], list[Finding]]:
+    """Run the cases ``numbers``; return how often each outcome came, and what went wrong."""
+    counted: Counter[str] = Counter()
+    findings = []
+    for number in numbers:
+        code, kind, data = case(seed, number)
+        start = time.monotonic()
+        try:
+            counted[outcome(code, kind, data)] += 1
+        except Exception as error:
+            # Whatever it is, it is what we are looking for.
+            findings.append(Finding(number, repr(error)[:200], code, kind, data))
+        if time.monotonic() - start > SLOW_S:
+            findings.append(Finding(number, f"took {time.monotonic() - start:.1f} s", code, kind, data))
+    return counted, findings
+
+
+def main(cases: int = 1_000_000, seed: int = 1) -> int:
+    """Run ``cases`` cases; print figures and every finding. Return 1 when there is one."""
+    start = time.monotonic()
+    size = 5_000
+    parts = [range(first, min(first + size, cases)) for first in range(0, cases, size)]
+    counted: Counter[str] = Counter()
+    findings: list[Finding] = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for told, found in pool.map(run, [seed] * len(parts), parts):
+            counted += told
+            findings += found
+    for finding in findings:
+        print(finding)
+    took_s = time.monotonic() - start
+    figures = ", ".join(f"{name} {count}" for name, count in counted.most_common())
+    print(f"{cases} cases with seed {seed} in {took_s:.0f} s: {figures}, findings {len(findings)}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))
