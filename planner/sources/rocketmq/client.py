@@ -236,8 +236,8 @@ class RocketMQAdmin:
     def committed_offset(self, broker: str, group: str, queue: MessageQueue) -> int | None:
         """Return the next offset that a group would consume in a queue (request 14), ``None`` without a commit.
 
-        Brokers before 5.1 answer 0 for a young queue without a commit, even for a topic that is not there: there 0
-        may mean either.
+        Brokers 4.9 answer 0 for a young queue without a commit, even for a topic that is not there: from them 0 may
+        mean either.
         """
         try:
             return self._ask_offset(broker, requests.committed_offset(group, queue))

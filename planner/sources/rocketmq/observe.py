@@ -7,7 +7,7 @@ what was said, not what it means.
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,8 +81,9 @@ def observe_group(
         _check_group(views, group)
         wanted = _wanted_topics(views, group, topics)
         routes, route_problems = _routes(pool, admin, wanted, named=frozenset(topics or ()))
+        held = _held(pool, admin, views, routes)
         members, member_problems = _members(pool, admin, views, group)
-    offsets, offset_problems = _offsets(views, routes, wanted)
+    offsets, offset_problems = _offsets(views, routes, wanted, held)
     cluster_name, cluster_problems = _cluster_name(views, cluster)
     problems = (
         *cluster_problems,
@@ -334,8 +335,36 @@ def _member(
 # Offsets.
 
 
+def _held(
+    pool: ThreadPoolExecutor, admin: RocketMQAdmin, views: Sequence[_BrokerView], routes: Sequence[TopicRoute]
+) -> Mapping[MessageQueue, int]:
+    """Return how many messages those queues hold that their broker told no offsets of the group for.
+
+    Where the group never committed on a topic, its brokers leave the topic out. How far the group is behind there
+    cannot be known, since that depends on where it will begin; how much waits there can. What is not answered is
+    left out.
+    """
+    told = {view.broker.broker: {one.queue for one in view.offsets} for view in views if view.offsets is not None}
+    addresses = {view.broker.broker: view.broker.address for view in views}
+    asked = {
+        (queue.topic, queue.broker)
+        for route in routes
+        for queue in route.read_queues
+        if queue.broker in told and queue not in told[queue.broker]
+    }
+    answers = [
+        pool.submit(admin.topic_stats, addresses[broker], topic)  # one request for all queues of the topic there
+        for topic, broker in sorted(asked)
+    ]
+    found = [stats.result() for stats in answers if _failure(stats) is None]
+    return {one.queue: max(0, one.max_offset - one.min_offset) for stats in found if stats for one in stats.queues}
+
+
 def _offsets(
-    views: Sequence[_BrokerView], routes: Sequence[TopicRoute], wanted: Iterable[str]
+    views: Sequence[_BrokerView],
+    routes: Sequence[TopicRoute],
+    wanted: Iterable[str],
+    held: Mapping[MessageQueue, int],
 ) -> tuple[tuple[QueueOffsets, ...], tuple[str, ...]]:
     topics = frozenset(wanted)
     by_queue = {one.queue: one for view in views for one in view.offsets or () if one.queue.topic in topics}
@@ -343,11 +372,11 @@ def _offsets(
     problems: list[str] = []
     for route in routes:
         missing = [queue for queue in route.read_queues if queue not in by_queue]
-        at_told = [_short(queue) for queue in missing if queue.broker in told]
+        at_told = [queue for queue in missing if queue.broker in told]
         if at_told:
             problems.append(
                 f"topic {route.topic} has no offsets for {len(at_told)} queues, as their brokers know of no commit "
-                f"of the group on the topic: {_some(at_told)}"
+                f"of the group on the topic{_waiting(at_told, held)}: {_some(map(_short, at_told))}"
             )
         at_others = [_short(queue) for queue in missing if queue.broker not in told]
         if at_others:
@@ -363,6 +392,15 @@ def _offsets(
             f"offsets are told for {len(extra)} queues that no consumer reads by the route: {_some(map(str, extra))}"
         )
     return tuple(by_queue[queue] for queue in sorted(by_queue)), tuple(problems)
+
+
+def _waiting(queues: Sequence[MessageQueue], held: Mapping[MessageQueue, int]) -> str:
+    """Return ``; they hold 5 messages``, and of how many queues that is not known."""
+    known = [held[queue] for queue in queues if queue in held]
+    unknown = sum(queue not in held for queue in queues)
+    if not known:
+        return ""
+    return f"; they hold {sum(known)} messages" + (f" and {unknown} of them did not tell" if unknown else "")
 
 
 def _short(queue: MessageQueue) -> str:

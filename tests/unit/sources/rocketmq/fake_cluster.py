@@ -18,7 +18,8 @@ class FakeBroker:
     """One broker: who is connected, which offsets it tells, and what it does instead of answering.
 
     ``members`` maps client id to the addresses it is connected from, ``offsets`` (topic, queue id) to broker and
-    consumer offset, ``fails`` a request code to the answer code that is given for it.
+    consumer offset, ``held`` (topic, queue id) to its first and last offset, ``fails`` a request code to the answer
+    code that is given for it.
     """
 
     name: str
@@ -29,6 +30,7 @@ class FakeBroker:
     unlisted: set[str] = field(default_factory=set)
     subscribed: list[str] = field(default_factory=list)
     offsets: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    held: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     fails: dict[int, int] = field(default_factory=dict)
     running: dict[str, object] = field(default_factory=dict)
     server: FakeServer = field(init=False)
@@ -40,7 +42,8 @@ class FakeBroker:
         if failure is not None:
             wire.answer(request, code=failure, remark="made to fail\nwith a second line")
             return
-        {38: self._ids, 203: self._connections, 208: self._stats, 307: self._running}[request.code](request, wire)
+        answers = {38: self._ids, 202: self._held, 203: self._connections, 208: self._stats, 307: self._running}
+        answers[request.code](request, wire)
 
     def _ids(self, request: Command, wire: Wire) -> None:
         ids = [one for one, addresses in self.members.items() for _ in addresses if one not in self.unlisted]
@@ -68,6 +71,14 @@ class FakeBroker:
             for (topic, queue_id), (end, read) in self.offsets.items()
         }
         wire.answer(request, body=java_json.body({"consumeTps": 0.0, "offsetTable": table}))
+
+    def _held(self, request: Command, wire: Wire) -> None:
+        table = {
+            queue_key(topic, self.name, queue_id): {"minOffset": first, "maxOffset": end, "lastUpdateTimestamp": 5}
+            for (topic, queue_id), (first, end) in self.held.items()
+            if topic == request.fields["topic"]
+        }
+        wire.answer(request, body=java_json.body({"offsetTable": table}))
 
     def _running(self, request: Command, wire: Wire) -> None:
         client_id = request.fields["clientId"]

@@ -108,6 +108,24 @@ def test_queues_that_never_saw_a_commit_are_left_out_and_named(world: FakeCluste
     )
 
 
+def test_messages_in_queues_that_never_saw_a_commit_are_counted(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        del broker.offsets["T", 0], broker.offsets["T", 1]
+        broker.held = {("T", 0): (3, 10), ("T", 1): (0, 5), ("U", 0): (0, 99)}
+    sample = look(world)
+    # The group's offset there is not known, so that nothing is told of it.
+    assert {one.queue.topic for one in sample.offsets} == {RETRY}
+    assert sample.problems == (
+        "topic T has no offsets for 4 queues, as their brokers know of no commit of the group on the topic; "
+        "they hold 24 messages: a/0, a/1, b/0, b/1",
+    )
+    assert requests_of(world).count(202) == 2
+    world.broker("b").fails = {202: 1}
+    assert "they hold 12 messages and 2 of them did not tell: a/0" in look(world).problems[0]
+    world.broker("a").fails = {202: 17}
+    assert "on the topic: a/0, a/1" in look(world).problems[0]
+
+
 def test_many_queues_are_counted_and_the_first_ones_named(world: FakeCluster) -> None:
     world.routes["T"]["a"] = (10, 10, 6)
     (problem,) = look(world).problems
@@ -356,7 +374,7 @@ def test_group_in_two_clusters_is_named() -> None:
 
 def test_only_reads_are_sent(world: FakeCluster) -> None:
     look(world)
-    assert set(requests_of(world)) <= {38, 105, 106, 203, 208, 307}
+    assert set(requests_of(world)) <= {38, 105, 106, 202, 203, 208, 307}
 
 
 def test_a_time_without_zone_is_refused(world: FakeCluster) -> None:
