@@ -17,7 +17,8 @@ from tests.sample_builders import AVERAGELY
 
 pytestmark = pytest.mark.cluster
 
-ORDINALS = {"4.9.7": 407, "5.5.0": 513}
+MIDDLE = "5.1.4"
+ORDINALS = {"4.9.7": 407, "5.1.4": 441, "5.5.0": 513}
 QUEUES = {
     *(MessageQueue("orders", broker, queue_id) for broker in ("broker-a", "broker-b") for queue_id in range(4)),
     *(MessageQueue("skewed", "broker-a", queue_id) for queue_id in range(3)),
@@ -47,7 +48,7 @@ class World:
         return sample
 
 
-@pytest.fixture(scope="module", params=[OLD, NEW])
+@pytest.fixture(scope="module", params=[OLD, MIDDLE, NEW])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     with RocketMQCluster.start(request.param, brokers=2) as cluster, RocketMQAdmin(cluster.name_server) as admin:
         cluster.create_topic("orders", 4)
@@ -139,6 +140,56 @@ def test_tuning_is_what_the_client_was_started_with(world: World) -> None:
         properties = dict(member.tuning.properties)
         assert properties["PROP_CLIENT_VERSION"] == f"V{world.cluster.version.replace('.', '_')}"
         assert properties["consumeFromWhere"] == "CONSUME_FROM_FIRST_OFFSET"
+
+
+def test_every_read_is_answered_by_a_real_broker(world: World) -> None:
+    world.await_sample(lambda sample: _is_settled(sample) and not sum(one.lag for one in sample.offsets))
+    admin, broker = world.admin, world.cluster.brokers[0].address
+    is_old = world.cluster.version == OLD
+    queue = MessageQueue("orders", "broker-a", 0)
+    produced = world.cluster.produced("orders")["broker-a", 0]
+    topics = ("%RETRY%shop", "orders", "skewed")
+    assert set(topics) <= set(admin.topic_names())
+    assert set(topics) <= set(admin.topics_of_cluster("DefaultCluster"))
+    assert admin.topics_of_cluster("nowhere") == ()
+    stats = admin.topic_stats(broker, "orders")
+    assert stats is not None
+    assert {(one.queue, one.min_offset, one.max_offset) for one in stats.queues} >= {(queue, 0, produced)}
+    assert admin.topic_stats(broker, "nothing") is None
+    assert set(admin.groups_of_topic(broker, "orders")) >= {"shop", "left"}
+    assert admin.topics_of_group(broker, "shop") == (None if is_old else topics)
+    wanted = admin.subscription(broker, "shop", "orders")
+    assert (wanted.expression if wanted else None) == (None if is_old else "*")
+    assert {"shop", "left"} <= {one.group for one in admin.group_configs(broker)}
+    skewed = next(one for one in admin.topic_configs(broker) if one.topic == "skewed")
+    assert (skewed.read_queues, skewed.write_queues, skewed.permission) == (3, 2, 6)
+    told = [entry for one in admin.member_offsets(broker, "shop", "orders") for entry in one.offsets]
+    assert dict(told)[queue] == produced
+    kept = {(one.group, one.topic): dict(one.offsets) for one in admin.all_offsets(broker)}
+    assert kept["shop", "orders"][0] == produced
+    assert "shop" in dict(admin.broker_consume_stats(broker).groups)
+    assert admin.committed_offset(broker, "shop", queue) == produced
+    # 4.9 makes up a 0 for a group that never was.
+    assert admin.committed_offset(broker, "nobody", queue) == (0 if is_old else None)
+    assert (admin.max_offset(broker, queue), admin.min_offset(broker, queue)) == (produced, 0)
+    assert admin.offset_at(broker, queue, datetime(2020, 1, 1, tzinfo=UTC)) == 0
+    assert admin.counter(broker, "TOPIC_PUT_NUMS", "orders") is not None
+    assert admin.counter(broker, "TOPIC_PUT_NUMS", "nothing") is None
+    assert admin.broker_runtime(broker).version_name == f"V{world.cluster.version.replace('.', '_')}"
+    assert admin.broker_config(broker)["brokerName"] == "broker-a"
+
+
+def test_messages_on_a_topic_without_a_commit_are_counted_and_no_offset_is_made_up(world: World) -> None:
+    world.cluster.create_topic("idle", 2)
+    curves = [QueueCurve("idle", broker, 0, ((0, 10), (1, 10))) for broker in ("broker-a", "broker-b")]
+    sent = world.load.start_producer(curves).wait(60)
+    sample = world.look(topics=["idle"])
+    assert "idle" not in {one.queue.topic for one in sample.offsets}
+    (problem,) = [problem for problem in sample.problems if problem.startswith("topic idle")]
+    assert (
+        f"has no offsets for 4 queues, as their brokers know of no commit of the group on the topic; they hold "
+        f"{sent.total} messages: broker-a/0, broker-a/1, broker-b/0, broker-b/1" in problem
+    )
 
 
 def test_named_topic_leaves_the_others_out(world: World) -> None:

@@ -7,6 +7,7 @@ closes the connection, since nothing after it can be trusted.
 
 import itertools
 import logging
+import ssl
 import threading
 from concurrent.futures import Future, wait
 from typing import Final, Self
@@ -103,6 +104,11 @@ class Connection:
             return ProtocolError(
                 f"{self.address} answered {request} with something else than RocketMQ's remoting protocol "
                 f"({cause}): check that the address is a name server's or a broker's own port"
+            )
+        if isinstance(cause, ssl.SSLError):
+            return ConnectionEndedError(
+                f"{self.address} ended TLS while {request} waited ({cause}): "
+                f"check whether it wants a certificate of ours and trusts the one that it gets"
             )
         return ConnectionEndedError(
             f"the connection to {self.address} ended while {request} waited ({cause}): "
