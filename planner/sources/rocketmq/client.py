@@ -32,6 +32,8 @@ _ASK_ANOTHER: Final = {
     AnswerCode.GO_AWAY,
 }
 _MAX_REMARK: Final = 160
+_RESOLVE_EVERY_S: Final = 30.0
+"""How long a name server's name is taken to mean the same addresses; a look-up per request would be slow."""
 _ANSWER_NAMES: Final = {int(code): code.name for code in AnswerCode}
 _NEXT_STEP: Final = "look into that server's log"
 _NEXT_STEPS: Final[dict[int, str]] = {
@@ -95,6 +97,8 @@ class RocketMQAdmin:
         self._credentials = credentials
         self._tls = tls
         self._preferred = self.name_servers[0]
+        self._addresses: tuple[Address, ...] = ()
+        self._resolve_at = 0.0
         self._names: dict[Address, str] = {}
 
     def __enter__(self) -> Self:
@@ -318,15 +322,21 @@ class RocketMQAdmin:
 
     def _name_server_addresses(self) -> tuple[Address, ...]:
         """Return all addresses in their order, from the one on that answered last."""
+        if time.monotonic() >= self._resolve_at:
+            self._addresses = self._resolved()
+            self._resolve_at = time.monotonic() + _RESOLVE_EVERY_S
+        listed = self._addresses
+        first = listed.index(self._preferred) if self._preferred in listed else 0
+        return (*listed[first:], *listed[:first])
+
+    def _resolved(self) -> tuple[Address, ...]:
         found: list[Address] = []
         for address in self.name_servers:
             behind = resolved(address)
             # One address is reached by its name, so that messages show what the user wrote.
             found += [address] if len(behind) == 1 else behind
             self._names |= dict.fromkeys(behind, address.host)
-        unique = list(dict.fromkeys(found))
-        first = unique.index(self._preferred) if self._preferred in unique else 0
-        return (*unique[first:], *unique[:first])
+        return tuple(dict.fromkeys(found))
 
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
         limit_s = self.limits.request_s if within_s is None else within_s

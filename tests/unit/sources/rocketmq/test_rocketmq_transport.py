@@ -28,12 +28,19 @@ def test_a_name_with_several_addresses_is_as_many_name_servers(monkeypatch: pyte
 
     with FakeServer(mute) as silent, FakeServer(lambda q, wire: wire.answer(q, body=samples.CLUSTER_INFO)) as good:
         behind = (parse_address(silent.address), parse_address(good.address))
-        monkeypatch.setattr("planner.sources.rocketmq.client.resolved", lambda _: behind)
+        asked: list[Address] = []
+
+        def look_up(address: Address) -> tuple[Address, ...]:
+            asked.append(address)
+            return behind
+
+        monkeypatch.setattr("planner.sources.rocketmq.client.resolved", look_up)
         with RocketMQAdmin("mq.example:9876", limits=TimeLimits(request_s=0.3)) as admin:
             for _ in range(3):
                 assert len(admin.cluster_info().brokers) == 2
         # The one that answered stays the first to be asked.
         assert (len(silent.requests), len(good.requests)) == (1, 3)
+        assert asked == [Address("mq.example", 9876)]
 
 
 def test_ipv6_literals_are_reached() -> None:
