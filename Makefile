@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock java fmt lint types imports test run picture bench capture conformance check clean
+.PHONY: help setup lock java fmt lint types imports test run picture bench capture conformance fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real 
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m tests.oracles.conformance
 	@$(BIN)/python -m tests.oracles.kafka.conformance
+
+fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
+	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz
 
 check: lint types imports test ## everything that CI asks for
 
