@@ -1,17 +1,11 @@
 """RocketMQ's own strategy classes in one warmed JVM, and the examples' classes beside them."""
 
-import hashlib
-import json
-import os
-import subprocess
-import threading
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
-from tests.clusters.artifacts import Coordinate, cached, class_path, find_program
-from tests.clusters.errors import StartFailedError
+from tests.clusters.artifacts import Coordinate, class_path
+from tests.oracles.jvm import Document, JvmOracle, compiled
+
+__all__ = ["CLIENT_VERSIONS", "SERVER_VERSION", "Document", "RocketMQOracle"]
 
 GROUP_ID = "org.apache.rocketmq"
 CLIENT_VERSIONS = ("4.9.8", "5.5.0")
@@ -23,12 +17,9 @@ _SOURCES = (
     *sorted((_HERE / "java").glob("*.java")),
     *sorted((_ROOT / "examples" / "java").rglob("*.java")),
 )
-_BATCH = 2_000
-
-Document = dict[str, Any]
 
 
-class RocketMQOracle:
+class RocketMQOracle(JvmOracle):
     """One JVM that answers allocation requests with the classes of one client version.
 
     ``with_server`` takes the broker's jars, which hold the client's too: POP requests need them.
@@ -38,83 +29,7 @@ class RocketMQOracle:
         parts = ("namesrv", "broker", "tools") if with_server else ("client",)
         kind = "rocketmq-server" if with_server else "rocketmq-client"
         jars = class_path(kind, [Coordinate(GROUP_ID, f"rocketmq-{part}", version) for part in parts])
-        classes = _compiled(jars)
+        classes = compiled(jars, _SOURCES)
         logs = classes / "logs"
-        self.version = version
-        self._process = subprocess.Popen(
-            [
-                find_program("java"),
-                *("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Dfile.encoding=UTF-8"),
-                *("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={logs}", f"-Drocketmq.client.logRoot={logs}"),
-                *("-cp", os.pathsep.join(map(str, (classes, *jars))), "AllocationOracle"),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the JVM; it ends by itself once its input is closed."""
-        self._process.communicate(timeout=30)
-
-    def answers(self, requests: Iterable[Document]) -> list[Document]:
-        """Return the classes' answers, client to queues; ``{"error": …}`` where a class raised."""
-        lines = [json.dumps(request) for request in requests]
-        found: list[Document] = []
-        for start in range(0, len(lines), _BATCH):
-            found += self._batch(lines[start : start + _BATCH])
-        return found
-
-    def answer(self, request: Document) -> Document:
-        """Return the classes' answer to one request."""
-        return self._batch([json.dumps(request)])[0]
-
-    def _batch(self, lines: Sequence[str]) -> list[Document]:
-        """Send the lines while reading, as neither side's pipe holds them all."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        sending = self._process.stdin
-
-        def send() -> None:
-            sending.write("".join(f"{line}\n" for line in lines).encode() + b"\n")
-            sending.flush()
-
-        sender = threading.Thread(target=send, daemon=True)
-        sender.start()
-        found: list[Document] = []
-        while (line := self._process.stdout.readline()) not in {b"\n", b""}:
-            found.append(json.loads(line))
-        sender.join()
-        if len(found) != len(lines):
-            raise StartFailedError(
-                f"the oracle {self.version} answered {len(found)} of {len(lines)} requests, then ended"
-            )
-        return found
-
-
-def _compiled(jars: Sequence[Path]) -> Path:
-    """Return the directory of our compiled classes, made once for each content of sources and class path."""
-    digest = hashlib.sha256()
-    for source in _SOURCES:
-        digest.update(source.read_bytes())
-    digest.update("\n".join(jar.name for jar in jars).encode())
-    return cached("oracles", digest.hexdigest()[:16], lambda fresh: _compile(jars, fresh))
-
-
-def _compile(jars: Sequence[Path], target: Path) -> None:
-    command = [find_program("javac"), "-encoding", "UTF-8", "-proc:none", "-d", str(target)]
-    class_path_text = os.pathsep.join(map(str, jars))
-    run = subprocess.run(
-        [*command, "-cp", class_path_text, *map(str, _SOURCES)], capture_output=True, text=True, check=False
-    )
-    if run.returncode != 0:
-        raise StartFailedError(f"javac ended with {run.returncode}\n{run.stderr[:4000]}")
-    (target / "logs").mkdir()
+        quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={logs}", f"-Drocketmq.client.logRoot={logs}")
+        super().__init__(version, "AllocationOracle", (classes, *jars), ("-XX:TieredStopAtLevel=4", *quiet))
