@@ -6,6 +6,7 @@ of every fixture and test (brokers, Kubernetes, a browser): raise that error and
 about an error of that kind must catch it, or it skips itself.
 """
 
+import logging
 import os
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,11 @@ import pytest
 
 from tests.clusters.errors import CannotRunHereError
 from tests.clusters.rocketmq import RocketMQCluster
+
+
+def pytest_unconfigure() -> None:
+    """Keep pytest's summary the last lines: Spark's bridge logs its end after pytest closed the stream for it."""
+    logging.getLogger("py4j").disabled = True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -258,9 +259,9 @@ class RocketMQLoad:
         stop_together(self.processes)
 
     def _own_directory(self, name: str) -> Path:
-        directory = self._directory / f"load-{name}-{len(self.processes)}"
-        directory.mkdir(parents=True)
-        return directory
+        """Return a new directory; several loads of one cluster must not meet in it."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=f"load-{name}-", dir=self._directory))
 
     def _start(
         self,

@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import psutil
+import pyspark
 import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.spark
 def test_nothing_listens_beyond_loopback(spark: SparkSession) -> None:
     assert spark.sparkContext.uiWebUrl is None
     spark.range(2).mapInPandas(lambda frames: frames, "id long").collect()  # type: ignore[arg-type]
-    ours = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    # The session's brokers are children of this process, too, and 5.5.0's HA port cannot be bound to loopback.
+    ours = [psutil.Process(), *filter(_is_of_spark, psutil.Process().children(recursive=True))]
     listening = {
         connection.laddr.ip
         for process in ours
@@ -34,6 +36,13 @@ def test_nothing_listens_beyond_loopback(spark: SparkSession) -> None:
     }
     assert listening
     assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+
+
+def _is_of_spark(process: psutil.Process) -> bool:
+    try:
+        return any("spark" in word for word in process.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def test_executors_get_all_code_of_planner_and_apps(tmp_path: Path) -> None:
@@ -80,7 +89,13 @@ def test_an_app_ends_with_one_sentence_and_the_exit_code_of_its_error(tmp_path: 
     times = ["--since", since, "--until", until, "--sample-every", "5"]
     ended = subprocess.run(
         [Path(sys.executable).with_name("spark-submit"), app, "--data", tmp_path, *times],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
+        env=os.environ
+        | {
+            "PYSPARK_PYTHON": sys.executable,
+            # spark-submit's own search for its home breaks on a blank in the path.
+            "SPARK_HOME": str(Path(pyspark.__path__[0])),
+            "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",
+        },
         capture_output=True,
         text=True,
         check=False,
