@@ -12,9 +12,15 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.clusters.errors import CannotRunHereError
 from tests.clusters.rocketmq import RocketMQCluster
+
+# A busy machine is no defect: examples may take their time.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+if "CI" not in os.environ:  # there hypothesis has a profile of its own, patient and repeatable
+    settings.load_profile("patient")
 
 
 def pytest_unconfigure() -> None:
