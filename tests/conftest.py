@@ -25,7 +25,7 @@ if "CI" not in os.environ:  # there hypothesis has a profile of its own, patient
 
 def pytest_unconfigure() -> None:
     """Keep pytest's summary the last lines: Spark's bridge logs its end after pytest closed the stream for it."""
-    logging.getLogger("py4j").disabled = True
+    logging.disable(logging.CRITICAL)
 
 
 @pytest.hookimpl(wrapper=True)
