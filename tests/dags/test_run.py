@@ -21,7 +21,7 @@ from planner.rollout.plan import RolloutPlan
 from planner.sources.capture import Capture, open_capture, write_capture
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.run_dag import reason_of
-from scripts.run_local import ROOT, STAGES, STOP_WITHIN_S, Settings, check_java, environment
+from scripts.run_local import ROOT, STAGES, Settings, check_java, environment
 from tests.clusters.errors import CannotRunHereError
 from tests.sample_builders import POLICY, watch
 
@@ -144,13 +144,11 @@ def test_ctrl_c_leaves_nothing_running(place: Path) -> None:
         while time.monotonic() < deadline and not any("history/app.py" in line for line in processes_of(place)):
             time.sleep(0.1)
         assert any("history/app.py" in line for line in processes_of(place))
-        interrupted_at = time.monotonic()
         running.send_signal(signal.SIGINT)
         _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "interrupted" in stderr
     assert processes_of(place) == []
-    assert time.monotonic() - interrupted_at < 2 * STOP_WITHIN_S, "they were waited for, not stopped"
 
 
 def test_missing_java_is_one_sentence(place: Path) -> None:
