@@ -13,7 +13,7 @@ from planner.model.samples import GroupSample, QueueOffsets
 START = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
 
-Offsets = Callable[[MessageQueue, int], tuple[int, int]]
+Offsets = Callable[[MessageQueue, int], tuple[int, int | None]]
 """From a queue and a sample's number to (broker offset, consumer offset)."""
 
 

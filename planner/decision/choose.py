@@ -138,7 +138,7 @@ def _none_meets(ordered: Sequence[CandidateOutcome], current: int, objective: Ob
 
 def _why(chosen: CandidateOutcome) -> str:
     busiest = f"the busiest consumer is used at {chosen.utilisation:.0%} at the recent upper rate"
-    backlog = sum(load.lag for load in chosen.loads)
+    backlog = chosen.lag
     return f"{busiest} and the backlog of {backlog:,} messages will {_gone(chosen.drain_s)}" if backlog else busiest
 
 

@@ -16,6 +16,7 @@ class HoldCause(StrEnum):
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     UNKNOWN_CAPACITY = "UnknownCapacity"
     UNKNOWN_RATES = "UnknownRates"
+    UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
 

@@ -26,6 +26,11 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
         yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
+    if snapshot.unknown_lag:
+        yield (
+            HoldCause.UNKNOWN_LAG,
+            f"the lag of {len(snapshot.unknown_lag)} queues is unknown, as no offset of the group is stored for them",
+        )
     if snapshot.capacity is None:
         yield (
             HoldCause.UNKNOWN_CAPACITY,

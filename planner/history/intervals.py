@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from planner.model.intervals import QueueInterval
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 
 GAP_FACTOR = 2.0
@@ -19,7 +19,7 @@ def queue_intervals(samples: Iterable[GroupSample], sample_every_s: float) -> tu
     longer interval, marked as a gap.
     """
     ordered = sorted({sample.at: sample for sample in samples}.values(), key=lambda sample: sample.at)
-    sightings: dict[MessageQueue, list[tuple[datetime, QueueOffsets, tuple[str, ...]]]] = {}
+    sightings: dict[Queue, list[tuple[datetime, QueueOffsets, tuple[str, ...]]]] = {}
     for sample in ordered:
         owners = sample.owners
         for offsets in sample.offsets:
@@ -44,9 +44,14 @@ def _intervals_of(
             seconds=seconds,
             broker_offset=after.broker_offset,
             consumer_offset=after.consumer_offset,
+            lag=after.lag,
             arrived=after.broker_offset - before.broker_offset,
-            consumed=after.consumer_offset - before.consumer_offset,
+            consumed=_difference(before.consumer_offset, after.consumer_offset),
             is_gap=seconds > GAP_FACTOR * sample_every_s,
             commit_age_s=None if moved_at is None else (ended_at - moved_at).total_seconds(),
             owners=owners,
         )
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before

@@ -35,11 +35,11 @@ def queue_rates(intervals: Sequence[QueueInterval], at: datetime, window_s: floa
     start = at - timedelta(seconds=window_s)
     recent = [interval for interval in intervals if start < interval.ended_at <= at]
     arriving = [interval for interval in recent if not interval.broker_reset]
-    consuming = [interval for interval in recent if not interval.consumer_reset]
+    consuming = [(i.consumed, i.seconds) for i in recent if i.consumed is not None and not i.consumer_reset]
     return QueueRates(
         arrival=_mean([i.arrived for i in arriving], [i.seconds for i in arriving]),
         upper_arrival=_upper(arriving, at, percentile),
-        consumption=_mean([i.consumed for i in consuming], [i.seconds for i in consuming]),
+        consumption=_mean([consumed for consumed, _ in consuming], [seconds for _, seconds in consuming]),
         covered_s=_covered(recent, start),
     )
 

@@ -3,29 +3,32 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)
 class QueueInterval:
-    """One queue from ``started_at`` to ``ended_at`` (UTC), ``seconds`` long; offsets and lag as of the end.
+    """One queue from ``started_at`` to ``ended_at`` (UTC), ``seconds`` long; offsets and ``lag`` as of the end.
 
     ``arrived`` and ``consumed`` are differences of offsets in messages and may be negative: a topic was
     recreated (``broker_reset``), an offset was set back (``consumer_reset``). Rates are then ``None``, as a
     negative rate means nothing; the difference itself stays. ``is_gap`` marks an interval longer than twice
     the sampling period: its rates are true means, but nothing is known of what happened within it.
+    ``consumer_offset`` is ``None`` where the group has committed nothing or nobody could tell, ``consumed`` where that
+    holds of either end: unknown, which is not 0.
     ``commit_age_s`` says for how long, at the end, messages have waited without the consumer offset moving;
     ``None`` when it was never seen to move. ``owners`` are the clients that said they own the queue at the end.
     """
 
-    queue: MessageQueue
+    queue: Queue
     started_at: datetime
     ended_at: datetime
     seconds: float
     broker_offset: int
-    consumer_offset: int
+    consumer_offset: int | None
+    lag: int | None
     arrived: int
-    consumed: int
+    consumed: int | None
     is_gap: bool
     commit_age_s: float | None
     owners: tuple[str, ...]
@@ -38,12 +41,7 @@ class QueueInterval:
     @property
     def consumer_reset(self) -> bool:
         """True when the consumer's offset went back."""
-        return self.consumed < 0
-
-    @property
-    def lag(self) -> int:
-        """Messages behind at the end, never below 0."""
-        return max(0, self.broker_offset - self.consumer_offset)
+        return self.consumed is not None and self.consumed < 0
 
     @property
     def arrival_rate(self) -> float | None:
@@ -52,5 +50,5 @@ class QueueInterval:
 
     @property
     def consumption_rate(self) -> float | None:
-        """Messages per second that were committed, ``None`` after a reset."""
-        return None if self.consumer_reset else self.consumed / self.seconds
+        """Messages per second that were committed, ``None`` after a reset or where it is unknown."""
+        return None if self.consumed is None or self.consumed < 0 else self.consumed / self.seconds

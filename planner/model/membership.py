@@ -1,8 +1,8 @@
-"""Members of a consumer group: who they are, how they are tuned, what they own."""
+"""Members of a consumer group: who they are, how they are set up, what they own."""
 
 from dataclasses import dataclass
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import MessageQueue, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,20 @@ class ClientTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscription:
+    """What one member wants of one topic: ``expression`` is a tag list (``*`` for all) or SQL, as ``kind`` says."""
+
+    topic: str
+    expression: str
+    kind: str = "TAG"
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
-    """One running client of the group.
+    """One running client of a RocketMQ group.
 
     ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0). ``tuning`` and ``owned`` are ``None``
-    when the client did not answer: unknown, which is not the same as owning nothing.
+    when the client did not answer: unknown, which is not the same as owning nothing; so are ``subscriptions``.
     """
 
     client_id: str
@@ -53,3 +62,43 @@ class Member:
     version: int
     tuning: ClientTuning | None = None
     owned: tuple[MessageQueue, ...] | None = None
+    subscriptions: tuple[Subscription, ...] | None = None
+
+    @property
+    def identity(self) -> str:
+        """The name that allocation sorts by: the client id."""
+        return self.client_id
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaMember:
+    """One running member of a Kafka group; whatever the broker does not show is ``None``.
+
+    ``host`` is the address that its connection comes from, without the leading slash. ``topics`` is its subscription,
+    ``assignors`` its own list in its own order (classic) or the one that it asks for (KIP-848). ``epoch`` is its
+    generation (classic) or member epoch.
+    """
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None = None
+    rack: str | None = None
+    topics: tuple[str, ...] | None = None
+    assignors: tuple[str, ...] | None = None
+    owned: tuple[TopicPartition, ...] | None = None
+    epoch: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """The name that allocation sorts by: the member id."""
+        return self.member_id
+
+    @property
+    def tuning(self) -> ClientTuning | None:
+        """Always ``None``: a Kafka broker shows nothing of how a member is tuned."""
+        return None
+
+
+GroupMember = Member | KafkaMember
+"""A member of either system; all members of one group are of one kind."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import MessageQueue, Queue, TopicPartition
 
 PERMISSION_WRITE = 2
 PERMISSION_READ = 4
@@ -58,13 +58,38 @@ class BrokerAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class RouteTable:
-    """All topics of one group with their routes (topics in name order), and the brokers' addresses."""
+class PartitionRoute:
+    """Where one Kafka partition lies.
 
-    topics: tuple[TopicRoute, ...]
+    ``leader`` and ``replicas`` are broker ids, ``leader`` is ``None`` while there is none. ``racks`` are those of the
+    replicas, in their order, ``""`` where a broker has none.
+    """
+
+    partition: TopicPartition
+    leader: int | None
+    replicas: tuple[int, ...] = ()
+    racks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteTable:
+    """All topics of one group with their routes (topics in name order), and the brokers' addresses.
+
+    RocketMQ has ``topics``, Kafka ``partitions`` (sorted).
+    """
+
+    topics: tuple[TopicRoute, ...] = ()
     brokers: tuple[BrokerAddress, ...] = ()
+    partitions: tuple[PartitionRoute, ...] = ()
 
     @property
-    def read_queues(self) -> tuple[MessageQueue, ...]:
-        """The readable queues of all topics, sorted."""
+    def read_queues(self) -> tuple[Queue, ...]:
+        """The queues of all topics that members read, sorted."""
+        if self.partitions:
+            return tuple(route.partition for route in self.partitions)
         return tuple(queue for route in self.topics for queue in route.read_queues)
+
+    @property
+    def topic_names(self) -> tuple[str, ...]:
+        """The topics, in name order."""
+        return tuple(dict.fromkeys([*(r.topic for r in self.topics), *(r.partition.topic for r in self.partitions)]))

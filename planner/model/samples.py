@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.model.membership import Member
-from planner.model.queues import MessageQueue
+from planner.model.membership import GroupMember
+from planner.model.queues import Queue
 from planner.model.routes import RouteTable
 
 
@@ -12,20 +12,43 @@ from planner.model.routes import RouteTable
 class QueueOffsets:
     """Offsets of one queue, in messages.
 
-    ``broker_offset`` is the offset that the next message will get, ``consumer_offset`` the next one to be
-    consumed as the broker has it stored. The broker answers 0 for a group that never committed on the queue.
+    ``broker_offset`` is the offset that the next message will get, ``consumer_offset`` the next one to be consumed as
+    the broker has it stored: ``None`` when the group never committed on the queue or the broker does not tell.
     ``last_timestamp_ms`` is the store time of the newest consumed message, 0 when there is none or it is gone.
+    ``first_offset`` is the oldest message still stored, ``None`` where nobody asked.
     """
 
-    queue: MessageQueue
+    queue: Queue
     broker_offset: int
-    consumer_offset: int
+    consumer_offset: int | None
     last_timestamp_ms: int = 0
+    first_offset: int | None = None
 
     @property
-    def lag(self) -> int:
-        """Messages between the two offsets, never below 0: they are read one after the other."""
+    def lag(self) -> int | None:
+        """Messages between the two offsets, never below 0: they are read one after the other.
+
+        Without a consumer offset it is ``None``, except where the queue holds no message that anybody could be behind.
+        """
+        if self.consumer_offset is None:
+            return 0 if self.broker_offset in (0, self.first_offset) else None
         return max(0, self.broker_offset - self.consumer_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaGroup:
+    """What a Kafka coordinator says of the group as a whole.
+
+    ``state`` as the broker names it (``Stable``, ``PreparingRebalance``, ``Empty``, ...), ``protocol`` is ``classic``
+    or ``consumer`` (KIP-848), ``assignor`` the one that was agreed on, ``epoch`` the group's generation or epoch
+    where it can be had, ``coordinator`` a broker id.
+    """
+
+    state: str
+    protocol: str
+    assignor: str | None
+    epoch: int | None = None
+    coordinator: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +57,8 @@ class GroupSample:
 
     ``members`` and ``offsets`` are sorted by client id and by queue. ``problems`` names, in sentences, every
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
+    ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
+    ``kafka`` is set for Kafka groups only.
     """
 
     system: str
@@ -42,19 +67,21 @@ class GroupSample:
     at: datetime
     took_s: float
     routes: RouteTable
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
     offsets: tuple[QueueOffsets, ...]
     problems: tuple[str, ...] = ()
+    dead_letters: int | None = None
+    kafka: KafkaGroup | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"sample of group {self.group} carries a time without zone: {self.at.isoformat()}")
 
     @property
-    def owners(self) -> dict[MessageQueue, tuple[str, ...]]:
+    def owners(self) -> dict[Queue, tuple[str, ...]]:
         """Who owns each queue by the members' own word; two names mean that both consume it."""
-        owners: dict[MessageQueue, tuple[str, ...]] = {}
+        owners: dict[Queue, tuple[str, ...]] = {}
         for member in self.members:
             for queue in member.owned or ():
-                owners[queue] = (*owners.get(queue, ()), member.client_id)
+                owners[queue] = (*owners.get(queue, ()), member.identity)
         return owners

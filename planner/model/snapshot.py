@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,14 +11,14 @@ class QueueState:
     """One queue at the snapshot's time; rates in messages per second, ``None`` where they are unknown.
 
     ``arrival_rate`` is the mean over the window, ``upper_arrival_rate`` the recent upper rate (the policy's
-    percentile over the window's intervals). ``owner`` is the client that says it owns the queue; ``None``
-    when nobody does or the members did not answer.
+    percentile over the window's intervals). Offsets and lag are ``None`` where no broker told them. ``owner`` is the
+    client that says it owns the queue; ``None`` when nobody does or the members did not answer.
     """
 
-    queue: MessageQueue
-    broker_offset: int
-    consumer_offset: int
-    lag: int
+    queue: Queue
+    broker_offset: int | None
+    consumer_offset: int | None
+    lag: int | None
     arrival_rate: float | None
     upper_arrival_rate: float | None
     consumption_rate: float | None
@@ -49,14 +49,15 @@ class SeriesPoint:
 
     Rates are messages per second over all data queues, ``None`` where no queue's rate is known; ``lag`` is in
     messages and ``consumers`` counts the owners, both at the end. ``moved`` queues changed their owner within
-    the span. ``is_gap`` says that samples are missing in it.
+    the span. ``lag`` counts the queues whose lag is known, ``None`` when there is none. ``is_gap`` says that
+    samples are missing in it.
     """
 
     at: datetime
     seconds: float
     arrival_rate: float | None
     consumption_rate: float | None
-    lag: int
+    lag: int | None
     consumers: int
     moved: int
     is_gap: bool
@@ -99,5 +100,10 @@ class GroupSnapshot:
 
     @property
     def lag(self) -> int:
-        """Messages behind, over all queues."""
-        return sum(state.lag for state in self.queues)
+        """Messages behind, over all queues whose lag is known."""
+        return sum(state.lag or 0 for state in self.queues)
+
+    @property
+    def unknown_lag(self) -> tuple[Queue, ...]:
+        """The data queues whose lag nobody knows."""
+        return tuple(state.queue for state in self.data_queues if state.lag is None)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.report.consumers import Marks
 from planner.rollout.plan import DecisionRecord, RolloutPlan
@@ -47,19 +47,19 @@ class Case:
         return tuple(sorted((o for o in self.outcomes if o.strategy == self.own_strategy), key=lambda o: o.count))
 
     @cached_property
-    def owners_now(self) -> dict[MessageQueue, str | None]:
+    def owners_now(self) -> dict[Queue, str | None]:
         """Who owns each data queue by the members' own word."""
         return {state.queue: state.owner for state in self.snapshot.data_queues}
 
     @cached_property
-    def owners_then(self) -> dict[MessageQueue, str | None]:
+    def owners_then(self) -> dict[Queue, str | None]:
         """Who would own each data queue after the decision; as now for a hold."""
         if self.is_hold or self.chosen is None:
             return self.owners_now
         return {owned.queue: owned.owner for owned in self.chosen.owners}
 
     @cached_property
-    def moved(self) -> frozenset[MessageQueue]:
+    def moved(self) -> frozenset[Queue]:
         """The queues that change owner in the case that is shown."""
         then = self.owners_then
         return frozenset(queue for queue, owner in self.owners_now.items() if then.get(queue) != owner)

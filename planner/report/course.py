@@ -122,7 +122,7 @@ def foreseen(outcome: CandidateOutcome | None, now: datetime, ahead_s: float) ->
 
     Nothing when the outcome is missing or its loads are unknown.
     """
-    if outcome is None or outcome.keeps_up is None:
+    if outcome is None or outcome.keeps_up is None or outcome.lag is None:
         return ()
     bends = {load.drain_s for load in outcome.loads if load.drain_s is not None and 0 < load.drain_s < ahead_s}
     times = [0.0, *sorted(bends), ahead_s]
@@ -137,6 +137,8 @@ def waiting(load: ConsumerLoad, after_s: float) -> float:
     With ``drain_s`` the lag falls evenly to 0; without, it grows by what the consumer cannot do:
     120 messages/s at a utilisation of 1.2 leave 20 more every second.
     """
+    if load.lag is None:
+        raise ValueError(f"lag of {load.client} is unknown: nothing can be drawn")
     if load.drain_s is not None:
         return load.lag * max(0.0, 1.0 - after_s / load.drain_s) if load.drain_s > 0 else 0.0
     if not load.utilisation or load.arrival_rate is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import NOBODY, Mark
@@ -82,12 +82,12 @@ class Grids:
 def grids(case: Case) -> Grids:
     """Return the pictures of who owns what."""
     rows = [
-        (topic, broker, list(queues))
-        for (topic, broker), queues in groupby(sorted(case.owners_now), key=lambda q: (q.topic, q.broker))
+        (place[0], " ".join(place[1:]), list(queues))
+        for place, queues in groupby(sorted(case.owners_now), key=lambda queue: queue.place)
     ]
     shown, folded = _fold(rows)
     now, then = case.owners_now, case.owners_then
-    columns = min(COLUMNS, max((queue.queue_id + 1 for _, _, queues in shown for queue in queues), default=1))
+    columns = min(COLUMNS, max((queue.number + 1 for _, _, queues in shown for queue in queues), default=1))
     pictures = [Grid("Now", columns, _rows(case, shown, now, then, columns))]
     if not case.is_hold:
         pictures.append(Grid("After", columns, _rows(case, shown, then, now, columns)))
@@ -101,7 +101,7 @@ def grids(case: Case) -> Grids:
     )
 
 
-Group = tuple[str, str, list[MessageQueue]]
+Group = tuple[str, str, list[Queue]]
 
 
 def _fold(rows: Sequence[Group]) -> tuple[list[Group], list[Group]]:
@@ -121,13 +121,13 @@ def _fold(rows: Sequence[Group]) -> tuple[list[Group], list[Group]]:
 def _rows(
     case: Case,
     rows: Sequence[Group],
-    owners: Mapping[MessageQueue, str | None],
-    others: Mapping[MessageQueue, str | None],
+    owners: Mapping[Queue, str | None],
+    others: Mapping[Queue, str | None],
     columns: int,
 ) -> tuple[Row, ...]:
     drawn = []
     for topic, broker, queues in rows:
-        cells = {queue.queue_id: _cell(case, queue, owners.get(queue), others.get(queue)) for queue in queues}
+        cells = {queue.number: _cell(case, queue, owners.get(queue), others.get(queue)) for queue in queues}
         moved = sum(cell.other is not None for cell in cells.values())
         drawn.append(Row(topic, broker, len(queues), moved, _lines(cells, columns)))
     return tuple(drawn)
@@ -139,22 +139,24 @@ def _lines(cells: Mapping[int, Cell], columns: int) -> tuple[Line, ...]:
     return tuple(Line(start, tuple(cells.get(start + place) for place in range(columns))) for start in starts)
 
 
-def _cell(case: Case, queue: MessageQueue, owner: str | None, other: str | None) -> Cell:
+def _cell(case: Case, queue: Queue, owner: str | None, other: str | None) -> Cell:
     mark = case.marks[owner]
     if owner == other:
-        return Cell(queue.queue_id, mark, None, f"{queue}: {mark.client}")
-    return Cell(queue.queue_id, mark, case.marks[other], f"{queue}: {mark.client}; moves")
+        return Cell(queue.number, mark, None, f"{queue}: {mark.client}")
+    return Cell(queue.number, mark, case.marks[other], f"{queue}: {mark.client}; moves")
 
 
 def _folded(case: Case, rows: Sequence[Group]) -> list[Folded]:
-    named = [_sum(f"{topic} on {broker}", case, queues) for topic, broker, queues in rows[:MOST_FOLDED]]
+    named = [
+        _sum(f"{topic} on {broker}" if broker else topic, case, queues) for topic, broker, queues in rows[:MOST_FOLDED]
+    ]
     rest = [queue for _, _, queues in rows[MOST_FOLDED:] for queue in queues]
     if rest:
         named.append(_sum(f"{len(rows) - MOST_FOLDED} more topics and brokers", case, rest))
     return named
 
 
-def _sum(name: str, case: Case, queues: Sequence[MessageQueue]) -> Folded:
+def _sum(name: str, case: Case, queues: Sequence[Queue]) -> Folded:
     owners = {case.owners_then.get(queue) for queue in queues} - {None}
     return Folded(name, len(queues), sum(queue in case.moved for queue in queues), len(owners))
 
@@ -195,7 +197,7 @@ def key(case: Case) -> tuple[Person, ...]:
     return tuple(people)
 
 
-def _counts(owners: Mapping[MessageQueue, str | None]) -> dict[str, int]:
+def _counts(owners: Mapping[Queue, str | None]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for owner in owners.values():
         if owner is not None:

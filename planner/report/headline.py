@@ -142,7 +142,11 @@ def _moves(case: Case) -> Fact:
 
 
 def _backlog(case: Case) -> Fact:
-    lag = sum(state.lag for state in case.snapshot.data_queues)
+    known = [state.lag for state in case.snapshot.data_queues if state.lag is not None]
+    if len(known) < len(case.snapshot.data_queues):
+        unknown = words.queues(len(case.snapshot.data_queues) - len(known))
+        return Fact("Backlog", f"at least {words.number(sum(known))}", None, f"Unknown for {unknown}.", "messages")
+    lag = sum(known)
     notes = [f"{end_of_backlog(case.chosen, lag)}." if lag else "nothing waits."]
     if lag and not case.is_hold:
         staying = words.consumers(case.record.decision.current)
@@ -151,10 +155,10 @@ def _backlog(case: Case) -> Fact:
     return Fact("Backlog", words.number(lag), None, note, "message" if lag == 1 else "messages")
 
 
-def end_of_backlog(outcome: CandidateOutcome | None, lag: int) -> str:
+def end_of_backlog(outcome: CandidateOutcome | None, lag: int | None) -> str:
     """Return when the backlog is gone under the outcome, in words."""
     if lag == 0:
         return "none"
-    if outcome is None or outcome.keeps_up is None:
+    if outcome is None or outcome.keeps_up is None or lag is None:
         return "end unknown"
     return words.gone(outcome.drain_s, lag)

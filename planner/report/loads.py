@@ -136,7 +136,7 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
         step=min(1.0, MOST_LEVELS / levels),
         busiest=words.percent(outcome.utilisation),
         moves=words.span(outcome.moved_fewest, outcome.moved_most),
-        backlog=end_of_backlog(outcome, sum(load.lag for load in outcome.loads)),
+        backlog=end_of_backlog(outcome, outcome.lag),
         verdict=_verdict(case, outcome) if is_own else "",
     )
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from planner.decision.decision import Decision
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import (
     Forecast,
@@ -111,20 +111,17 @@ def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
     )
 
 
-def _compact(owned: Iterable[tuple[str, MessageQueue]], consumers: Sequence[str]) -> tuple[OwnedQueues, ...]:
-    queues: dict[str, list[MessageQueue]] = {consumer: [] for consumer in consumers}
+def _compact(owned: Iterable[tuple[str, Queue]], consumers: Sequence[str]) -> tuple[OwnedQueues, ...]:
+    queues: dict[str, list[Queue]] = {consumer: [] for consumer in consumers}
     for consumer, queue in owned:
         queues[consumer].append(queue)
     return tuple(OwnedQueues(consumer, compact_queues(of_one)) for consumer, of_one in queues.items())
 
 
-def compact_queues(queues: Iterable[MessageQueue]) -> tuple[str, ...]:
-    """Return one entry for each topic and broker with the queue ids as ranges: ``orders/broker-a/0-3,6``."""
-    by_broker = groupby(sorted(queues), key=lambda queue: (queue.topic, queue.broker))
-    return tuple(
-        f"{topic}/{broker}/{_ranges([queue.queue_id for queue in of_broker])}"
-        for (topic, broker), of_broker in by_broker
-    )
+def compact_queues(queues: Iterable[Queue]) -> tuple[str, ...]:
+    """Return one entry for each place with the queue numbers as ranges: ``orders/broker-a/0-3,6``."""
+    by_place = groupby(sorted(queues), key=lambda queue: queue.place)
+    return tuple(f"{'/'.join(place)}/{_ranges([queue.number for queue in at_place])}" for place, at_place in by_place)
 
 
 def _ranges(ids: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
-from planner.model.queues import MessageQueue
+from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.simulation.counts import largest_share, useful_counts
 from planner.simulation.load import DECIMALS, consumer_loads
@@ -29,9 +29,20 @@ class Topics:
         """Queues of each topic."""
         return tuple(len(states) for states in self.states)
 
+    @property
+    def queues(self) -> list[list[MessageQueue]]:
+        """The queues of each topic."""
+        return [[_message_queue(state.queue) for state in states] for states in self.states]
+
     def owners(self, strategy: Strategy, clients: Sequence[str]) -> list[Owners]:
         """Return, for each topic, the position of every queue's owner."""
-        return [strategy.owners([state.queue for state in states], clients) for states in self.states]
+        return [strategy.owners(queues, clients) for queues in self.queues]
+
+
+def _message_queue(queue: Queue) -> MessageQueue:
+    if isinstance(queue, MessageQueue):
+        return queue
+    raise BadInputError(f"partition {queue}: found a Kafka group, expected RocketMQ: Kafka is not simulated yet")
 
 
 def topics_of(snapshot: GroupSnapshot) -> Topics:
@@ -121,7 +132,7 @@ def _moves(
     if not (running.is_positional and strategy.is_positional) and count != len(present):
         if count > len(present) or running != strategy:
             return None
-        return leave_range(strategy, [[state.queue for state in states] for states in topics.states], present, count)
+        return leave_range(strategy, topics.queues, present, count)
     before = topics.owners(running, present)
     after = topics.owners(strategy, present if count == len(present) else _placeholders(count))
     common = common_queues(before, after, len(present), count)
@@ -141,8 +152,8 @@ def _clients_after(present: Sequence[str], count: int, moves: MoveRange | None) 
     return tuple(present[position] for position in stay)
 
 
-def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) -> Mapping[MessageQueue, str | None]:
-    owners: dict[MessageQueue, str | None] = {}
+def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) -> Mapping[Queue, str | None]:
+    owners: dict[Queue, str | None] = {}
     for states, positions in zip(topics.states, topics.owners(strategy, clients), strict=True):
         for state, position in zip(states, positions, strict=True):
             owners[state.queue] = None if position == NOBODY else clients[position]
@@ -175,7 +186,7 @@ def _problems(snapshot: GroupSnapshot, topics: Topics, strategy: Strategy, clien
     """Return what a user's own strategy does wrong, in sentences with group, topic and client."""
     if not isinstance(strategy, CheckedStrategy):
         return ()
-    queues = [state.queue for states in topics.states for state in states]
+    queues = [queue for queues in topics.queues for queue in queues]
     return allocate_group(strategy, queues, clients, snapshot.group, is_sorted=True).problems
 
 
@@ -188,7 +199,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 def _keeps_up(loads: Sequence[ConsumerLoad]) -> bool | None:
     if any(load.utilisation is None for load in loads):
         return None
-    return all(load.drain_s is not None for load in loads)
+    return all(load.utilisation is not None and load.utilisation < 1.0 for load in loads)
 
 
 def _hot_utilisation(hot: QueueState, capacity: float | None) -> float | None:

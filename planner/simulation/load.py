@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 from planner.model.snapshot import QueueState
 from planner.simulation.outcome import ConsumerLoad
 
@@ -11,7 +11,7 @@ DECIMALS = 6
 
 def consumer_loads(
     states: Iterable[QueueState],
-    owners: Mapping[MessageQueue, str | None],
+    owners: Mapping[Queue, str | None],
     clients: Sequence[str],
     capacity: float | None,
 ) -> tuple[ConsumerLoad, ...]:
@@ -30,7 +30,7 @@ def consumer_loads(
 
 
 def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> ConsumerLoad:
-    lag = sum(state.lag for state in states)
+    lag = _sum_of_known_lags(states)
     rate = _sum_known([state.upper_arrival_rate for state in states])
     if rate is None or capacity is None:
         return ConsumerLoad(client, len(states), rate, None, lag, None, None)
@@ -41,9 +41,15 @@ def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> 
         arrival_rate=rate,
         utilisation=round(rate / capacity, DECIMALS),
         lag=lag,
-        wait_s=round(lag / capacity, DECIMALS),
-        drain_s=round(lag / spare, DECIMALS) if spare > 0 else None,
+        wait_s=None if lag is None else round(lag / capacity, DECIMALS),
+        drain_s=None if lag is None or spare <= 0 else round(lag / spare, DECIMALS),
     )
+
+
+def _sum_of_known_lags(states: Sequence[QueueState]) -> int | None:
+    """Return the sum, ``None`` as soon as one lag is unknown."""
+    known = [state.lag for state in states if state.lag is not None]
+    return sum(known) if len(known) == len(states) else None
 
 
 def _sum_known(rates: Sequence[float | None]) -> float | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from planner.model.queues import MessageQueue
+from planner.model.queues import Queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +12,14 @@ class ConsumerLoad:
     ``arrival_rate`` is the upper rate of its queues in messages per second, ``utilisation`` that rate over its
     capacity (1.0 is all it can do), ``lag`` the messages waiting in its queues. ``wait_s`` is how long a
     message that arrives now waits behind them, ``drain_s`` how long until they are gone; ``drain_s`` is
-    ``None`` when the consumer does not keep up, and every figure is ``None`` when rate or capacity is unknown.
+    ``None`` when the consumer does not keep up, and every figure is ``None`` when what it rests on is unknown.
     """
 
     client: str
     queues: int
     arrival_rate: float | None
     utilisation: float | None
-    lag: int
+    lag: int | None
     wait_s: float | None
     drain_s: float | None
 
@@ -28,7 +28,7 @@ class ConsumerLoad:
 class OwnedQueue:
     """A queue with its predicted owner; ``None`` when nobody would own it."""
 
-    queue: MessageQueue
+    queue: Queue
     owner: str | None
 
 
@@ -55,8 +55,14 @@ class CandidateOutcome:
     keeps_up: bool | None
     wait_s: float | None
     drain_s: float | None
-    hot_queue: MessageQueue | None
+    hot_queue: Queue | None
     hot_utilisation: float | None
     loads: tuple[ConsumerLoad, ...]
     owners: tuple[OwnedQueue, ...]
     unknowns: tuple[str, ...]
+
+    @property
+    def lag(self) -> int | None:
+        """Messages waiting in all owned queues, ``None`` as soon as one lag is unknown."""
+        known = [load.lag for load in self.loads if load.lag is not None]
+        return sum(known) if len(known) == len(self.loads) else None

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.model.intervals import QueueInterval
-from planner.model.membership import Member
-from planner.model.queues import MessageQueue
+from planner.model.membership import GroupMember
+from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState
 from planner.snapshot.capacity import observed_capacity
@@ -34,7 +34,7 @@ def build_snapshot(
 ) -> GroupSnapshot:
     """Return the group's snapshot as of ``at`` from its newest sample and its intervals.
 
-    Queues are those of the routes; one that no broker reported has lag 0, unknown rates, and a sentence in
+    Queues are those of the routes; one that no broker reported has unknown lag and rates, and a sentence in
     ``problems``. Ages are counted from ``at``.
     """
     rates = _rates(intervals, at, settings)
@@ -51,7 +51,7 @@ def build_snapshot(
         strategy_source=strategy_source,
         orderly=any(tuning.orderly for tuning in tunings) if tunings else None,
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
-        clients=tuple(sorted(member.client_id for member in newest.members)),
+        clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
         capacity=_capacity(newest.members, settings),
         parts=_parts(newest, queues, rates, at, settings),
@@ -60,10 +60,8 @@ def build_snapshot(
     )
 
 
-def _rates(
-    intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
-) -> dict[MessageQueue, QueueRates]:
-    by_queue: dict[MessageQueue, list[QueueInterval]] = {}
+def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings) -> dict[Queue, QueueRates]:
+    by_queue: dict[Queue, list[QueueInterval]] = {}
     for interval in intervals:
         by_queue.setdefault(interval.queue, []).append(interval)
     return {
@@ -71,7 +69,7 @@ def _rates(
     }
 
 
-def _strategy(members: Sequence[Member], settings: SnapshotSettings) -> tuple[str | None, str]:
+def _strategy(members: Sequence[GroupMember], settings: SnapshotSettings) -> tuple[str | None, str]:
     observed, source = observed_strategy(members)
     if settings.strategy is None:
         return observed, source
@@ -80,14 +78,14 @@ def _strategy(members: Sequence[Member], settings: SnapshotSettings) -> tuple[st
     return settings.strategy, "stated by the policy"
 
 
-def _capacity(members: Sequence[Member], settings: SnapshotSettings) -> Capacity | None:
+def _capacity(members: Sequence[GroupMember], settings: SnapshotSettings) -> Capacity | None:
     if settings.capacity_messages_per_s is not None:
         return Capacity(settings.capacity_messages_per_s, "stated by the policy")
     return observed_capacity(members)
 
 
 def _queue_states(
-    newest: GroupSample, rates: dict[MessageQueue, QueueRates]
+    newest: GroupSample, rates: dict[Queue, QueueRates]
 ) -> tuple[tuple[QueueState, ...], tuple[str, ...]]:
     offsets = {entry.queue: entry for entry in newest.offsets}
     owners = newest.owners
@@ -103,14 +101,12 @@ def _queue_states(
     return tuple(states), tuple(problems)
 
 
-def _state(
-    queue: MessageQueue, offsets: QueueOffsets | None, rates: QueueRates | None, owners: tuple[str, ...]
-) -> QueueState:
+def _state(queue: Queue, offsets: QueueOffsets | None, rates: QueueRates | None, owners: tuple[str, ...]) -> QueueState:
     return QueueState(
         queue=queue,
-        broker_offset=offsets.broker_offset if offsets else 0,
-        consumer_offset=offsets.consumer_offset if offsets else 0,
-        lag=offsets.lag if offsets else 0,
+        broker_offset=offsets.broker_offset if offsets else None,
+        consumer_offset=offsets.consumer_offset if offsets else None,
+        lag=offsets.lag if offsets else None,
         arrival_rate=rates.arrival if rates else None,
         upper_arrival_rate=rates.upper_arrival if rates else None,
         consumption_rate=rates.consumption if rates else None,
@@ -121,7 +117,7 @@ def _state(
 def _parts(
     newest: GroupSample,
     queues: Sequence[QueueState],
-    rates: dict[MessageQueue, QueueRates],
+    rates: dict[Queue, QueueRates],
     at: datetime,
     settings: SnapshotSettings,
 ) -> tuple[Part, ...]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from planner.model.membership import ClientTuning, Member
+from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
 
 
-def observed_capacity(members: Sequence[Member]) -> Capacity | None:
+def observed_capacity(members: Sequence[GroupMember]) -> Capacity | None:
     """Return the mean capacity of the members in messages per second, ``None`` when no figure tells it.
 
     One listener call at a time and thread: threads / mean time of a call (``consumeRT`` of the last minute,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from planner.model.membership import Member
+from planner.model.membership import GroupMember
 
 STRATEGY_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance"
 
@@ -27,7 +27,7 @@ def strategy_name(strategy_class: str) -> str | None:
     return STRATEGY_OF_CLASS.get(simple_name) if package == STRATEGY_PACKAGE else None
 
 
-def observed_strategy(members: Sequence[Member]) -> tuple[str | None, str]:
+def observed_strategy(members: Sequence[GroupMember]) -> tuple[str | None, str]:
     """Return the strategy that all members run and a sentence that says how it is known.
 
     ``None`` when members tell nothing, tell a class that is not RocketMQ's own, or tell different ones.

@@ -31,10 +31,11 @@ SIGHTINGS = StructType(
         StructField("at", TimestampType()),
         StructField("broker_offset", LongType()),
         StructField("consumer_offset", LongType()),
+        StructField("lag", LongType()),
         StructField("owners", ArrayType(StringType())),
     ]
 )
-"""One queue in one sample; offsets in messages."""
+"""One queue in one sample; offsets in messages. A Kafka partition is a ``queue_id`` with an empty ``broker``."""
 
 HISTORY = StructType(
     [

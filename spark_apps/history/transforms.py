@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 
 from planner.documents.data import SAMPLE
 from planner.history.intervals import GAP_FACTOR
+from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SIGHTINGS
 
@@ -25,6 +26,8 @@ def _sightings_of_files(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame
     for frame in frames:
         rows = [row for path in frame["path"] for row in _sightings(SAMPLE.read(Path(path)))]
         sightings = pd.DataFrame(rows, columns=SIGHTINGS.fieldNames())
+        # Nullable whole numbers: a float would round offsets beyond 2^53.
+        sightings = sightings.astype({"consumer_offset": "Int64", "lag": "Int64"})
         sightings["at"] = pd.to_datetime(sightings["at"], utc=True)
         yield sightings
 
@@ -38,11 +41,12 @@ def _sightings(sample: GroupSample) -> Iterator[tuple[object, ...]]:
             sample.cluster,
             sample.group,
             queue.topic,
-            queue.broker,
-            queue.queue_id,
+            queue.broker if isinstance(queue, MessageQueue) else "",
+            queue.number,
             sample.at,
             offsets.broker_offset,
             offsets.consumer_offset,
+            offsets.lag,
             list(owners.get(queue, ())),
         )
 
@@ -57,6 +61,7 @@ def newest_states(history: DataFrame) -> DataFrame:
         state["ended_at"].alias("at"),
         state["broker_offset"].alias("broker_offset"),
         state["consumer_offset"].alias("consumer_offset"),
+        state["lag"].alias("lag"),
         state["owners"].alias("owners"),
         F.timestamp_micros(F.unix_micros(state["ended_at"]) - age_micros).alias("moved_at"),
     )
@@ -84,15 +89,12 @@ def derive_intervals(sightings: DataFrame, sample_every_s: float) -> DataFrame:
     """
     by_time = Window.partitionBy(*QUEUE_KEY).orderBy("at")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    lag = F.greatest(F.lit(0).cast("long"), F.col("broker_offset") - F.col("consumer_offset"))
-    has_moved = F.col("started_at").isNotNull() & (
-        (F.col("consumer_offset") != F.col("consumer_offset_before")) | (F.col("lag") == 0)
-    )
+    has_committed = ~F.col("consumer_offset").eqNullSafe(F.col("consumer_offset_before"))
+    has_moved = F.col("started_at").isNotNull() & (has_committed | F.coalesce(F.col("lag") == 0, F.lit(False)))
     return (
         sightings.withColumn("started_at", F.lag("at").over(by_time))
         .withColumn("broker_offset_before", F.lag("broker_offset").over(by_time))
         .withColumn("consumer_offset_before", F.lag("consumer_offset").over(by_time))
-        .withColumn("lag", lag)
         .withColumn("moved_here_at", F.coalesce(F.when(has_moved, F.col("at")), F.col("moved_at")))
         .withColumn("last_moved_at", F.last("moved_here_at", ignorenulls=True).over(so_far))
         .where(F.col("started_at").isNotNull())
@@ -115,7 +117,7 @@ def derive_intervals(sightings: DataFrame, sample_every_s: float) -> DataFrame:
             _rate("arrived").alias("arrival_rate"),
             _rate("consumed").alias("consumption_rate"),
             (F.col("arrived") < 0).alias("broker_reset"),
-            (F.col("consumed") < 0).alias("consumer_reset"),
+            F.coalesce(F.col("consumed") < 0, F.lit(False)).alias("consumer_reset"),
             F.date_format("at", "yyyy-MM-dd").alias("day"),
             F.date_format("at", "HH").alias("hour"),
         )

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 from planner.documents.data import SAMPLE, SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.intervals import QueueInterval
-from planner.model.queues import MessageQueue
+from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
 from planner.snapshot.build import RECENT, build_snapshot
 from planner.storage.files import write_atomically
@@ -80,14 +80,15 @@ def intervals_of(frame: pd.DataFrame) -> tuple[QueueInterval, ...]:
     started, ended = _times(frame["started_at"]), _times(frame["ended_at"])
     intervals = (
         QueueInterval(
-            queue=MessageQueue(row.topic, row.broker, int(row.queue_id)),
+            queue=_queue(row),
             started_at=started_at,
             ended_at=ended_at,
             seconds=row.seconds,
             broker_offset=int(row.broker_offset),
-            consumer_offset=int(row.consumer_offset),
+            consumer_offset=_whole(row.consumer_offset),
+            lag=_whole(row.lag),
             arrived=int(row.arrived),
-            consumed=int(row.consumed),
+            consumed=_whole(row.consumed),
             is_gap=bool(row.is_gap),
             commit_age_s=None if pd.isna(row.commit_age_s) else row.commit_age_s,
             owners=tuple(row.owners),
@@ -95,6 +96,15 @@ def intervals_of(frame: pd.DataFrame) -> tuple[QueueInterval, ...]:
         for row, started_at, ended_at in zip(_rows(frame), started, ended, strict=True)
     )
     return tuple(sorted(intervals, key=lambda interval: (interval.queue, interval.ended_at)))
+
+
+def _queue(row: Any) -> Queue:
+    number = int(row.queue_id)
+    return MessageQueue(row.topic, row.broker, number) if row.broker else TopicPartition(row.topic, number)
+
+
+def _whole(value: Any) -> int | None:
+    return None if pd.isna(value) else int(value)
 
 
 def _rows(frame: pd.DataFrame) -> Any:

@@ -50,7 +50,7 @@ def found(spark: SparkSession, data: Path) -> pd.DataFrame:
 def _comparable(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("started_at", "ended_at"):
         frame[name] = pd.to_datetime(frame[name], utc=True).dt.as_unit("us")
-    for name in ("commit_age_s", "arrival_rate", "consumption_rate"):
+    for name in ("commit_age_s", "arrival_rate", "consumption_rate", "consumer_offset", "lag", "consumed"):
         frame[name] = frame[name].astype("float64")
     frame["queue_id"] = frame["queue_id"].astype("int64")
     frame["owners"] = frame["owners"].map(tuple)

@@ -17,13 +17,17 @@ STUCK = MessageQueue("orders", "broker-a", 1)
 RECREATED = MessageQueue("orders", "broker-b", 0)
 SET_BACK = MessageQueue("orders", "broker-b", 1)
 OFTEN_MISSING = MessageQueue("payments", "broker-a", 0)
+LATE_COMMIT = MessageQueue("payments", "broker-b", 0)
 
 
 def eventful(count: int = 48, start_s: float = -120.0, every_s: float = SAMPLE_EVERY_S) -> tuple[GroupSample, ...]:
-    """Return samples around 10 o'clock with a stuck queue, both kinds of reset, missing queues and missing samples."""
+    """Return samples around 10 o'clock with a stuck queue, both kinds of reset, a late first commit, missing queues and
+    missing samples."""
 
-    def offsets(queue: MessageQueue, number: int) -> tuple[int, int]:
+    def offsets(queue: MessageQueue, number: int) -> tuple[int, int | None]:
         broker, consumer = 1000 + 7 * number, 990 + 7 * number
+        if queue == LATE_COMMIT and number < count // 4:
+            return broker, None
         if queue == STUCK and number > 2:
             consumer = 990 + 7 * 2
         if queue == RECREATED and number >= count // 2:

@@ -7,6 +7,7 @@ import pytest
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.objective import Objective
+from planner.model.queues import MessageQueue
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import candidate_counts, simulate
 from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
@@ -119,6 +120,15 @@ def test_hold_on_a_strategy_whose_parameters_are_not_seen() -> None:
 def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
     assert decision_on(snapshot(capacity=None)).hold_cause is HoldCause.UNKNOWN_CAPACITY
     assert decision_on(snapshot(rates={queues()[0]: None})).hold_cause is HoldCause.UNKNOWN_RATES
+
+
+def test_hold_on_an_unknown_lag_of_a_data_queue_only() -> None:
+    taken = snapshot()
+    unknown = replace(taken.queues[0], consumer_offset=None, lag=None)
+    decision = decision_on(replace(taken, queues=(unknown, *taken.queues[1:])))
+    assert (decision.hold_cause, "lag of 1 queues" in decision.reason) == (HoldCause.UNKNOWN_LAG, True)
+    retry = replace(unknown, queue=MessageQueue("%RETRY%shop", "broker-a", 0))
+    assert decision_on(replace(taken, queues=(retry, *taken.queues))).hold_cause is not HoldCause.UNKNOWN_LAG
 
 
 def test_hold_without_consumers() -> None:

@@ -5,6 +5,7 @@ import pytest
 from planner.history.intervals import queue_intervals
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue
+from planner.model.samples import QueueOffsets
 from tests.sample_builders import Offsets, steady, watch
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -78,3 +79,22 @@ def test_one_sample_makes_no_interval() -> None:
 @pytest.mark.parametrize("count", [2, 7])
 def test_every_queue_has_one_interval_less_than_samples(count: int) -> None:
     assert len(queue_intervals(watch(count), 5.0)) == 22 * (count - 1)
+
+
+def test_without_a_commit_the_lag_is_unknown_and_not_the_whole_queue() -> None:
+    intervals = of_queue(lambda _, number: (200 + 10 * number, (None, None, 215, 225)[number]), 4)
+    assert [interval.lag for interval in intervals] == [None, 5, 5]
+    assert [interval.consumed for interval in intervals] == [None, None, 10]
+    assert [interval.consumption_rate for interval in intervals] == [None, None, 2.0]
+    assert [interval.arrival_rate for interval in intervals] == [2.0, 2.0, 2.0]
+    assert not any(interval.consumer_reset for interval in intervals)
+
+
+def test_the_first_commit_counts_as_movement_of_the_offset() -> None:
+    intervals = of_queue(lambda _, number: (300, (None, None, 215, 215)[number]), 4)
+    assert [interval.commit_age_s for interval in intervals] == [None, 0.0, 5.0]
+
+
+def test_nobody_is_behind_in_a_queue_that_holds_nothing() -> None:
+    assert [QueueOffsets(QUEUE, 0, None).lag, QueueOffsets(QUEUE, 70, None, first_offset=70).lag] == [0, 0]
+    assert QueueOffsets(QUEUE, 71, None, first_offset=70).lag is None
