@@ -5,7 +5,6 @@ apps. What travels from stage to stage is a ``Run``, as plain text values; every
 """
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,12 +21,12 @@ from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
+from planner.sources.live import SAMPLE_EVERY_S, watch
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder
 
 log = logging.getLogger(__name__)
 
-SAMPLE_EVERY_S = 5.0
 GROUPS_AT_ONCE = 32
 _JUST_AFTER = timedelta(microseconds=1)
 
@@ -148,32 +147,14 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
 
 def _watch(policy: ConsumerScalingPolicy, data: Path, seconds: float) -> PlannerError | None:
     """Land a sample every ``SAMPLE_EVERY_S``; return what kept the group from being read at all."""
-    from planner.sources.rocketmq import RocketMQAdmin, observe_group  # noqa: PLC0415  the other source needs none of it
-
     source = policy.spec.source
-    has_answered = False
-    with RocketMQAdmin(";".join(source.name_servers)) as admin:
-        for _ in _ticks(seconds):
-            try:
-                sample = observe_group(
-                    admin, cluster=source.cluster, group=source.group, topics=source.topics, at=datetime.now(UTC)
-                )
-            except (OutOfReachError, UnknownNameError) as error:
-                log.warning("group not read", extra={"group": source.group, "reason": str(error)})
-                if not has_answered:
-                    return error
-                # Later on the history marks the gap: a broker that restarts must not end the watch.
-            else:
-                pipeline.land_samples(data, (sample,))
-                has_answered = True
+    try:
+        for sample in watch(source, seconds):
+            pipeline.land_samples(data, (sample,))
+    except (OutOfReachError, UnknownNameError) as error:
+        log.warning("group not read", extra={"group": source.group, "reason": str(error)})
+        return error
     return None
-
-
-def _ticks(seconds: float) -> Iterator[int]:
-    started = time.monotonic()
-    for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
-        time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
-        yield number
 
 
 def plan(run: Run) -> Sequence[Path]:

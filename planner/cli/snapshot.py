@@ -1,8 +1,7 @@
 """``planner snapshot``: read one group once and write what is true."""
 
-import time
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,6 @@ from planner.cli.console import PolicyFile, errors, parse_time, text_console
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
-
-SAMPLE_EVERY_S = 5.0
 
 
 def snapshot(
@@ -61,27 +58,23 @@ def _from_capture(folder: Path, policy: ConsumerScalingPolicy, at: str | None) -
 
 def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupSnapshot:
     from planner import pipeline
+    from planner.sources.live import SAMPLE_EVERY_S
 
     samples = _watch(policy, observe_seconds)
     return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[-1].at)
 
 
 def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[GroupSample]:
-    """Return samples taken every ``SAMPLE_EVERY_S`` seconds, at least one."""
-    from planner.sources.rocketmq import RocketMQAdmin, observe_group
+    """Return the samples of one watch, at least one."""
+    from planner.sources.live import watch
 
-    source = policy.spec.source
-    samples = []
-    started = time.monotonic()
-    with RocketMQAdmin(";".join(source.name_servers)) as admin, errors.status("") as status:
-        for number in range(int(observe_seconds // SAMPLE_EVERY_S) + 1):
-            time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
-            status.update(f"watching group {source.group}: {time.monotonic() - started:.0f} of {observe_seconds} s")
-            samples.append(
-                observe_group(
-                    admin, cluster=source.cluster, group=source.group, topics=source.topics, at=datetime.now(UTC)
-                )
-            )
+    group = policy.spec.source.group
+    samples: list[GroupSample] = []
+    with errors.status(f"reading group {group}") as status:
+        for sample in watch(policy.spec.source, observe_seconds):
+            samples.append(sample)
+            seen_s = (sample.at - samples[0].at).total_seconds()
+            status.update(f"watching group {group}: {seen_s:.0f} of {observe_seconds} s")
     return samples
 
 

@@ -12,6 +12,8 @@ API_GROUP = "consumerplanner.dev"
 API_VERSION: Literal["consumerplanner.dev/v1alpha1"] = "consumerplanner.dev/v1alpha1"
 DIGEST_PREFIX = "sha256:"
 
+_KINDS = {("source", "rocketmq"), ("source", "kafka")}
+
 _WORDS = {
     "missing": "nothing",
     "missing_argument": "nothing",
@@ -62,10 +64,12 @@ def check_header(document: object, kind: str, where: str) -> dict[str, Any]:
 def document_error(error: ValidationError, where: str, prefix: tuple[str, ...] = ()) -> DocumentError:
     """Return pydantic's first complaint as one sentence of ours: file, field, found, expected."""
     first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in (*prefix, *first["loc"]) if part != "tagged-union")
+    field = _field((*prefix, *map(str, first["loc"])))
     more = error.error_count() - 1
     rest = f" ({more} more like this)" if more else ""
     kind = first["type"]
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return DocumentError(f"{where}: {_wrong_tag(field, first['ctx'], first['input'])}{rest}")
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return DocumentError(f"{where}: field {field} is not known: remove it or correct its name{rest}")
     if kind in _WORDS:
@@ -74,6 +78,20 @@ def document_error(error: ValidationError, where: str, prefix: tuple[str, ...] =
         return DocumentError(f"{where}: field {field}: expected {first['msg'].removeprefix('Value error, ')}{rest}")
     expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return DocumentError(f"{where}: field {field}: found {_shown(first['input'])}, expected {expected}{rest}")
+
+
+def _wrong_tag(field: str, context: dict[str, Any], found: object) -> str:
+    name = context["discriminator"].strip("'")
+    if not isinstance(found, dict) or name not in found:
+        return f"field {field}.{name} is missing: add it"
+    return f"field {field}.{name}: found {_shown(found[name])}, expected {context['expected_tags']}"
+
+
+def _field(parts: tuple[str, ...]) -> str:
+    """Return the path as a user wrote it: pydantic puts the chosen kind of a union into it."""
+    before = ("", *parts)
+    is_kind = (part == "tagged-union" or (last, part) in _KINDS for last, part in zip(before, parts, strict=False))
+    return ".".join(part for part, skip in zip(parts, is_kind, strict=True) if not skip)
 
 
 def _shown(value: object) -> str:

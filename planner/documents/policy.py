@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from planner.decision.objective import Objective
 from planner.documents.format import API_VERSION, check_header, document_error
+from planner.documents.source import Name, Part, Source
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.build import RolloutSettings
@@ -25,27 +25,12 @@ NOT_BUILT_YET = {
 }
 """Fields that the design names and this version does not have, with what holds instead."""
 
-Name = Annotated[StrictStr, Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
-
-
-class Source(_Part):
-    """Where the group lives: system, name servers as ``host:port``, cluster, group, its topics if not all."""
-
-    system: Literal["rocketmq"]
-    name_servers: Annotated[tuple[Name, ...], Field(min_length=1)]
-    cluster: Name
-    group: Name
-    topics: Annotated[tuple[Name, ...], Field(min_length=1)] | None = None
-
-
-class ScaleTargetRef(_Part):
+class ScaleTargetRef(Part):
     """The Deployment that runs the group's consumers."""
 
     api_version: Literal["apps/v1"] = "apps/v1"
@@ -53,7 +38,7 @@ class ScaleTargetRef(_Part):
     name: Name
 
 
-class ObjectiveSpec(_Part):
+class ObjectiveSpec(Part):
     """What counts as good: utilisation of the busiest consumer, wait of a new message, end of the backlog."""
 
     max_utilisation: Share = 0.8
@@ -61,27 +46,27 @@ class ObjectiveSpec(_Part):
     backlog_gone_seconds: Positive | None = None
 
 
-class CapacitySpec(_Part):
+class CapacitySpec(Part):
     """Messages per second that one consumer can do, where it is known."""
 
     messages_per_second: Positive
 
 
-class WindowSpec(_Part):
+class WindowSpec(Part):
     """The recent past that rates are taken from, and which percentile of its minutes is the upper rate."""
 
     seconds: Annotated[StrictInt, Field(ge=60, le=86_400)] = 600
     percentile: Annotated[float, Field(ge=50, le=100)] = 95.0
 
 
-class FreshnessSpec(_Part):
+class FreshnessSpec(Part):
     """How old and how incomplete data may be before the planner holds."""
 
     max_age_seconds: Positive = 120.0
     min_completeness: Share = 0.9
 
 
-class RolloutSpec(_Part):
+class RolloutSpec(Part):
     """How long a plan holds and how long its steps may take."""
 
     valid_for_seconds: Annotated[StrictInt, Field(ge=60)] = 900
@@ -89,7 +74,7 @@ class RolloutSpec(_Part):
     settled_seconds: Annotated[StrictInt, Field(ge=1)] = 180
 
 
-class PolicySpec(_Part):
+class PolicySpec(Part):
     """The policy's body."""
 
     source: Source
@@ -110,16 +95,16 @@ class PolicySpec(_Part):
         return self
 
 
-class Metadata(_Part):
+class Metadata(Part):
     """Kubernetes metadata, as far as the planner uses it."""
 
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
     namespace: Name = "default"
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
 
 
-class ConsumerScalingPolicy(_Part):
+class ConsumerScalingPolicy(Part):
     """One policy document."""
 
     api_version: Literal["consumerplanner.dev/v1alpha1"] = API_VERSION

@@ -122,7 +122,7 @@ def sample_group(
 
 
 def _tell(sample: GroupSample, elapsed_s: float, seconds: float) -> None:
-    lag = sum(offsets.lag for offsets in sample.offsets)
+    lag = sum(offsets.lag or 0 for offsets in sample.offsets)
     problems = f", {len(sample.problems)} problems: {sample.problems[0]}" if sample.problems else ""
     sys.stderr.write(
         f"{elapsed_s:6.0f} of {seconds:.0f} s: {len(sample.members)} consumers, {lag} messages behind, "

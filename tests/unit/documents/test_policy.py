@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from planner.documents.policy import parse_policy, read_policies, read_policy
+from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
 from tests.sample_builders import POLICY
 
@@ -27,7 +28,12 @@ WRONG = [
     ("minReplicas: 1", "minReplicas: 1\n  minReplicas: 2", "line 8, column 3: not valid YAML: key 'minReplicas' occ"),
     ("{maxUtilisation: 0.8,", "{maxUtilisation: 1.8,", "field spec.objective.maxUtilisation: found 1.8"),
     ("{maxUtilisation: 0.8,", "{maxUtilisation: .nan,", "field spec.objective.maxUtilisation: found nan"),
-    ("system: rocketmq", "system: rabbit", "field spec.source.system: found 'rabbit', expected 'rocketmq'"),
+    ("system: rocketmq", "system: rabbit", "field spec.source.system: found 'rabbit', expected 'rocketmq', 'kafka'"),
+    ("system: rocketmq, ", "", "field spec.source.system is missing"),
+    ("system: rocketmq", "system: kafka", "field spec.source.bootstrapServers is missing"),
+    ("group: shop", "grup: shop", "field spec.source.group is missing"),
+    ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
+    ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
     ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval is not built yet"),
     ("metadata: {name: shop}", "metadata: {name: Shop Orders}", "field metadata.name: found 'Shop Orders'"),
     ("kind: ConsumerScalingPolicy", "kind: Deployment", "field kind is 'Deployment', expected ConsumerScalingPolicy"),
@@ -82,3 +88,11 @@ def test_two_policies_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b.yml").write_text(POLICY.replace("group: shop", "group: other"))
     with pytest.raises(BadInputError, match="have the same name shop"):
         read_policies(tmp_path)
+
+
+def test_a_kafka_group_names_its_secrets_by_file() -> None:
+    kafka = "system: kafka, bootstrapServers: ['127.0.0.1:9092'], cluster: main, propertiesFile: /etc/kafka.properties"
+    source = POLICY.split("source: {")[1].split(", group:")[0]
+    read = parse_policy(POLICY.replace(source, kafka), "p.yaml").spec.source
+    assert isinstance(read, KafkaSource)
+    assert (read.bootstrap_servers, str(read.properties_file)) == (("127.0.0.1:9092",), "/etc/kafka.properties")

@@ -1,0 +1,72 @@
+"""``spec.source`` of a policy: where one consumer group lives, and how to get in.
+
+Secrets never stand in a policy: it names the files that hold them, as a mounted Kubernetes Secret does.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic.alias_generators import to_camel
+
+Name = Annotated[StrictStr, Field(min_length=1)]
+Names = Annotated[tuple[Name, ...], Field(min_length=1)]
+
+
+class Part(BaseModel):
+    """A piece of a document: unknown fields are refused, names are spelt in camel case."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+class TlsSpec(Part):
+    """TLS to all servers: authorities to trust (PEM; the system's when absent), our certificate, what is verified."""
+
+    ca_file: Path | None = None
+    verify: StrictBool = True
+    verify_names: StrictBool = True
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+
+
+class PrometheusSpec(Part):
+    """A Prometheus server that has the group's history; files hold a bearer token, or ``user:password``."""
+
+    url: Annotated[StrictStr, Field(pattern=r"^https?://[^\s@]+$")]
+    bearer_token_file: Path | None = None
+    basic_auth_file: Path | None = None
+    ca_file: Path | None = None
+
+
+class RocketMQSource(Part):
+    """A RocketMQ group: name servers as ``host:port``, cluster, group, its topics if not all.
+
+    ``credentialsFile`` holds ``accessKey`` and ``secretKey``; see docs/connect-rocketmq.md.
+    """
+
+    system: Literal["rocketmq"]
+    name_servers: Names
+    cluster: Name
+    group: Name
+    topics: Names | None = None
+    credentials_file: Path | None = None
+    tls: TlsSpec | None = None
+    prometheus: PrometheusSpec | None = None
+
+
+class KafkaSource(Part):
+    """A Kafka group: bootstrap servers as ``host:port``, a name for the cluster, group, its topics if not all.
+
+    ``propertiesFile`` holds client properties (SASL, TLS); see docs/connect-kafka.md.
+    """
+
+    system: Literal["kafka"]
+    bootstrap_servers: Names
+    cluster: Name
+    group: Name
+    topics: Names | None = None
+    properties_file: Path | None = None
+    prometheus: PrometheusSpec | None = None
+
+
+Source = Annotated[RocketMQSource | KafkaSource, Field(discriminator="system")]

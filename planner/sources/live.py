@@ -1,0 +1,61 @@
+"""The live source of one group, whichever system it lives in: one look, or a watch of many."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from planner.documents.source import KafkaSource, Source
+from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.model.samples import GroupSample
+
+log = logging.getLogger(__name__)
+
+SAMPLE_EVERY_S = 5.0
+
+Look = Callable[[datetime], GroupSample]
+"""Read the group once, as of the given time."""
+
+
+def watch(source: Source, seconds: float) -> Iterator[GroupSample]:
+    """Yield a sample of the group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
+
+    Raises what keeps the first look from being taken (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
+    A later look that fails is logged and left out: the history marks the gap, and a broker that restarts must not end
+    the watch.
+    """
+    has_answered = False
+    with open_group(source) as look:
+        for _ in _ticks(seconds):
+            try:
+                sample = look(datetime.now(UTC))
+            except (OutOfReachError, UnknownNameError) as error:
+                if not has_answered:
+                    raise
+                log.warning("group not read", extra={"group": source.group, "reason": str(error)})
+            else:
+                has_answered = True
+                yield sample
+
+
+def _ticks(seconds: float) -> Iterator[int]:
+    started = time.monotonic()
+    for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
+        time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
+        yield number
+
+
+@contextmanager
+def open_group(source: Source) -> Iterator[Look]:
+    """Hold the connections while in context, and give the way to look at the group."""
+    if isinstance(source, KafkaSource):
+        raise BadInputError(f"group {source.group}: Kafka groups cannot be read live yet")
+    from planner.sources.rocketmq import RocketMQAdmin, Tls, observe_group  # noqa: PLC0415  only this system needs it
+
+    if source.credentials_file is not None:
+        raise BadInputError(f"group {source.group}: field spec.source.credentialsFile is not built yet: remove it")
+    spec = source.tls
+    tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None
+    with RocketMQAdmin(source.name_servers, tls=tls) as admin:
+        yield lambda at: observe_group(admin, cluster=source.cluster, group=source.group, topics=source.topics, at=at)
