@@ -1,5 +1,6 @@
 """Processes a test owns: started, awaited, frozen, stopped in order, and never outliving their owner."""
 
+import contextlib
 import os
 import queue
 import re
@@ -67,13 +68,15 @@ class ManagedProcess:
     """A program with its own session and log file, restartable under the same name.
 
     ``argv`` is run in ``directory``, which must exist; standard output and error are appended to
-    ``directory/name.log``. ``environment`` is added to ours.
+    ``directory/name.log``. ``environment`` is added to ours. With ``takes_orders`` its standard input is a pipe that
+    ``tell`` writes to; otherwise it is empty.
     """
 
     name: str
     argv: Sequence[str]
     directory: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    takes_orders: bool = False
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _log_start: int = field(default=0, init=False, repr=False)
 
@@ -126,12 +129,22 @@ class ManagedProcess:
                 [*tether, *self.argv],
                 cwd=self.directory,
                 env={**os.environ, **self.environment},
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self.takes_orders else subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[report],
                 start_new_session=True,  # Ctrl-C is ours to handle: we stop processes in order
             )
+
+    def tell(self, line: str) -> None:
+        """Write one line to its standard input; raise StartFailedError when nobody reads there any more."""
+        pipe = self._started().stdin
+        assert pipe is not None, f"{self.name} takes no orders"
+        try:
+            pipe.write(f"{line}\n".encode())
+            pipe.flush()
+        except BrokenPipeError as error:
+            raise StartFailedError(f"{self.name} takes no orders any more\n{self.log_tail()}") from error
 
     def wait_for_line(self, pattern: str, timeout_s: float) -> re.Match[str]:
         """Return the match of ``pattern`` in this run's output.
@@ -192,14 +205,18 @@ class ManagedProcess:
         if self._process is None:
             return None
         try:
-            return self._process.wait(max(0.0, grace_s))
+            returncode = self._process.wait(max(0.0, grace_s))
         except subprocess.TimeoutExpired:
             return self.kill()
+        self._close_input()
+        return returncode
 
     def kill(self) -> int:
         """End it as a crash does (SIGKILL) and return how it ended."""
         self.signal(signal.SIGKILL)
-        return self._started().wait()
+        returncode = self._started().wait()
+        self._close_input()
+        return returncode
 
     def freeze(self) -> None:
         """Stop it from running at all (SIGSTOP); its connections stay open."""
@@ -208,6 +225,12 @@ class ManagedProcess:
     def resume(self) -> None:
         """Let a frozen process go on."""
         self.signal(signal.SIGCONT)
+
+    def _close_input(self) -> None:
+        pipe = self._started().stdin
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):  # what was still to be written interests nobody any more
+                pipe.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -1,12 +1,12 @@
 package dev.consumerplanner.load;
 
 /** Messages per second over time: straight lines between points, nothing before the first and after the last. */
-final class RateCurve {
+public final class RateCurve {
     private final double[] seconds;
     private final double[] rates;
 
     /** Points of the form {@code seconds:rate}, with ascending seconds, from {@code parts[from]} on. */
-    RateCurve(String[] parts, int from) {
+    public RateCurve(String[] parts, int from) {
         seconds = new double[parts.length - from];
         rates = new double[parts.length - from];
         for (int i = from; i < parts.length; i++) {
@@ -17,12 +17,12 @@ final class RateCurve {
     }
 
     /** When the last point lies, in seconds from the start. */
-    double end() {
+    public double end() {
         return seconds[seconds.length - 1];
     }
 
     /** How many messages are due from the start until {@code now} seconds: the area under the curve. */
-    double due(double now) {
+    public double due(double now) {
         double area = 0;
         for (int i = 1; i < seconds.length && seconds[i - 1] < now; i++) {
             double span = seconds[i] - seconds[i - 1];

@@ -1,0 +1,120 @@
+"""Real librdkafka consumers (confluent-kafka), many in one process, told by the same JSON lines as ``KafkaMain``.
+
+``python librdkafka_consumers.py DELIVERY_LOG``. Knows ``start``, ``stop``, ``hang`` and ``subscribe``; at the end of
+its input, and on SIGTERM, every consumer is closed gracefully.
+"""
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+POLL_S = 0.1
+_printing = threading.Lock()
+
+
+def event(client: str, kind: str, detail: str = "") -> None:
+    """Print what happened, as ``KafkaMain`` does."""
+    with _printing:
+        print(f"EVENT {time.time_ns() // 1_000_000} {client} {kind} {detail}", flush=True)
+
+
+class ConsumerThread(threading.Thread):
+    """One consumer that spends a fixed time on each record."""
+
+    def __init__(self, order: dict[str, Any], log: TextIO) -> None:
+        super().__init__(name=order["id"])
+        self.new_topics: Sequence[str] | None = order["topics"]
+        self.closing = self.hanging = False
+        self._config = order["config"]
+        self._service_s = order["service_us"] / 1e6
+        self._commits_after_poll = order["commit"] == "sync"
+        self._log = log
+
+    def run(self) -> None:
+        """Poll until told to close."""
+        try:
+            consumer = Consumer(self._config)
+            event(self.name, "started")
+            while not self.closing:
+                self._subscribe(consumer)
+                self._consume(consumer)
+            consumer.close()
+        except (KafkaException, ValueError) as error:
+            event(self.name, "failed", str(error))
+        event(self.name, "stopped")
+
+    def _subscribe(self, consumer: Consumer) -> None:
+        topics, self.new_topics = self.new_topics, None
+        if topics is not None:
+            consumer.subscribe(
+                list(topics),
+                on_assign=lambda _, parts: self._tell("assigned", parts),
+                on_revoke=lambda _, parts: self._tell("revoked", parts),
+                on_lost=lambda _, parts: self._tell("lost", parts),
+            )
+
+    def _consume(self, consumer: Consumer) -> None:
+        if self.hanging:
+            time.sleep(POLL_S)
+            return
+        record = consumer.poll(POLL_S)
+        if record is None:
+            return
+        if record.error():
+            event(self.name, "failed", str(record.error()))
+            return
+        self._deliver(record)
+        if self._commits_after_poll:
+            consumer.commit(record, asynchronous=False)
+
+    def _deliver(self, record: Message) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        self._log.write(f"{now_ms}\t{self.name}\t{record.topic()}\t{record.partition()}\t{record.offset()}\n")
+        self._log.flush()
+        time.sleep(self._service_s)
+
+    def _tell(self, kind: str, parts: Sequence[TopicPartition]) -> None:
+        event(self.name, kind, ",".join(sorted(f"{one.topic}/{one.partition}" for one in parts)))
+
+
+def obey(order: dict[str, Any], consumers: dict[str, ConsumerThread], log: TextIO) -> None:
+    """Do what one line says."""
+    verb, client = order["do"], order["id"]
+    if verb == "start":
+        consumers[client] = ConsumerThread(order, log)
+        consumers[client].start()
+    elif verb == "stop":
+        consumers[client].closing = True
+    elif verb == "hang":
+        consumers[client].hanging = True
+    elif verb == "subscribe":
+        consumers[client].new_topics = order["topics"]
+    else:
+        event(client, "failed", f"no such order: {verb}")
+
+
+def main(delivery_log: str) -> None:
+    """Obey until the input ends."""
+    consumers: dict[str, ConsumerThread] = {}
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with Path(delivery_log).open("a") as log:
+        print("READY", flush=True)
+        try:
+            for line in sys.stdin:
+                obey(json.loads(line), consumers, log)
+        finally:
+            for consumer in consumers.values():
+                consumer.closing = True
+            for consumer in consumers.values():
+                consumer.join()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,123 @@
+package dev.consumerplanner.load.kafka;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Properties;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Pattern;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+
+/** One consumer that spends a fixed time on each record and commits as it is told: by itself, after each poll, never. */
+final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
+    private static final Duration POLL = Duration.ofMillis(100);
+
+    private final String id;
+    private final Properties config;
+    private final long serviceNanos;
+    private final boolean commitsAfterPoll;
+    private final DeliveryFile log;
+    private final AtomicReference<List<String>> newTopics = new AtomicReference<>();
+    private volatile boolean closing;
+    private volatile boolean hanging;
+
+    ConsumerThread(String id, JsonNode order, DeliveryFile log) {
+        super(id);
+        this.id = id;
+        this.config = Fields.properties(order.get("config"));
+        this.serviceNanos = order.path("service_us").asLong() * 1_000;
+        this.commitsAfterPoll = order.path("commit").asText().equals("sync");
+        this.newTopics.set(Fields.texts(order.get("topics")));
+        this.log = log;
+    }
+
+    void close() {
+        closing = true;
+    }
+
+    void hang() {
+        hanging = true;
+    }
+
+    void subscribeLater(List<String> topics) {
+        newTopics.set(topics);
+    }
+
+    @Override
+    public void run() {
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config)) {
+            Events.print(id, "started", "");
+            while (!closing) {
+                subscribe(consumer);
+                consume(consumer);
+            }
+        } catch (RuntimeException failure) {
+            Events.print(id, "failed", failure.toString());
+        }
+        log.flush();
+        Events.print(id, "stopped", "");
+    }
+
+    private void subscribe(KafkaConsumer<byte[], byte[]> consumer) {
+        List<String> topics = newTopics.getAndSet(null);
+        if (topics == null) {
+            return;
+        }
+        // "^" marks a pattern, as librdkafka has it.
+        if (topics.size() == 1 && topics.get(0).startsWith("^")) {
+            consumer.subscribe(Pattern.compile(topics.get(0)), this);
+        } else {
+            consumer.subscribe(topics, this);
+        }
+    }
+
+    private void consume(KafkaConsumer<byte[], byte[]> consumer) {
+        if (hanging) {
+            LockSupport.parkNanos(POLL.toNanos());
+            return;
+        }
+        ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
+        for (ConsumerRecord<byte[], byte[]> record : records) {
+            log.add(id, record);
+            spend();
+        }
+        if (!records.isEmpty()) {
+            log.flush();
+            if (commitsAfterPoll) {
+                consumer.commitSync();
+            }
+        }
+    }
+
+    private void spend() {
+        if (serviceNanos == 0) {
+            return;
+        }
+        log.flush(); // a crash in the middle of a batch must not lose what was delivered before it
+        long end = System.nanoTime() + serviceNanos;
+        for (long left = serviceNanos; left > 0; left = end - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+        }
+    }
+
+    @Override
+    public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+        Events.print(id, "assigned", partitions);
+    }
+
+    @Override
+    public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+        Events.print(id, "revoked", partitions);
+    }
+
+    @Override
+    public void onPartitionsLost(Collection<TopicPartition> partitions) {
+        Events.print(id, "lost", partitions);
+    }
+}
