@@ -100,5 +100,18 @@ class KafkaMember:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerMembers:
+    """Whom one broker lists as members of the group; every broker keeps a list of its own.
+
+    ``clients`` holds a client id once for each connection: twice means two processes with one id. ``addresses`` are
+    those of the connections, in the same order, where the broker told them. ``None``: the broker did not tell.
+    """
+
+    broker: str
+    clients: tuple[str, ...] | None
+    addresses: tuple[str, ...] = ()
+
+
 GroupMember = Member | KafkaMember
 """A member of either system; all members of one group are of one kind."""

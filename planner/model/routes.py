@@ -25,10 +25,11 @@ class BrokerQueues:
 
 @dataclass(frozen=True, slots=True)
 class TopicRoute:
-    """The route of one topic, brokers in name order."""
+    """The route of one topic, brokers in name order; ``is_static`` marks a 5.x static topic (mapped queues)."""
 
     topic: str
     brokers: tuple[BrokerQueues, ...]
+    is_static: bool = False
 
     @property
     def read_queues(self) -> tuple[MessageQueue, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.model.membership import GroupMember
+from planner.model.membership import BrokerMembers, GroupMember
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
 
@@ -58,7 +58,8 @@ class GroupSample:
     ``members`` and ``offsets`` are sorted by client id and by queue. ``problems`` names, in sentences, every
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
     ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
-    ``kafka`` is set for Kafka groups only.
+    ``kafka`` is set for Kafka groups only. ``listed`` says whom each RocketMQ broker lists, in broker order; empty
+    where nobody asked.
     """
 
     system: str
@@ -72,6 +73,7 @@ class GroupSample:
     problems: tuple[str, ...] = ()
     dead_letters: int | None = None
     kafka: KafkaGroup | None = None
+    listed: tuple[BrokerMembers, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

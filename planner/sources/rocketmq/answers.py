@@ -139,8 +139,8 @@ def topic_route(body: bytes, topic: str) -> Route:
         )
         for index, entry in enumerate(shapes.mappings(fields.get("queueDatas"), "queueDatas"))
     ]
-    route = TopicRoute(topic, tuple(sorted(parts, key=lambda part: part.broker)))
-    return Route(route, is_static=bool(fields.get("topicQueueMappingByBroker")))
+    is_static = bool(fields.get("topicQueueMappingByBroker"))
+    return Route(TopicRoute(topic, tuple(sorted(parts, key=lambda part: part.broker)), is_static), is_static=is_static)
 
 
 def _queue_count(value: Json, where: str) -> int:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
-from planner.model.membership import Member
+from planner.model.membership import BrokerMembers, Member
 from planner.model.queues import RETRY_PREFIX, MessageQueue
 from planner.model.routes import BrokerAddress, RouteTable, TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
@@ -107,6 +107,7 @@ def observe_group(
         members=members,
         offsets=offsets,
         problems=problems,
+        listed=tuple(_listed(view) for view in views),
     )
 
 
@@ -268,6 +269,15 @@ def _membership_problems(views: Sequence[_BrokerView], routes: Sequence[TopicRou
                 f"client id {client_id} is connected to broker {name} {present[client_id]} times ({_some(where)})"
             )
     return tuple(problems)
+
+
+def _listed(view: _BrokerView) -> BrokerMembers:
+    """Return the broker's own list; addresses where its connections are all that it lists."""
+    clients = tuple(sorted(view.present_ids.elements())) if view.tells_members else None
+    told = view.connections or ()
+    is_whole = clients == tuple(sorted(one.client_id for one in told))
+    by_id = sorted(told, key=lambda one: one.client_id)
+    return BrokerMembers(view.broker.broker, clients, tuple(one.address for one in by_id) if is_whole else ())
 
 
 def _members(
