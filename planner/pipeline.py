@@ -20,6 +20,8 @@ from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import candidate_counts, simulate_candidate
 from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.partitions import SIMULATED as SIMULATED_ASSIGNORS
+from planner.simulation.partitions import why_not_simulated
 from planner.snapshot.build import build_snapshot
 from planner.sources.capture import Capture
 from planner.storage.files import write_atomically
@@ -60,10 +62,17 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
     """
     own = snapshot.strategy
-    if own is None or not snapshot.clients or not snapshot.data_queues or runnable_strategy(own) is None:
+    if own is None or not snapshot.clients or not snapshot.data_queues or not _can_simulate(snapshot, own):
         return ()
     counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
-    return tuple((name, count) for name in dict.fromkeys((own, *SIMULATED)) for count in counts)
+    others = SIMULATED_ASSIGNORS if snapshot.system == "kafka" else SIMULATED
+    return tuple((name, count) for name in dict.fromkeys((own, *others)) for count in counts)
+
+
+def _can_simulate(snapshot: GroupSnapshot, strategy: str) -> bool:
+    if snapshot.system == "kafka":
+        return why_not_simulated(snapshot, strategy) is None
+    return runnable_strategy(strategy) is not None
 
 
 def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:

@@ -8,6 +8,7 @@ from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import topics_of
+from planner.simulation.partitions import unsettled_partitions, why_not_simulated
 
 Ground = tuple[HoldCause, str]
 
@@ -62,10 +63,19 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Gro
 
 
 def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
-    strategy = runnable_strategy(snapshot.strategy)
     if snapshot.strategy is None:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
-    elif strategy is None:
+    elif snapshot.system == "kafka":
+        why = why_not_simulated(snapshot, snapshot.strategy)
+        if why is not None:
+            yield HoldCause.UNSUPPORTED_STRATEGY, why
+    else:
+        yield from _rocketmq_strategy(snapshot)
+
+
+def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+    strategy = runnable_strategy(snapshot.strategy)
+    if strategy is None:
         yield (
             HoldCause.UNSUPPORTED_STRATEGY,
             f"strategy {snapshot.strategy} needs parameters that cannot be seen from outside, or is not known here",
@@ -80,18 +90,25 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
 
 def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
     """The members' own word must equal what the strategy computes, else the group is still on the move."""
-    strategy = runnable_strategy(snapshot.strategy)
-    if strategy is None or not snapshot.clients:
+    if snapshot.strategy is None or not snapshot.clients:
         return
-    topics = topics_of(snapshot)
-    wrong = sum(
-        state.owner != (snapshot.clients[position] if position >= 0 else None)
-        for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)
-        for state, position in zip(states, owners, strict=True)
-    )
+    is_kafka = snapshot.system == "kafka"
+    wrong = unsettled_partitions(snapshot, snapshot.strategy) if is_kafka else _unsettled_queues(snapshot)
     if wrong:
         yield (
             HoldCause.UNSETTLED,
             f"{wrong} queues are not owned by whom {snapshot.strategy} gives them to: a rebalance is under way or "
             "the members differ in what they see",
         )
+
+
+def _unsettled_queues(snapshot: GroupSnapshot) -> int:
+    strategy = runnable_strategy(snapshot.strategy)
+    if strategy is None:
+        return 0
+    topics = topics_of(snapshot)
+    return sum(
+        state.owner != (snapshot.clients[position] if position >= 0 else None)
+        for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)
+        for state, position in zip(states, owners, strict=True)
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from planner.model.membership import KafkaMember
 from planner.model.queues import Queue
 
 
@@ -70,6 +71,7 @@ class GroupSnapshot:
     ``at`` is the time that the snapshot speaks of, in UTC: the newest sample's time for a live group, the
     end of the run's interval for a scheduled one. ``clients`` and ``queues`` are sorted, as the clients sort
     them. ``strategy`` is ``None`` when it is not known; ``capacity`` likewise. ``problems`` are sentences.
+    ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -88,6 +90,7 @@ class GroupSnapshot:
     parts: tuple[Part, ...]
     problems: tuple[str, ...] = ()
     recent: tuple[SeriesPoint, ...] = ()
+    members: tuple[KafkaMember, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

@@ -12,9 +12,10 @@ from planner.errors import BadInputError
 from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.simulation.counts import largest_share, useful_counts
-from planner.simulation.load import DECIMALS, consumer_loads
+from planner.simulation.figures import outcome_of
 from planner.simulation.moves import MoveRange, common_queues, move_range
-from planner.simulation.outcome import CandidateOutcome, ConsumerLoad, OwnedQueue
+from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.partitions import simulate_partitions, useful_sizes
 from planner.simulation.positions import leave_range
 
 
@@ -42,7 +43,7 @@ class Topics:
 def _message_queue(queue: Queue) -> MessageQueue:
     if isinstance(queue, MessageQueue):
         return queue
-    raise BadInputError(f"partition {queue}: found a Kafka group, expected RocketMQ: Kafka is not simulated yet")
+    raise BadInputError(f"queue {queue}: found a Kafka partition, expected a RocketMQ queue")
 
 
 def topics_of(snapshot: GroupSnapshot) -> Topics:
@@ -54,7 +55,9 @@ def topics_of(snapshot: GroupSnapshot) -> Topics:
 
 def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[int, ...]:
     """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order."""
-    useful = useful_counts(topics_of(snapshot).sizes, lowest, highest)
+    is_kafka = snapshot.system == "kafka" and snapshot.strategy is not None
+    sizes = useful_sizes(snapshot, snapshot.strategy or "") if is_kafka else topics_of(snapshot).sizes
+    useful = useful_counts(sizes, lowest, highest)
     current = len(snapshot.clients)
     return tuple(sorted({*useful, *([current] if current else [])}))
 
@@ -81,31 +84,22 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
     """
     if count < 1:
         raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
+    if snapshot.system == "kafka":
+        return simulate_partitions(snapshot, count, strategy_name)
     strategy = find_strategy(strategy_name)
     running = find_strategy(snapshot.strategy) if snapshot.strategy else strategy
     topics = topics_of(snapshot)
     moves = _moves(snapshot, topics, running, strategy, count)
     clients = _clients_after(snapshot.clients, count, moves)
-    owners = _named_owners(topics, strategy, clients)
-    capacity = snapshot.capacity.messages_per_s if snapshot.capacity else None
-    loads = consumer_loads(snapshot.data_queues, owners, clients, capacity)
-    hot = max(snapshot.data_queues, key=lambda state: state.upper_arrival_rate or 0.0)
-    return CandidateOutcome(
-        count=count,
+    return outcome_of(
+        snapshot,
         strategy=strategy_name,
         is_current=count == len(snapshot.clients) and strategy.name == running.name,
         is_useful=_is_useful(strategy, topics, count),
-        largest_share=_largest_share(strategy, topics, loads),
-        moved_fewest=moves.fewest if moves else None,
-        moved_most=moves.most if moves else None,
-        utilisation=_worst([load.utilisation for load in loads]),
-        keeps_up=_keeps_up(loads),
-        wait_s=_worst([load.wait_s for load in loads]),
-        drain_s=_worst([load.drain_s for load in loads]),
-        hot_queue=hot.queue if hot.upper_arrival_rate is not None else None,
-        hot_utilisation=_hot_utilisation(hot, capacity),
-        loads=loads,
-        owners=tuple(OwnedQueue(queue, owner) for queue, owner in owners.items()),
+        largest_share=largest_share(topics.sizes, count) if strategy.is_positional else None,
+        moves=moves,
+        owners=_named_owners(topics, strategy, clients),
+        clients=clients,
         unknowns=(*_unknowns(snapshot, count, strategy, moves), *_problems(snapshot, topics, strategy, clients)),
     )
 
@@ -115,13 +109,6 @@ def _is_useful(strategy: Strategy, topics: Topics, count: int) -> bool:
     if count == 1 or not strategy.is_positional:
         return True
     return largest_share(topics.sizes, count) < largest_share(topics.sizes, count - 1)
-
-
-def _largest_share(strategy: Strategy, topics: Topics, loads: Sequence[ConsumerLoad]) -> int:
-    """Return the most queues of one consumer: whatever the names, or in the case shown where names decide."""
-    if strategy.is_positional:
-        return largest_share(topics.sizes, len(loads))
-    return max(load.queues for load in loads)
 
 
 def _moves(
@@ -188,21 +175,3 @@ def _problems(snapshot: GroupSnapshot, topics: Topics, strategy: Strategy, clien
         return ()
     queues = [queue for queues in topics.queues for queue in queues]
     return allocate_group(strategy, queues, clients, snapshot.group, is_sorted=True).problems
-
-
-def _worst(values: Sequence[float | None]) -> float | None:
-    """Return the largest value, ``None`` as soon as one is unknown."""
-    known = [value for value in values if value is not None]
-    return max(known, default=None) if len(known) == len(values) else None
-
-
-def _keeps_up(loads: Sequence[ConsumerLoad]) -> bool | None:
-    if any(load.utilisation is None for load in loads):
-        return None
-    return all(load.utilisation is not None and load.utilisation < 1.0 for load in loads)
-
-
-def _hot_utilisation(hot: QueueState, capacity: float | None) -> float | None:
-    if hot.upper_arrival_rate is None or not capacity:
-        return None
-    return round(hot.upper_arrival_rate / capacity, DECIMALS)

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.model.intervals import QueueInterval
-from planner.model.membership import GroupMember
+from planner.model.membership import GroupMember, KafkaMember
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState
 from planner.snapshot.capacity import observed_capacity
-from planner.snapshot.strategy import observed_strategy
+from planner.snapshot.strategy import observed_assignor, observed_strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def build_snapshot(
     ``problems``. Ages are counted from ``at``.
     """
     rates = _rates(intervals, at, settings)
-    strategy, strategy_source = _strategy(newest.members, settings)
+    strategy, strategy_source = _strategy(newest, settings)
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
     return GroupSnapshot(
@@ -57,6 +57,9 @@ def build_snapshot(
         parts=_parts(newest, queues, rates, at, settings),
         problems=(*newest.problems, *queue_problems),
         recent=group_series(intervals, at - RECENT, at),
+        members=tuple(
+            sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
+        ),
     )
 
 
@@ -69,8 +72,8 @@ def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotS
     }
 
 
-def _strategy(members: Sequence[GroupMember], settings: SnapshotSettings) -> tuple[str | None, str]:
-    observed, source = observed_strategy(members)
+def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | None, str]:
+    observed, source = observed_assignor(newest.kafka) if newest.kafka else observed_strategy(newest.members)
     if settings.strategy is None:
         return observed, source
     if observed not in (None, settings.strategy):

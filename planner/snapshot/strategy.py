@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from planner.model.membership import GroupMember
+from planner.model.samples import KafkaGroup
 
 STRATEGY_PACKAGE = "org.apache.rocketmq.client.consumer.rebalance"
 
@@ -41,3 +42,14 @@ def observed_strategy(members: Sequence[GroupMember]) -> tuple[str | None, str]:
     if name is None:
         return None, f"the members run a strategy of their own, {classes[0]}"
     return name, f"running info of the members ({classes[0].rpartition('.')[2]})"
+
+
+def observed_assignor(group: KafkaGroup) -> tuple[str | None, str]:
+    """Return the assignor that a Kafka group agreed on and a sentence that says how it is known.
+
+    The server's own ``range`` is ``range-server``: it computes other answers than the clients' one.
+    """
+    if group.assignor is None:
+        return None, f"the coordinator names no assignor while the group is {group.state}"
+    name = f"{group.assignor}-server" if (group.protocol, group.assignor) == ("consumer", "range") else group.assignor
+    return name, f"the coordinator ({group.protocol} protocol)"

@@ -1,0 +1,196 @@
+"""Candidate counts of a Kafka group: the assignors, seen from what the coordinator shows.
+
+``range`` and ``roundrobin`` count by a member's place in the order, so that what a change moves is exact over every
+place that a newcomer may take. The sticky assignors and the server's ``uniform`` start from what members own: which
+partitions move depends on hash order, how many does not (kafka.md 1.2).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from planner.allocation.kafka import ASSIGNORS, Topics, assign, equal_group
+from planner.allocation.kafka.group import NOBODY, IntArray
+from planner.allocation.ordering import java_key
+from planner.errors import BadInputError, UnknownNameError
+from planner.model.membership import KafkaMember
+from planner.model.queues import Queue, TopicPartition
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.counts import largest_share
+from planner.simulation.figures import outcome_of
+from planner.simulation.moves import MoveRange, common_queues, move_range
+from planner.simulation.outcome import CandidateOutcome
+
+POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
+STICKY = frozenset({"sticky", "cooperative-sticky", "uniform"})
+SIMULATED = ("range", "cooperative-sticky")
+"""Assignors that every Kafka group is simulated under, beside its own."""
+
+LAST = "\uffff new consumer "
+"""Sorts behind every real id."""
+
+
+def in_ring_order(members: Sequence[KafkaMember]) -> tuple[KafkaMember, ...]:
+    """Return the members as ``range`` and ``roundrobin`` sort them: static ones by instance id, then the others by id.
+
+    Source: ``AbstractPartitionAssignor.MemberInfo#compareTo``, Kafka 2.4 and later.
+    """
+    return tuple(
+        sorted(members, key=lambda m: (m.instance_id is None, java_key(m.instance_id or ""), java_key(m.member_id)))
+    )
+
+
+def why_not_simulated(snapshot: GroupSnapshot, assignor: str) -> str | None:
+    """Return why no other count of the group can be simulated under ``assignor``, ``None`` when it can."""
+    if assignor not in POSITIONAL | STICKY:
+        return f"assignor {assignor} is not one that can be foreseen"
+    subscriptions = {member.topics and tuple(sorted(member.topics)) for member in snapshot.members}
+    if None in subscriptions:
+        return "not every member shows what it subscribes to"
+    if len(subscriptions) > 1:
+        return "members subscribe to different topics, so nobody knows what a new one would"
+    if any(member.rack for member in snapshot.members):
+        return "members have racks, and that of a new one is not known"
+    return None
+
+
+def useful_sizes(snapshot: GroupSnapshot, assignor: str) -> tuple[int, ...]:
+    """Return the sizes that are divided one by one: each topic's under ``range``, all partitions together elsewhere."""
+    sizes = tuple(_sizes(snapshot).values())
+    return sizes if assignor in ("range", "range-server") else (sum(sizes),)
+
+
+def unsettled_partitions(snapshot: GroupSnapshot, assignor: str) -> int:
+    """Return how many partitions are not owned as a settled group's are.
+
+    Under ``range`` and ``roundrobin`` that is known for each; elsewhere only that each has an owner.
+    """
+    owners = _present_owners(snapshot)
+    if assignor in POSITIONAL and why_not_simulated(snapshot, assignor) is None:
+        return int((owners != _by_position(snapshot, assignor, len(snapshot.clients))).sum())
+    return int((owners == NOBODY).sum())
+
+
+def simulate_partitions(snapshot: GroupSnapshot, count: int, assignor: str) -> CandidateOutcome:
+    """Return what ``count`` members would mean under ``assignor``.
+
+    Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part cannot be told
+    (``why_not_simulated``).
+    """
+    if assignor not in ASSIGNORS:
+        raise UnknownNameError(f"assignor {assignor!r} is not known here: choose one of {', '.join(ASSIGNORS)}")
+    why = why_not_simulated(snapshot, assignor)
+    if why is not None:
+        raise BadInputError(f"group {snapshot.group} cannot be simulated with {count} members: {why}")
+    ring = in_ring_order(snapshot.members)
+    moves = _moves(snapshot, assignor, count)
+    stay = moves.fewest_stay if count < len(ring) else range(len(ring))
+    clients = (*(ring[place].member_id for place in stay), *_newcomers(count - len(ring)))
+    sizes = useful_sizes(snapshot, assignor)
+    return outcome_of(
+        snapshot,
+        strategy=assignor,
+        is_current=count == len(ring) and assignor == snapshot.strategy,
+        is_useful=count == 1 or largest_share(sizes, count) < largest_share(sizes, count - 1),
+        largest_share=largest_share(sizes, count),
+        moves=moves,
+        owners=_owners(snapshot, assignor, clients),
+        clients=clients,
+        unknowns=_unknowns(snapshot, assignor, count),
+    )
+
+
+def _newcomers(count: int) -> tuple[str, ...]:
+    return tuple(f"new consumer {number}" for number in range(1, count + 1))
+
+
+def _moves(snapshot: GroupSnapshot, assignor: str, count: int) -> MoveRange:
+    """Return the exact range of partitions that change owner."""
+    before = _present_owners(snapshot)
+    present = len(snapshot.members)
+    owned = int((before != NOBODY).sum())
+    if assignor in POSITIONAL:
+        after = _by_position(snapshot, assignor, count)
+        return move_range(common_queues([before], [after], present, count), owned)
+    if count >= present:
+        after = ASSIGNORS[assignor](equal_group(_topics(snapshot), count, before)).owners
+        moved = int(((before != NOBODY) & (before != after)).sum())
+        return MoveRange(moved, moved, tuple(range(present)), tuple(range(present)))
+    return _sticky_leave(before, present, count)
+
+
+def _sticky_leave(before: IntArray, present: int, count: int) -> MoveRange:
+    """Return what leaves with the members that own least, and with those that own most: the others keep theirs."""
+    sizes = np.bincount(before[before != NOBODY], minlength=present)
+    order = np.argsort(sizes, kind="stable")
+    fewest, most = order[: present - count], order[count:]
+    return MoveRange(
+        int(sizes[fewest].sum()),
+        int(sizes[most].sum()),
+        tuple(sorted(order[present - count :].tolist())),
+        tuple(sorted(order[:count].tolist())),
+    )
+
+
+def _by_position(snapshot: GroupSnapshot, assignor: str, count: int) -> IntArray:
+    """Return each partition's owner as a place in the order of ``count`` members."""
+    return ASSIGNORS[assignor](equal_group(_topics(snapshot), count)).owners
+
+
+def _present_owners(snapshot: GroupSnapshot) -> IntArray:
+    """Return each partition's owner by the members' own word, as a place in the ring."""
+    places = {member.member_id: place for place, member in enumerate(in_ring_order(snapshot.members))}
+    states = sorted(snapshot.data_queues, key=lambda state: state.queue)
+    return np.array([places.get(state.owner or "", NOBODY) for state in states], dtype=np.intp)
+
+
+def _sizes(snapshot: GroupSnapshot) -> Mapping[str, int]:
+    return Counter(queue.topic for queue in sorted(state.queue for state in snapshot.data_queues))
+
+
+def _topics(snapshot: GroupSnapshot) -> Topics:
+    return Topics(tuple(_sizes(snapshot).values()))
+
+
+def _owners(snapshot: GroupSnapshot, assignor: str, clients: Sequence[str]) -> dict[Queue, str | None]:
+    """Return one answer of the assignor itself, newcomers last in the order."""
+    known = {member.member_id: member for member in snapshot.members}
+    owned: dict[str, list[tuple[str, int]]] = {}
+    for state in snapshot.data_queues:
+        owned.setdefault(state.owner or "", []).append((state.queue.topic, state.queue.number))
+    topics = sorted(_sizes(snapshot))
+
+    def member(client: str) -> dict[str, Any]:
+        if client not in known:
+            return {"id": LAST + client, "topics": topics}
+        return {
+            "id": client,
+            "instance_id": known[client].instance_id,
+            "topics": topics,
+            "owned": owned.get(client, []),
+            "generation": 1,
+        }
+
+    request = {"strategy": assignor, "partitions": _sizes(snapshot), "members": [member(client) for client in clients]}
+    answer = assign(request)["assignments"]
+    found: dict[Queue, str | None] = dict.fromkeys(sorted(state.queue for state in snapshot.data_queues))
+    for name, partitions in answer.items():
+        for topic, number in partitions:
+            found[TopicPartition(topic, number)] = name.removeprefix(LAST)
+    return found
+
+
+def _unknowns(snapshot: GroupSnapshot, assignor: str, count: int) -> tuple[str, ...]:
+    present = len(snapshot.members)
+    unknowns = []
+    if count > present and assignor in POSITIONAL:
+        unknowns.append(f"where the {count - present} new member ids sort: shown as if they came last")
+    if count < present:
+        unknowns.append(f"which {present - count} members stop: shown for those that move the fewest partitions")
+    if assignor in STICKY and count != present:
+        unknowns.append(f"which partitions {assignor} moves, as hash order decides: how many is known")
+    if snapshot.capacity is None:
+        unknowns.append("what one consumer can do: no utilisation, wait or drain time follows")
+    return tuple(unknowns)
