@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from planner.allocation.registry import runnable_strategy
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
 from planner.documents.data import SAMPLE, SNAPSHOT
@@ -18,17 +17,12 @@ from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
-from planner.simulation.candidates import candidate_counts, simulate_candidate
+from planner.simulation.candidates import can_simulate, candidate_counts, simulate_candidate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
-from planner.simulation.partitions import SIMULATED as SIMULATED_ASSIGNORS
-from planner.simulation.partitions import why_not_simulated
 from planner.snapshot.build import build_snapshot
 from planner.sources.capture import Capture
 from planner.storage.files import write_atomically
 from planner.storage.layout import sample_path
-
-SIMULATED = ("AVG", "AVG_BY_CIRCLE")
-"""Strategies that every group is simulated under, beside its own."""
 
 
 def observe_capture(capture: Capture, group: str, since: datetime, until: datetime) -> tuple[GroupSample, ...]:
@@ -61,18 +55,10 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
 
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
     """
-    own = snapshot.strategy
-    if own is None or not snapshot.clients or not snapshot.data_queues or not _can_simulate(snapshot, own):
+    if not can_simulate(snapshot):
         return ()
     counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
-    others = SIMULATED_ASSIGNORS if snapshot.system == "kafka" else SIMULATED
-    return tuple((name, count) for name in dict.fromkeys((own, *others)) for count in counts)
-
-
-def _can_simulate(snapshot: GroupSnapshot, strategy: str) -> bool:
-    if snapshot.system == "kafka":
-        return why_not_simulated(snapshot, strategy) is None
-    return runnable_strategy(strategy) is not None
+    return tuple((name, count) for name in strategies_to_compare(snapshot) for count in counts)
 
 
 def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:

@@ -66,12 +66,12 @@ def find_strategy(name: str, options: Options | None = None) -> Strategy:
     return strategy
 
 
-def runnable_strategy(name: str | None) -> Strategy | None:
-    """Return the strategy if its name alone is enough to run it, ``None`` if it needs options or is not known."""
+def runnable_strategy(name: str | None, options: Options | None = None) -> Strategy | None:
+    """Return the strategy if name and options are enough to run it, ``None`` if it needs more or is not known."""
     if name is None:
         return None
     try:
-        return find_strategy(name)
+        return find_strategy(name, options)
     except BadInputError:
         return None
 

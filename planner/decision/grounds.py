@@ -74,11 +74,12 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
 
 
 def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
-    strategy = runnable_strategy(snapshot.strategy)
+    strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
     if strategy is None:
         yield (
             HoldCause.UNSUPPORTED_STRATEGY,
-            f"strategy {snapshot.strategy} needs parameters that cannot be seen from outside, or is not known here",
+            f"strategy {snapshot.strategy} needs parameters that cannot be seen from outside: "
+            "state them in spec.strategyOptions",
         )
     elif not strategy.is_positional:
         yield (
@@ -103,7 +104,7 @@ def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
 
 
 def _unsettled_queues(snapshot: GroupSnapshot) -> int:
-    strategy = runnable_strategy(snapshot.strategy)
+    strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
     if strategy is None:
         return 0
     topics = topics_of(snapshot)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validator
 
+from planner.allocation.kafka import find_assignor
+from planner.allocation.registry import find_strategy
 from planner.decision.objective import Objective
 from planner.documents.format import API_VERSION, check_header, document_error
 from planner.documents.source import Name, Part, Source
@@ -83,6 +85,7 @@ class PolicySpec(Part):
     max_replicas: Replicas
     objective: ObjectiveSpec = ObjectiveSpec()
     strategy: Name | None = None
+    strategy_options: dict[str, Any] = Field(default_factory=dict)
     capacity: CapacitySpec | None = None
     window: WindowSpec = WindowSpec()
     freshness: FreshnessSpec = FreshnessSpec()
@@ -92,6 +95,12 @@ class PolicySpec(Part):
     def _bounds(self) -> Self:
         if self.min_replicas > self.max_replicas:
             raise ValueError(f"minReplicas {self.min_replicas} to be at most maxReplicas {self.max_replicas}")
+        return self
+
+    @model_validator(mode="after")
+    def _strategy(self) -> Self:
+        if self.strategy_options and self.strategy is None:
+            raise ValueError("strategyOptions to stand beside the strategy that they belong to")
         return self
 
 
@@ -134,6 +143,7 @@ class ConsumerScalingPolicy(Part):
             window_s=float(spec.window.seconds),
             percentile=spec.window.percentile,
             strategy=spec.strategy,
+            strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
         )
 
@@ -159,9 +169,21 @@ def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
             f"{where}: field spec.{field} is not built yet in this version ({NOT_BUILT_YET[field]}): remove it"
         )
     try:
-        return ConsumerScalingPolicy.model_validate(document)
+        policy = ConsumerScalingPolicy.model_validate(document)
     except ValidationError as error:
         raise document_error(error, where) from error
+    _check_strategy(policy.spec, where)
+    return policy
+
+
+def _check_strategy(spec: PolicySpec, where: str) -> None:
+    """Raise ``DocumentError`` for options that the strategy does not take."""
+    if not spec.strategy_options:
+        return
+    try:
+        (find_assignor if spec.source.system == "kafka" else find_strategy)(spec.strategy or "", spec.strategy_options)
+    except BadInputError as error:
+        raise DocumentError(f"{where}: field spec.strategyOptions: {error}") from error
 
 
 def read_policy(path: Path) -> ConsumerScalingPolicy:

@@ -1,7 +1,8 @@
 """What is true of one group at one time, how complete it is and how old: the ground every decision stands on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue
@@ -71,6 +72,7 @@ class GroupSnapshot:
     ``at`` is the time that the snapshot speaks of, in UTC: the newest sample's time for a live group, the
     end of the run's interval for a scheduled one. ``clients`` and ``queues`` are sorted, as the clients sort
     them. ``strategy`` is ``None`` when it is not known; ``capacity`` likewise. ``problems`` are sentences.
+    ``strategy_options`` are the strategy's parameters, spelt as ``planner allocate`` takes them.
     ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
@@ -91,6 +93,7 @@ class GroupSnapshot:
     problems: tuple[str, ...] = ()
     recent: tuple[SeriesPoint, ...] = ()
     members: tuple[KafkaMember, ...] = ()
+    strategy_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

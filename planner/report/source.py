@@ -5,18 +5,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import Decision
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.model.snapshot import GroupSnapshot
-from planner.pipeline import SIMULATED
 from planner.report.case import Case
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.rollout.steps import StartConsumers, StopConsumers
-from planner.simulation.candidates import simulate
+from planner.simulation.candidates import can_simulate, simulate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
 
 Answer = RolloutPlan | DecisionRecord
@@ -48,11 +46,10 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
 
 def outcomes_again(snapshot: GroupSnapshot, decision: Decision) -> tuple[CandidateOutcome, ...]:
     """Return the outcomes of the decision's counts; none for a group that cannot be simulated."""
-    own = snapshot.strategy
-    if own is None or not snapshot.clients or not snapshot.data_queues or runnable_strategy(own) is None:
+    if not can_simulate(snapshot):
         return ()
     counts = {decision.current, decision.target, *(rejection.count for rejection in decision.rejected)} - {0}
-    return simulate(snapshot, sorted(counts), tuple(dict.fromkeys((own, *SIMULATED))))
+    return simulate(snapshot, sorted(counts), strategies_to_compare(snapshot))
 
 
 def _record(plan: RolloutPlan | None) -> DecisionRecord:

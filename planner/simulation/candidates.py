@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import allocate_group
-from planner.allocation.registry import find_strategy
+from planner.allocation.registry import find_strategy, runnable_strategy
 from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue, Queue
@@ -15,7 +16,8 @@ from planner.simulation.counts import largest_share, useful_counts
 from planner.simulation.figures import outcome_of
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
-from planner.simulation.partitions import simulate_partitions, useful_sizes
+from planner.simulation.partitions import COMPARED as COMPARED_ASSIGNORS
+from planner.simulation.partitions import simulate_partitions, useful_sizes, why_not_simulated
 from planner.simulation.positions import leave_range
 
 
@@ -53,6 +55,26 @@ def topics_of(snapshot: GroupSnapshot) -> Topics:
     return Topics(tuple(tuple(states) for _, states in by_topic))
 
 
+COMPARED = ("AVG", "AVG_BY_CIRCLE")
+"""Strategies that every RocketMQ group is simulated under, beside its own."""
+
+
+def can_simulate(snapshot: GroupSnapshot) -> bool:
+    """Return whether there is something to compare, and a strategy whose answer for other counts is known."""
+    own = snapshot.strategy
+    if own is None or not snapshot.clients or not snapshot.data_queues:
+        return False
+    if snapshot.system == "kafka":
+        return why_not_simulated(snapshot, own) is None
+    return runnable_strategy(own, snapshot.strategy_options) is not None
+
+
+def strategies_to_compare(snapshot: GroupSnapshot) -> tuple[str, ...]:
+    """Return the group's own strategy and the common ones of its system."""
+    common = COMPARED_ASSIGNORS if snapshot.system == "kafka" else COMPARED
+    return tuple(dict.fromkeys([*([snapshot.strategy] if snapshot.strategy else []), *common]))
+
+
 def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[int, ...]:
     """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order."""
     is_kafka = snapshot.system == "kafka" and snapshot.strategy is not None
@@ -86,8 +108,8 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
     if snapshot.system == "kafka":
         return simulate_partitions(snapshot, count, strategy_name)
-    strategy = find_strategy(strategy_name)
-    running = find_strategy(snapshot.strategy) if snapshot.strategy else strategy
+    strategy = find_strategy(strategy_name, _options(snapshot, strategy_name))
+    running = find_strategy(snapshot.strategy, snapshot.strategy_options) if snapshot.strategy else strategy
     topics = topics_of(snapshot)
     moves = _moves(snapshot, topics, running, strategy, count)
     clients = _clients_after(snapshot.clients, count, moves)
@@ -102,6 +124,11 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         clients=clients,
         unknowns=(*_unknowns(snapshot, count, strategy, moves), *_problems(snapshot, topics, strategy, clients)),
     )
+
+
+def _options(snapshot: GroupSnapshot, strategy_name: str) -> dict[str, Any]:
+    """The parameters that are known belong to the group's own strategy."""
+    return snapshot.strategy_options if strategy_name == snapshot.strategy else {}
 
 
 def _is_useful(strategy: Strategy, topics: Topics, count: int) -> bool:

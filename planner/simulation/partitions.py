@@ -25,7 +25,7 @@ from planner.simulation.outcome import CandidateOutcome
 
 POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
 STICKY = frozenset({"sticky", "cooperative-sticky", "uniform"})
-SIMULATED = ("range", "cooperative-sticky")
+COMPARED = ("range", "cooperative-sticky")
 """Assignors that every Kafka group is simulated under, beside its own."""
 
 LAST = "\uffff new consumer "

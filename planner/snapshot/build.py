@@ -1,8 +1,9 @@
 """Put one snapshot together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
@@ -22,6 +23,7 @@ class SnapshotSettings:
     window_s: float = 600.0
     percentile: float = 95.0
     strategy: str | None = None
+    strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
 
 
@@ -49,6 +51,7 @@ def build_snapshot(
         window_s=settings.window_s,
         strategy=strategy,
         strategy_source=strategy_source,
+        strategy_options=settings.strategy_options if strategy == settings.strategy else {},
         orderly=any(tuning.orderly for tuning in tunings) if tunings else None,
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
         clients=tuple(sorted(member.identity for member in newest.members)),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.objective import Objective
@@ -115,6 +116,24 @@ def test_hold_on_a_strategy_whose_parameters_are_not_seen() -> None:
     taken = replace(snapshot(), strategy="MACHINE_ROOM")
     decision = decide(taken, (), OBJECTIVE, AT)
     assert decision.hold_cause is HoldCause.UNSUPPORTED_STRATEGY
+
+
+def test_a_strategy_is_planned_with_once_its_parameters_are_stated() -> None:
+    rooms = tuple(MessageQueue("orders", f"north@{name}", number) for name in ("a", "b") for number in range(8))
+    options = {"consumer_rooms": ["north"]}
+    plain = snapshot(rooms, rates=dict.fromkeys(rooms, 10.0))
+    owned_by = find_strategy("MACHINE_ROOM", options).owners(rooms, plain.clients)
+    states = tuple(
+        replace(state, owner=plain.clients[place]) for state, place in zip(plain.queues, owned_by, strict=True)
+    )
+    taken = replace(plain, strategy="MACHINE_ROOM", strategy_options=options, queues=states)
+    outcomes = simulate(taken, candidate_counts(taken, 1, 16), ("MACHINE_ROOM",))
+    decision = decide(taken, outcomes, OBJECTIVE, AT)
+    assert (decision.hold_cause, decision.strategy) != (HoldCause.UNSUPPORTED_STRATEGY, None)
+    assert {outcome.strategy for outcome in outcomes} == {"MACHINE_ROOM"}
+    assert decision.hold_cause in (None, HoldCause.RIGHT_ALREADY)
+    unstated = decide(replace(taken, strategy_options={}), (), OBJECTIVE, AT)
+    assert "spec.strategyOptions" in unstated.reason
 
 
 def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
