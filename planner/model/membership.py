@@ -75,8 +75,9 @@ class KafkaMember:
     """One running member of a Kafka group; whatever the broker does not show is ``None``.
 
     ``host`` is the address that its connection comes from, without the leading slash. ``topics`` is its subscription,
-    ``assignors`` its own list in its own order (classic) or the one that it asks for (KIP-848). ``epoch`` is its
-    generation (classic) or member epoch.
+    ``assignors`` its own list in its own order (classic) or the one that it asks for (KIP-848). ``epoch`` is its member
+    epoch (KIP-848), or the generation in which it last owned something when it joined the current one (classic).
+    ``protocol`` is the one that it joined by: a ``consumer`` group may have ``classic`` members while it is migrated.
     """
 
     member_id: str
@@ -88,6 +89,7 @@ class KafkaMember:
     assignors: tuple[str, ...] | None = None
     owned: tuple[TopicPartition, ...] | None = None
     epoch: int | None = None
+    protocol: str | None = None
 
     @property
     def identity(self) -> str:
