@@ -1,0 +1,288 @@
+"""``KafkaAdmin``: what the brokers of one cluster say, read by typed methods, each with a deadline.
+
+Offsets, topics and configuration come through ``confluent-kafka``. It has no way to a member's subscription, rack or
+epoch, so groups are described over connections of our own (``describe``), where we know the account's mechanism;
+where not, by the library, and what then stays unknown is named. Nothing here can write to a cluster.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Self
+
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, TopicCollection
+from confluent_kafka import TopicPartition as TheirPartition
+from confluent_kafka.admin import ConfigResource, ConsumerGroupDescription, OffsetSpec
+
+from planner.errors import BadInputError, OutOfReachError, PlannerError
+from planner.model.membership import KafkaMember
+from planner.model.queues import TopicPartition
+from planner.model.routes import PartitionRoute
+from planner.sources.kafka import requests
+from planner.sources.kafka.answers import ClusterInfo, Commits, GroupDescription, GroupList, GroupListing, Node, Routes
+from planner.sources.kafka.connection import Address, can_connect
+from planner.sources.kafka.describe import Described, describe_groups, host_of, unknown_group
+from planner.sources.kafka.errors import answer_error
+from planner.sources.kafka.library import Library, in_parts
+from planner.sources.kafka.links import Links
+from planner.sources.kafka.settings import KafkaSettings
+
+_GROUPS_TOGETHER: Final = 200  # requests for commits under way at the same time, one a group
+_PARTITIONS_TOGETHER: Final = 5_000
+_STATES: Final = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """How long one request may take, in seconds; connecting, TLS and proving the account included."""
+
+    request_s: float = 10.0
+
+
+class KafkaAdmin:
+    """A read-only client of one cluster; a context manager that knows on entering whether it is let in.
+
+    ``bootstrap_servers`` are ``host:port``; ``settings`` say how to get in. ``read_committed`` takes the last stable
+    offset for a partition's end, as consumers with ``isolation.level=read_committed`` do, not the high watermark.
+    ``own_connections=False`` leaves groups to the library. Raises ``BadInputError`` for addresses and properties that
+    cannot be, ``OutOfReachError`` when no broker answers, ``RefusedError`` when the account is not let in.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[str],
+        *,
+        settings: KafkaSettings | None = None,
+        limits: TimeLimits | None = None,
+        read_committed: bool = False,
+        own_connections: bool = True,
+    ) -> None:
+        self.settings = settings or KafkaSettings()
+        self.limits = limits or TimeLimits()
+        addresses = [Address.parse(server) for server in bootstrap_servers]
+        if not addresses:
+            raise BadInputError("there is no Kafka bootstrap server: name one as host:port")
+        self.bootstrap = ",".join(map(str, addresses))
+        self._links = Links(addresses, self.settings, self.limits.request_s)
+        self._obstacle = can_connect(self.settings) if own_connections else "own connections are switched off"
+        self._read_committed = read_committed
+        # First by ourselves: we can say what is wrong, the library says mostly that time is over.
+        if not self._obstacle:
+            self._links.anywhere(lambda link: link.address)
+        self._library = Library(self.bootstrap, self.settings, self.limits.request_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; closing twice does nothing."""
+        self._links.close()
+
+    def __repr__(self) -> str:
+        return f"KafkaAdmin({self.bootstrap}, {self.settings.protocol})"
+
+    def cluster(self) -> ClusterInfo:
+        """Return the cluster's id and brokers."""
+        said = self._library.result(self._library.client.describe_cluster)
+        nodes = (Node(one.id, f"{one.host}:{one.port}", one.rack or "") for one in said.nodes or ())
+        return ClusterInfo(
+            cluster_id=said.cluster_id or "",
+            nodes=tuple(sorted(nodes, key=lambda node: node.number)),
+        )
+
+    # Groups.
+
+    def list_groups(self) -> GroupList:
+        """Return every group that the account may see, of whatever kind; each broker tells those it coordinates.
+
+        Without connections of our own only consumer groups are seen.
+        """
+        if self._obstacle:
+            return self._listed_by_library()
+        groups: dict[str, GroupListing] = {}
+        problems = []
+        for node in self.cluster().nodes:
+            try:
+                with self._links.lock:
+                    code, listings = self._links.at(
+                        Address.parse(node.address),
+                        lambda link: link.ask(requests.LIST_GROUPS, requests.listing_request),
+                    )
+                if code:
+                    raise answer_error(f"broker {node.number}, its list of groups", code)
+            except OutOfReachError as error:
+                problems.append(f"broker {node.number} does not list its groups: {error}")
+            else:
+                groups |= {one.group: _listing(one) for one in listings}
+        return GroupList(tuple(groups[name] for name in sorted(groups)), tuple(problems))
+
+    def describe_groups(self, groups: Sequence[str]) -> Described:
+        """Return group -> its description, or the error that stands in its way; see ``GroupDescription``.
+
+        ``UnknownNameError`` for a group that is not there, ``BadInputError`` for one of another kind (share, streams,
+        connect), ``RefusedError`` for one that the account may not describe.
+        """
+        if self._obstacle:
+            return self._described_by_library(groups)
+        with self._links.lock:
+            return describe_groups(self._links, groups)
+
+    def committed(self, groups: Iterable[str]) -> dict[str, Commits | PlannerError]:
+        """Return group -> its committed offsets on every topic that the account may describe.
+
+        The broker leaves other topics out without a word: see with ``topics`` which they are.
+        """
+        found: dict[str, Commits | PlannerError] = {}
+        for part in in_parts(sorted(set(groups)), _GROUPS_TOGETHER):
+            futures: dict[str, Future[Any]] = {}
+            for group in part:
+                call = self._library.client.list_consumer_group_offsets
+                futures |= call([ConsumerGroupTopicPartitions(group)], request_timeout=self.limits.request_s)
+            told = self._library.awaited("offsets of group", futures)
+            found |= {g: one if isinstance(one, PlannerError) else self._commits(one) for g, one in told.items()}
+        return found
+
+    # Topics.
+
+    def topics(self, names: Iterable[str]) -> dict[str, Routes | PlannerError]:
+        """Return topic -> where its partitions lie, or the error that stands in the way."""
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        told = self._library.results(self._library.client.describe_topics, TopicCollection(wanted))
+        return {topic: one if isinstance(one, PlannerError) else _routes(topic, one) for topic, one in told.items()}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | PlannerError]:
+        """Return partition -> the offset of the next record: high watermark, or last stable offset (see the class).
+
+        Compacted and transactional topics have gaps, so a difference of offsets is at most a number of records.
+        """
+        return self._offsets(partitions, OffsetSpec.latest())
+
+    def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | PlannerError]:
+        """Return partition -> the offset of the oldest record that is still there (the log start offset)."""
+        return self._offsets(partitions, OffsetSpec.earliest())
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """Return a topic's settings (``cleanup.policy``, ``retention.ms``, ...); secrets are never among them."""
+        return self._config("topic", topic)
+
+    def broker_config(self, number: int) -> dict[str, str]:
+        """Return a broker's settings, for example ``group.initial.rebalance.delay.ms``; secrets are left out."""
+        return self._config("broker", str(number))
+
+    # How the library's answers become ours.
+
+    def _offsets(
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec
+    ) -> dict[TopicPartition, int | PlannerError]:
+        level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
+        found: dict[TopicPartition, int | PlannerError] = {}
+        for part in in_parts(sorted(set(partitions)), _PARTITIONS_TOGETHER):
+            wanted = {TheirPartition(one.topic, one.partition): spec for one in part}
+            told = self._library.results(self._library.client.list_offsets, wanted, isolation_level=level)
+            found |= {
+                TopicPartition(one.topic, one.partition): said if isinstance(said, PlannerError) else said.offset
+                for one, said in told.items()
+            }
+        return found
+
+    def _commits(self, said: Any) -> Commits:
+        parts = {TopicPartition(one.topic, one.partition): one for one in said.topic_partitions}
+        return Commits(
+            offsets={part: one.offset for part, one in parts.items() if one.error is None and one.offset >= 0},
+            errors={
+                part: self._library.refusal(f"commit on {part}", one.error)
+                for part, one in parts.items()
+                if one.error is not None
+            },
+        )
+
+    def _config(self, kind: str, name: str) -> dict[str, str]:
+        told = self._library.results(self._library.client.describe_configs, [ConfigResource(kind, name)])
+        said = next(iter(told.values()))
+        if isinstance(said, PlannerError):
+            raise said
+        return {key: one.value for key, one in sorted(said.items()) if one.value is not None and not one.is_sensitive}
+
+    def _listed_by_library(self) -> GroupList:
+        said = self._library.result(self._library.client.list_consumer_groups)
+        groups = (
+            GroupListing(
+                one.group_id, one.type.name.lower() if one.type else "", _state(one.state), one.is_simple_consumer_group
+            )
+            for one in said.valid
+        )
+        problems = (self._library.failure("list of groups", error) for error in said.errors)
+        return GroupList(tuple(sorted(groups, key=lambda one: one.group)), tuple(map(str, problems)))
+
+    def _described_by_library(self, groups: Sequence[str]) -> Described:
+        told = self._library.results(self._library.client.describe_consumer_groups, sorted(set(groups)))
+        return {group: self._description(group, one) for group, one in told.items()}
+
+    def _description(
+        self, group: str, said: ConsumerGroupDescription | PlannerError
+    ) -> GroupDescription | PlannerError:
+        if isinstance(said, PlannerError):
+            return said
+        state = _state(said.state)
+        if state == "Dead":
+            return unknown_group(group)
+        problem = (
+            f"group {group} was described by the library, as {self._obstacle}: "
+            f"subscriptions, racks and epochs of its members are not known"
+        )
+        is_classic = said.type.name == "CLASSIC"
+        shows_owners = state == "Stable" or not is_classic
+        members = (
+            KafkaMember(
+                member_id=one.member_id,
+                client_id=one.client_id,
+                host=host_of(one.host),
+                instance_id=one.group_instance_id or None,
+                owned=_owned(one) if shows_owners else None,
+            )
+            for one in said.members
+        )
+        return GroupDescription(
+            group=group,
+            protocol="classic" if is_classic else "consumer",
+            state=state,
+            assignor=said.partition_assignor or None,
+            coordinator=said.coordinator.id,
+            members=tuple(sorted(members, key=lambda one: one.member_id)),
+            problems=(problem,),
+        )
+
+
+def _listing(one: requests.Listing) -> GroupListing:
+    is_simple = one.protocol_type == ""
+    kind = one.kind or "classic"
+    if kind == "classic" and one.protocol_type not in {"", "consumer"}:
+        kind = one.protocol_type  # connect, or somebody's own
+    return GroupListing(one.group, kind, one.state, is_simple)
+
+
+def _state(state: Enum) -> str:
+    return _STATES.get(state.name, state.name.capitalize())
+
+
+def _owned(member: Any) -> tuple[TopicPartition, ...]:
+    return tuple(sorted(TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions))
+
+
+def _routes(topic: str, said: Any) -> Routes:
+    routes = (
+        PartitionRoute(
+            TopicPartition(topic, one.id),
+            one.leader.id if one.leader and one.leader.id >= 0 else None,
+            tuple(node.id for node in one.replicas),
+            tuple(node.rack or "" for node in one.replicas),
+        )
+        for one in said.partitions
+    )
+    return tuple(sorted(routes, key=lambda route: route.partition))

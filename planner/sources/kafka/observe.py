@@ -1,0 +1,243 @@
+"""``observe_group`` and ``observe_groups``: one look at consumer groups, what could not be read named.
+
+First who is there, then what is committed, last where the partitions end: read the other way round, a lag could come
+out too small. Many groups share their requests: a topic's offsets are asked once for all groups that read it.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from planner.errors import PlannerError
+from planner.model.queues import TopicPartition
+from planner.model.routes import BrokerAddress, PartitionRoute, RouteTable
+from planner.model.samples import GroupSample, KafkaGroup, QueueOffsets
+from planner.sources.kafka.answers import ClusterInfo, Commits, GroupDescription, Routes
+from planner.sources.kafka.client import KafkaAdmin
+
+log = logging.getLogger(__name__)
+
+_NAMED: Final = 5
+"""Partitions that one sentence names before it says "and N more"."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    """What the brokers said of all topics of a look: routes, newest and oldest offsets."""
+
+    routes: Mapping[str, Routes | PlannerError]
+    ends: Mapping[TopicPartition, int | PlannerError]
+    firsts: Mapping[TopicPartition, int | PlannerError]
+
+
+def observe_group(
+    admin: KafkaAdmin, *, cluster: str | None, group: str, topics: Sequence[str] | None, at: datetime
+) -> GroupSample:
+    """Return members, ownership, partitions and offsets of ``group``, and what of it could not be read.
+
+    ``cluster`` becomes the sample's; ``None`` takes the cluster's own id. ``topics`` limits the look to some topics;
+    ``None`` takes all that members subscribe to or own or that the group has committed on. ``at`` becomes the
+    sample's time. A partition without commit has ``consumer_offset=None``; one whose end could not be read has no
+    offsets at all, and a problem says why.
+
+    Raises ``UnknownNameError`` for a group or named topic that is not there, ``BadInputError`` for a group of another
+    kind (share, streams, connect), ``RefusedError`` where the account may not describe the group, ``OutOfReachError``
+    when no broker or no coordinator answers.
+    """
+    sample = observe_groups(admin, cluster=cluster, groups={group: topics}, at=at)[group]
+    if isinstance(sample, PlannerError):
+        raise sample
+    return sample
+
+
+def observe_groups(
+    admin: KafkaAdmin, *, cluster: str | None, groups: Mapping[str, Sequence[str] | None], at: datetime
+) -> dict[str, GroupSample | PlannerError]:
+    """Return group -> its sample as ``observe_group`` gives it, or the error that it would raise.
+
+    ``groups`` are names with the topics to look at, ``None`` for all. Raises ``OutOfReachError`` when no broker
+    answers. ``took_s`` of each sample is the time of the whole look.
+    """
+    start = time.monotonic()
+    info = admin.cluster()
+    described = admin.describe_groups(list(groups))
+    known = {name: one for name, one in described.items() if isinstance(one, GroupDescription)}
+    committed = admin.committed(known)
+    wanted = {name: _wanted(one, committed[name], groups[name]) for name, one in known.items()}
+    topics = _topics(admin, {topic for names in wanted.values() for topic in names})
+    took_s = time.monotonic() - start
+    log.debug("groups observed", extra={"groups": len(groups), "took_s": took_s})
+    found: dict[str, GroupSample | PlannerError] = {}
+    for name, description in described.items():
+        if isinstance(description, PlannerError):
+            found[name] = description
+        elif error := _missing(groups[name], topics):
+            found[name] = error
+        else:
+            found[name] = _sample(
+                description,
+                committed[name],
+                _Topics({topic: topics.routes[topic] for topic in wanted[name]}, topics.ends, topics.firsts),
+                info,
+                cluster or info.cluster_id,
+                at,
+                took_s,
+            )
+    return found
+
+
+# Topics.
+
+
+def _wanted(
+    description: GroupDescription, commits: Commits | PlannerError, topics: Sequence[str] | None
+) -> tuple[str, ...]:
+    if topics is not None:
+        return tuple(sorted(set(topics)))
+    subscribed = {topic for member in description.members for topic in member.topics or ()}
+    owned = {part.topic for member in description.members for part in member.owned or ()}
+    held = set() if isinstance(commits, PlannerError) else {part.topic for part in (*commits.offsets, *commits.errors)}
+    return tuple(sorted(subscribed | owned | held))
+
+
+def _topics(admin: KafkaAdmin, names: Iterable[str]) -> _Topics:
+    routes = admin.topics(names)
+    # Nobody can tell the offsets of a partition without leader: asking for it would only cost the deadline.
+    led = [
+        route.partition
+        for one in routes.values()
+        if not isinstance(one, PlannerError)
+        for route in one
+        if route.leader is not None
+    ]
+    return _Topics(routes, admin.end_offsets(led), admin.first_offsets(led))
+
+
+def _missing(named: Sequence[str] | None, topics: _Topics) -> PlannerError | None:
+    """Return the error for a topic that somebody asked for by name and that is not there."""
+    errors = (topics.routes[topic] for topic in named or ())
+    return next((one for one in errors if isinstance(one, PlannerError) and not _is_partial(one)), None)
+
+
+def _is_partial(error: PlannerError) -> bool:
+    """True for what may be only ours to see, or only now: a refusal, a broker that does not answer."""
+    return error.exit_code != PlannerError.exit_code
+
+
+# The sample.
+
+
+def _sample(
+    description: GroupDescription,
+    commits: Commits | PlannerError,
+    topics: _Topics,
+    info: ClusterInfo,
+    cluster: str,
+    at: datetime,
+    took_s: float,
+) -> GroupSample:
+    routes = [route for one in topics.routes.values() if not isinstance(one, PlannerError) for route in one]
+    offsets = [one for route in routes if (one := _offsets(route.partition, commits, topics)) is not None]
+    return GroupSample(
+        system="kafka",
+        cluster=cluster,
+        group=description.group,
+        at=at,
+        took_s=took_s,
+        routes=RouteTable(brokers=_brokers(info, cluster), partitions=tuple(routes)),
+        members=description.members,
+        offsets=tuple(offsets),
+        problems=(
+            *description.problems,
+            *_topic_problems(topics),
+            *_commit_problems(description.group, commits),
+            *_end_problems(routes, topics),
+            *_contradictions(offsets),
+        ),
+        kafka=KafkaGroup(
+            state=description.state,
+            protocol=description.protocol,
+            assignor=description.assignor,
+            epoch=description.epoch,
+            coordinator=description.coordinator,
+        ),
+    )
+
+
+def _brokers(info: ClusterInfo, cluster: str) -> tuple[BrokerAddress, ...]:
+    return tuple(BrokerAddress(str(node.number), cluster, node.address) for node in info.nodes)
+
+
+def _offsets(part: TopicPartition, commits: Commits | PlannerError, topics: _Topics) -> QueueOffsets | None:
+    """Return a partition's offsets, ``None`` without its end: what the group has committed says nothing alone."""
+    end, first = topics.ends.get(part), topics.firsts.get(part)
+    if not isinstance(end, int):
+        return None
+    return QueueOffsets(
+        queue=part,
+        broker_offset=end,
+        consumer_offset=None if isinstance(commits, PlannerError) else commits.offsets.get(part),
+        first_offset=first if isinstance(first, int) else None,
+    )
+
+
+# Problems.
+
+
+def _topic_problems(topics: _Topics) -> tuple[str, ...]:
+    return tuple(
+        f"topic {topic}: its partitions are not known, nor is what the group committed there: {one}"
+        for topic, one in topics.routes.items()
+        if isinstance(one, PlannerError)
+    )
+
+
+def _commit_problems(group: str, commits: Commits | PlannerError) -> tuple[str, ...]:
+    if isinstance(commits, PlannerError):
+        return (f"group {group}: what it committed is not known: {commits}",)
+    return _by_reason("has no readable commit", commits.errors)
+
+
+def _end_problems(routes: Iterable[PartitionRoute], topics: _Topics) -> tuple[str, ...]:
+    leaderless = [str(route.partition) for route in routes if route.leader is None]
+    parts = {route.partition for route in routes}
+    ends = {part: one for part, one in topics.ends.items() if part in parts and isinstance(one, PlannerError)}
+    firsts = {
+        part: one
+        for part, one in topics.firsts.items()
+        if part in parts and isinstance(one, PlannerError) and part not in ends
+    }
+    gone = (f"without a leader, so that their offsets are not known: {_some(leaderless)}",) if leaderless else ()
+    return (*gone, *_by_reason("has no readable end", ends), *_by_reason("has no readable first offset", firsts))
+
+
+def _by_reason(what: str, errors: Mapping[TopicPartition, PlannerError]) -> tuple[str, ...]:
+    """Return one sentence for all partitions of a topic, which mostly fail for the same reason."""
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for part in sorted(errors):
+        by_topic.setdefault(part.topic, []).append(part)
+    return tuple(
+        f"topic {topic} {what} for {len(parts)} partitions ({_some(str(one.partition) for one in parts)}): "
+        f"{errors[parts[0]]}"
+        for topic, parts in by_topic.items()
+    )
+
+
+def _contradictions(offsets: Iterable[QueueOffsets]) -> tuple[str, ...]:
+    ahead = [
+        f"{one.queue} ({one.consumer_offset} of {one.broker_offset})"
+        for one in offsets
+        if one.consumer_offset is not None and one.consumer_offset > one.broker_offset
+    ]
+    if not ahead:
+        return ()
+    return (f"committed is more than there is, as after a topic was made anew: {_some(ahead)}",)
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

@@ -1,0 +1,229 @@
+"""The requests that we send by ourselves, all of them only read: there is no way to send another.
+
+``confluent-kafka`` tells neither subscriptions, racks and epochs nor groups of other kinds; these requests do.
+Layouts: https://kafka.apache.org/protocol and the JSON files of ``org.apache.kafka.common.message`` (Kafka 4.3).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from planner.model.queues import TopicPartition
+from planner.sources.kafka import wire
+from planner.sources.kafka.wire import NO_TAGS, Reader
+
+_T = TypeVar("_T")
+CONSUMER_GROUP: Final = 0  # the key type of FindCoordinator that stands for a group
+
+
+@dataclass(frozen=True, slots=True)
+class Api(Generic[_T]):
+    """One kind of request: its number, the versions that we read, the first flexible one, how its answer reads."""
+
+    name: str
+    key: int
+    versions: tuple[int, int]
+    flexible_from: int
+    read: Callable[[Reader, int], _T] = field(repr=False)
+
+    def is_flexible(self, version: int) -> bool:
+        """True when that version has compact lengths and tagged fields."""
+        return version >= self.flexible_from
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """The broker that keeps one group, or why there is none (``code`` not 0)."""
+
+    group: str
+    node: int
+    host: str
+    port: int
+    code: int
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One group in a broker's list; ``kind`` is ``classic``, ``consumer``, ``share``, ``streams``, "" before 3.8."""
+
+    group: str
+    protocol_type: str
+    state: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class WireMember:
+    """One member as the broker describes it.
+
+    ``metadata`` and ``assignment`` are a classic member's bytes, empty while the group rebalances. The rest is told of
+    the members of KIP-848 groups only: ``topics`` and ``pattern`` are its subscription, ``target`` is what it shall
+    own once everybody has given up what they must; ``is_classic`` says that it joined by the classic protocol.
+    """
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    metadata: bytes = b""
+    assignment: bytes = b""
+    rack: str | None = None
+    epoch: int | None = None
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    owned: tuple[TopicPartition, ...] = ()
+    target: tuple[TopicPartition, ...] = ()
+    is_classic: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireGroup:
+    """One group as its coordinator describes it, or why it does not (``code`` not 0)."""
+
+    group: str
+    code: int
+    remark: str
+    state: str
+    protocol_type: str
+    assignor: str
+    members: tuple[WireMember, ...]
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+
+
+def mechanism_request(mechanism: str) -> bytes:
+    """Return the body of ``SaslHandshake``."""
+    return wire.text(mechanism)
+
+
+def token_request(token: bytes) -> bytes:
+    """Return the body of ``SaslAuthenticate``."""
+    return wire.data(token)
+
+
+def coordinators_request(groups: tuple[str, ...]) -> bytes:
+    """Return the body of ``FindCoordinator`` for many groups at once."""
+    return wire.int8(CONSUMER_GROUP) + wire.compact_texts(groups) + NO_TAGS
+
+
+def groups_request(groups: tuple[str, ...]) -> bytes:
+    """Return the body of ``DescribeGroups`` and of ``ConsumerGroupDescribe``: without the operations we may do."""
+    return wire.compact_texts(groups) + wire.int8(0) + NO_TAGS
+
+
+def listing_request(version: int) -> bytes:
+    """Return the body of ``ListGroups``: whatever state, and whatever kind where there are kinds."""
+    return wire.compact_texts(()) * (2 if version >= 5 else 1) + NO_TAGS
+
+
+def _versions(reader: Reader, _: int) -> tuple[int, dict[int, tuple[int, int]]]:
+    def one() -> tuple[int, tuple[int, int]]:
+        return reader.int16(), (reader.int16(), reader.int16())
+
+    return reader.int16(), dict(reader.array(one))
+
+
+def _mechanisms(reader: Reader, _: int) -> tuple[int, tuple[str, ...]]:
+    return reader.int16(), reader.array(reader.text)
+
+
+def _token(reader: Reader, _: int) -> tuple[int, str, bytes]:
+    return reader.int16(), reader.text(), reader.data() or b""
+
+
+def _coordinators(reader: Reader, _: int) -> tuple[Coordinator, ...]:
+    def one() -> Coordinator:
+        group, node, host, port = reader.compact_text() or "", reader.int32(), reader.compact_text(), reader.int32()
+        code, remark = reader.int16(), reader.compact_text()
+        reader.skip_tags()
+        return Coordinator(group, node, host or "", port, code, remark or "")
+
+    reader.int32()  # throttle time
+    return reader.compact_array(one)
+
+
+def _listings(reader: Reader, version: int) -> tuple[int, tuple[Listing, ...]]:
+    def one() -> Listing:
+        group, protocol_type, state = (reader.compact_text() or "" for _ in range(3))
+        kind = (reader.compact_text() or "").lower() if version >= 5 else ""
+        reader.skip_tags()
+        return Listing(group, protocol_type, state, kind)
+
+    reader.int32()  # throttle time
+    return reader.int16(), reader.compact_array(one)
+
+
+def _classic_groups(reader: Reader, _: int) -> tuple[WireGroup, ...]:
+    def member() -> WireMember:
+        member_id, instance_id = reader.compact_text() or "", reader.compact_text()
+        client_id, host = reader.compact_text() or "", reader.compact_text() or ""
+        metadata, assignment = reader.compact_data() or b"", reader.compact_data() or b""
+        reader.skip_tags()
+        return WireMember(member_id, instance_id, client_id, host, metadata, assignment, is_classic=True)
+
+    def group() -> WireGroup:
+        code = reader.int16()
+        name, state, protocol_type, assignor = (reader.compact_text() or "" for _ in range(4))
+        members = reader.compact_array(member)
+        reader.int32()  # the operations that we may do, which we did not ask for
+        reader.skip_tags()
+        return WireGroup(name, code, "", state, protocol_type, assignor, members)
+
+    reader.int32()  # throttle time
+    return reader.compact_array(group)
+
+
+def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
+    def partitions_of_topic() -> tuple[TopicPartition, ...]:
+        reader.uuid()
+        topic, numbers = reader.compact_text() or "", reader.compact_array(reader.int32)
+        reader.skip_tags()
+        return tuple(TopicPartition(topic, number) for number in numbers)
+
+    def partitions() -> tuple[TopicPartition, ...]:
+        by_topic = reader.compact_array(partitions_of_topic)
+        reader.skip_tags()
+        return tuple(sorted(one for some in by_topic for one in some))
+
+    def member() -> WireMember:
+        member_id, instance_id, rack = reader.compact_text() or "", reader.compact_text(), reader.compact_text()
+        epoch, client_id, host = reader.int32(), reader.compact_text() or "", reader.compact_text() or ""
+        topics, pattern = reader.compact_array(lambda: reader.compact_text() or ""), reader.compact_text()
+        owned, target = partitions(), partitions()
+        kind = reader.int8() if version >= 1 else -1
+        reader.skip_tags()
+        return WireMember(
+            member_id,
+            instance_id,
+            client_id,
+            host,
+            rack=rack or None,
+            epoch=epoch,
+            topics=topics,
+            pattern=pattern or None,
+            owned=owned,
+            target=target,
+            is_classic=None if kind < 0 else kind == 0,
+        )
+
+    def group() -> WireGroup:
+        code, remark = reader.int16(), reader.compact_text() or ""
+        name, state = reader.compact_text() or "", reader.compact_text() or ""
+        epoch, assignment_epoch, assignor = reader.int32(), reader.int32(), reader.compact_text() or ""
+        members = reader.compact_array(member)
+        reader.int32()
+        reader.skip_tags()
+        return WireGroup(name, code, remark, state, "consumer", assignor, members, epoch, assignment_epoch)
+
+    reader.int32()  # throttle time
+    return reader.compact_array(group)
+
+
+API_VERSIONS: Final = Api("ApiVersions", 18, (0, 0), 3, _versions)
+SASL_HANDSHAKE: Final = Api("SaslHandshake", 17, (1, 1), 99, _mechanisms)
+SASL_AUTHENTICATE: Final = Api("SaslAuthenticate", 36, (0, 1), 2, _token)
+FIND_COORDINATOR: Final = Api("FindCoordinator", 10, (4, 4), 3, _coordinators)
+LIST_GROUPS: Final = Api("ListGroups", 16, (4, 5), 3, _listings)
+DESCRIBE_GROUPS: Final = Api("DescribeGroups", 15, (5, 5), 5, _classic_groups)
+CONSUMER_GROUP_DESCRIBE: Final = Api("ConsumerGroupDescribe", 69, (0, 1), 0, _consumer_groups)
