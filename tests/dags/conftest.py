@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from scripts.run_local import ROOT, Settings, environment
+from planner.errors import OutOfReachError
+from scripts.run_local import ROOT, Settings, check_java, environment
+from tests.clusters.errors import CannotRunHereError
 
 LOAD = """
 import json, time, warnings
@@ -80,3 +82,12 @@ def load_dags(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict
 def ours(load_dags: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """What Airflow makes of this repository's DAGs."""
     return load_dags(ROOT / "dags")
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    """Nothing, on a machine with a Java that Spark can run on."""
+    try:
+        check_java()
+    except OutOfReachError as error:
+        raise CannotRunHereError("Java", str(error)) from error

@@ -21,22 +21,12 @@ from planner.rollout.plan import RolloutPlan
 from planner.sources.capture import Capture, open_capture, write_capture
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.run_dag import reason_of
-from scripts.run_local import ROOT, STAGES, Settings, check_java, environment
-from tests.clusters.errors import CannotRunHereError
+from scripts.run_local import ROOT, STAGES, Settings, environment
 from tests.sample_builders import POLICY, watch
 
 pytestmark = pytest.mark.airflow
 
 EVERY_S = 5.0
-
-
-@pytest.fixture(scope="session")
-def java() -> None:
-    """Nothing, on a machine with a Java that Spark can run on."""
-    try:
-        check_java()
-    except OutOfReachError as error:
-        raise CannotRunHereError("Java", str(error)) from error
 
 
 @pytest.fixture

@@ -1,0 +1,75 @@
+"""The DAG on live brokers, as it runs every ten minutes: Airflow, Spark, and the groups' own clusters."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from planner.documents.data import SNAPSHOT
+from planner.stages import read_decision
+from planner.storage.layout import RunFolder
+from scripts.run_local import ROOT, Settings, environment
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import QueueCurve
+from tests.sample_builders import POLICY
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("java")]
+
+WATCHED_S = 65
+
+
+def run_dag(place: Path) -> subprocess.CompletedProcess[str]:
+    """Run the DAG on the live groups of the folder's policies."""
+    settings = Settings(place / "policies", place, place / "work")
+    settings.airflow_home.mkdir(parents=True)
+    conf = {
+        "policies": str(settings.policies),
+        "data": str(settings.data),
+        "source": "live",
+        "watch_seconds": WATCHED_S,
+        "until": datetime.now(UTC).isoformat(),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "scripts.run_dag", "1", json.dumps(conf)],
+        cwd=ROOT,
+        env=os.environ | environment(settings),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_live_run_decides_on_what_it_saw(rocketmq_cluster: Callable[[str], RocketMQCluster], tmp_path: Path) -> None:
+    cluster = rocketmq_cluster(NEW)
+    cluster.create_topic("dag-live", 4)
+    load = cluster.load(NEW)
+    for name in ("c1", "c2"):
+        load.start_consumer(group="dag-live", topics=["dag-live"], instance=name, service_ms=20, threads=2)
+    rate = ((0.0, 5.0), (300.0, 5.0))
+    curves = [QueueCurve("dag-live", broker, queue, rate) for broker in ("broker-a", "broker-b") for queue in range(4)]
+    producer = load.start_producer(curves)
+    policies = tmp_path / "policies"
+    policies.mkdir()
+    policy = POLICY.replace("127.0.0.1:9876", cluster.name_server).replace("group: shop", "group: dag-live")
+    (policies / "shop.yaml").write_text(policy.replace("seconds: 120", "seconds: 60"), encoding="utf-8")
+
+    done = run_dag(tmp_path)
+    producer.stop()
+    load.stop()
+
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    (folder,) = (tmp_path / "work" / "data" / "runs").iterdir()
+    files = RunFolder(folder).policy("shop")
+    taken = SNAPSHOT.read(files.snapshot)
+    assert taken.clients == ("127.0.0.1@c1", "127.0.0.1@c2")
+    assert sum(state.arrival_rate or 0.0 for state in taken.data_queues) == pytest.approx(40.0, rel=0.2)
+    decision = read_decision(files.decision).decision
+    # Two threads at 20 ms do 100 messages/s, so one consumer is enough for 40.
+    assert (decision.current, decision.target) == (2, 1), decision.reason
+    assert files.plan.exists()
+    assert "Scale from 2 to 1 consumer" in files.report.read_text(encoding="utf-8")
