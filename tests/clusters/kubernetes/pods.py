@@ -1,0 +1,203 @@
+"""One pod's life on the stand-in: started, kept running, reported, and ended as its deletion asks."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+
+from tests.clusters.kubernetes.container import Container, Simulation, container_of, timestamp
+from tests.clusters.kubernetes.environment import ConfigError, environment
+from tests.clusters.kubernetes.rest import ApiError, Json, Rest
+from tests.clusters.processes import POLL_S, stop_together
+
+# Below this a container is not even told to stop; the kubelet grants it after a long preStop hook too.
+LEAST_GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How one container of one pod ended; ``code`` is 128 + n after signal n."""
+
+    namespace: str
+    pod: str
+    container: str
+    code: int
+
+
+@dataclass
+class PodLife:
+    """Runs one pod to its end on a thread of its own; ``end`` and ``vanish`` tell it what the API server said."""
+
+    api: Rest
+    pod: Json
+    address: str
+    host: str
+    directory: Path
+    ended: Callable[["PodLife", list[Exit]], None]
+
+    def __post_init__(self) -> None:
+        self.containers: list[Container] = []
+        self._wake = threading.Event()
+        self._grace_s: float | None = None
+        self._vanished = False
+        self._started_at = timestamp()
+        self._changed_at: dict[str, tuple[bool, str]] = {}
+        self.thread = threading.Thread(target=self._run, name=f"pod {self.name}", daemon=True)
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return str(self.pod["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return str(self.pod["metadata"]["namespace"])
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
+
+    def end(self, grace_s: float) -> None:
+        """Its deletion was asked for: stop it within ``grace_s`` and then delete it."""
+        self._grace_s = grace_s
+        self._wake.set()
+
+    def vanish(self) -> None:
+        """It is gone from the API server, or we are: stop it without grace and report nothing."""
+        self._vanished = True
+        self.end(0.0)
+        for one in self.containers:  # it may be in the middle of a long grace period
+            if one.process is not None and one.process.running:
+                one.process.kill()
+
+    def _run(self) -> None:
+        try:
+            if self._create() and not self._wake.wait(Simulation.of(self.pod).start_delay_s):
+                self._live()
+            self._wake.wait()
+            self._stop()
+        finally:
+            exits = [
+                Exit(self.namespace, self.name, one.name, one.exit_code)
+                for one in self.containers
+                if one.exit_code is not None
+            ]
+            self.ended(self, exits)
+        if not self._vanished:
+            self._delete()
+
+    def _create(self) -> bool:
+        if self.pod["spec"].get("initContainers"):
+            self._refuse("NotSimulated", "the stand-in runs no init containers")
+            return False
+        try:
+            self.containers = [self._container(spec) for spec in self.pod["spec"]["containers"]]
+        except ConfigError as error:
+            self._refuse("CreateContainerConfigError", str(error))
+            return False
+        return True
+
+    def _container(self, spec: Json) -> Container:
+        directory = self.directory / spec["name"]
+        directory.mkdir(parents=True)
+        namespace = f"/api/v1/namespaces/{self.namespace}"
+        values = environment(spec, self.pod, self.address, self.host, lambda path: self.api.get(f"{namespace}/{path}"))
+        return container_of(spec, self.pod, self.address, values, directory)
+
+    def _live(self) -> None:
+        unreported = False
+        while not self._wake.is_set():
+            now = time.monotonic()
+            changes = [one.step(now) for one in self.containers]
+            unreported = (any(changes) or unreported) and not self._report()
+            # A pod without processes and delays changes no more, until it is deleted.
+            self._wake.wait(POLL_S if unreported or self._may_change() else None)
+
+    def _may_change(self) -> bool:
+        return any(one.process is not None or not one.ready for one in self.containers)
+
+    def _stop(self) -> None:
+        assert self._grace_s is not None
+        deadline = time.monotonic() + self._grace_s
+        running = [one for one in self.containers if one.process is not None and "running" in one.state]
+        if self._grace_s > 0:
+            for one in running:
+                one.stop_hook(max(0.0, deadline - time.monotonic()))
+        left_s = 0.0 if self._grace_s == 0 else max(LEAST_GRACE_S, deadline - time.monotonic())
+        stop_together([one.process for one in running if one.process], left_s)
+        for one in self.containers:
+            one.finish()
+        if not self._vanished:
+            self._report()
+
+    def _delete(self) -> None:
+        uid = self.pod["metadata"]["uid"]
+        body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+        while True:
+            try:
+                self.api.delete(self.path, body)
+            except ApiError as error:
+                assert error.status in (404, 409), error  # somebody else was quicker
+            except urllib3.exceptions.HTTPError:
+                if not self._vanished:  # the API server is away: it must hear of it later
+                    time.sleep(POLL_S)
+                    continue
+            return
+
+    def _report(self) -> bool:
+        """Send the status; False when the API server could not be reached and has to hear it again."""
+        return self._send(self._status())
+
+    def _send(self, status: Json) -> bool:
+        try:
+            self.api.patch(f"{self.path}/status", {"metadata": {"uid": self.pod["metadata"]["uid"]}, "status": status})
+        except ApiError as error:
+            # Gone, or gone and replaced by one of the same name: no news of this one is wanted.
+            assert error.status in (404, 409), error
+        except urllib3.exceptions.HTTPError:
+            return False
+        return True
+
+    def _refuse(self, reason: str, message: str) -> None:
+        waiting = [
+            {
+                "name": spec["name"],
+                "image": spec.get("image", ""),
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"waiting": {"reason": reason, "message": message}},
+            }
+            for spec in self.pod["spec"]["containers"]
+        ]
+        self._send({"phase": "Pending", "startTime": self._started_at, "containerStatuses": waiting})
+
+    def _status(self) -> Json:
+        ready = all(one.ready for one in self.containers)
+        facts = {"PodReadyToStartContainers": True, "Initialized": True, "ContainersReady": ready, "Ready": ready}
+        return {
+            "phase": self._phase(),
+            "startTime": self._started_at,
+            "hostIP": self.host,
+            "hostIPs": [{"ip": self.host}],
+            "podIP": self.address,
+            "podIPs": [{"ip": self.address}],
+            "conditions": [self._condition(kind, true) for kind, true in facts.items()],
+            "containerStatuses": [one.status() for one in self.containers],
+        }
+
+    def _phase(self) -> str:
+        codes = [one.exit_code for one in self.containers]
+        if None in codes:
+            return "Running"
+        return "Failed" if any(codes) else "Succeeded"
+
+    def _condition(self, kind: str, true: bool) -> Json:
+        if kind not in self._changed_at or self._changed_at[kind][0] != true:
+            self._changed_at[kind] = (true, timestamp())
+        return {"type": kind, "status": str(true), "lastTransitionTime": self._changed_at[kind][1]}
