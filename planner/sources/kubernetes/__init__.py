@@ -1,0 +1,11 @@
+"""What an API server says of a consumer Deployment: facts, pods, and who else sets its replicas. Only reads.
+
+Needs the extra ``kubernetes``. ``errors``, ``api`` (the one module that touches the official client), ``objects`` (JSON
+to our types), ``workload`` (``read_workload``, ``read_pods``).
+"""
+
+from planner.sources.kubernetes.api import KubernetesApi
+from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
+from planner.sources.kubernetes.workload import read_pods, read_workload
+
+__all__ = ["AnswerError", "ForbiddenError", "KubernetesApi", "NotLetInError", "read_pods", "read_workload"]

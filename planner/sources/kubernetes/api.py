@@ -1,0 +1,262 @@
+"""``KubernetesApi``: the reads that the planner needs, through the official client, each within a deadline.
+
+The one module that touches that client. It lists and gets; there is no method here that writes, and the role in
+``k8s/rbac`` allows none.
+"""
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import urllib3
+import yaml
+from kubernetes import client as official
+from kubernetes import config as kubeconfigs
+from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
+
+from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+_T = TypeVar("_T")
+DEADLINE_S: Final = 10.0
+_PAGE: Final = 500
+"""Objects in one answer; a server then need not hold thousands of pods in memory for us."""
+_QUOTED: Final = 300
+"""Characters of a server's own words that one error carries."""
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_KEDA: Final = ("keda.sh", "v1alpha1", "scaledobjects")
+
+
+class KubernetesApi:
+    """Reads one API server. Safe to share between threads; close it, or use it as a context manager.
+
+    Every method raises ``OutOfReachError`` (no connection, or no answer within ``deadline_s`` seconds, all pages of a
+    list together), ``NotLetInError`` (401), ``ForbiddenError`` (403) or ``AnswerError``. ``namespace=None`` means all.
+    """
+
+    def __init__(self, configuration: official.Configuration, deadline_s: float = DEADLINE_S) -> None:
+        # A retry inside the client would make three deadlines of one.
+        configuration.retries = False
+        self.server = str(configuration.host)
+        self.deadline_s = deadline_s
+        self._client = official.ApiClient(configuration)
+        self._core = official.CoreV1Api(self._client)
+        self._apps = official.AppsV1Api(self._client)
+        self._autoscaling = official.AutoscalingV2Api(self._client)
+        self._custom = official.CustomObjectsApi(self._client)
+
+    @classmethod
+    def connect(
+        cls, kubeconfig: Path | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
+    ) -> "KubernetesApi":
+        """Return an API by a kubeconfig file and one of its contexts; nothing is sent yet.
+
+        Without either, the service account of the pod that we run in, or else kubectl's own default: ``KUBECONFIG`` or
+        ``~/.kube/config`` with its current context. Raises ``BadInputError`` when there is none or it is broken.
+        """
+        configuration = official.Configuration()
+        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+        try:
+            _within(deadline_s, what, lambda: _load(configuration, kubeconfig, context))
+        except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{what}{f', context {context},' if context else ''} cannot be used: {_words(str(error))}: name a file "
+                "that kubectl works with"
+            ) from error
+        return cls(configuration, deadline_s)
+
+    def __enter__(self) -> "KubernetesApi":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.rest_client.pool_manager.clear()
+
+    def deployment(self, namespace: str, name: str) -> Json:
+        """Return one Deployment; raises ``UnknownNameError``, with those that are there, when it is not."""
+        _check_name("namespace", namespace)
+        _check_name("Deployment", name)
+        request = f"get Deployment {namespace}/{name}"
+        found = self._within(
+            request, lambda: self._ask(request, self._apps.read_namespaced_deployment, name, namespace)
+        )
+        if found is None:
+            raise UnknownNameError(
+                f"{self.server} has no Deployment {name} in namespace {namespace}"
+                f"{self._there(namespace)}: correct the policy's scaleTargetRef and namespace"
+            )
+        return found
+
+    def replica_sets(self, namespace: str | None, selector: str | None = None) -> list[Json]:
+        """Return ReplicaSets, those that ``selector`` (a label selector) takes."""
+        if namespace is None:
+            return self._list("ReplicaSets", None, self._apps.list_replica_set_for_all_namespaces, selector)
+        return self._list("ReplicaSets", namespace, self._apps.list_namespaced_replica_set, selector)
+
+    def pods(self, namespace: str | None, selector: str | None = None) -> list[Json]:
+        """Return pods, those that ``selector`` takes, in whatever phase."""
+        if namespace is None:
+            return self._list("pods", None, self._core.list_pod_for_all_namespaces, selector)
+        return self._list("pods", namespace, self._core.list_namespaced_pod, selector)
+
+    def horizontal_pod_autoscalers(self, namespace: str) -> list[Json]:
+        """Return the HorizontalPodAutoscalers (``autoscaling/v2``) of a namespace."""
+        listing = self._autoscaling.list_namespaced_horizontal_pod_autoscaler
+        return self._list("HorizontalPodAutoscalers", namespace, listing, None)
+
+    def scaled_objects(self, namespace: str) -> list[Json]:
+        """Return KEDA's ScaledObjects of a namespace; none where KEDA is not installed."""
+        group, version, plural = _KEDA
+
+        def listing(namespace: str, **options: Any) -> Any:
+            return self._custom.list_namespaced_custom_object(group, version, namespace, plural, **options)
+
+        return self._list("ScaledObjects", namespace, listing, None)
+
+    def _there(self, namespace: str) -> str:
+        try:
+            found = self._list("Deployments", namespace, self._apps.list_namespaced_deployment, None)
+        except OutOfReachError as error:
+            log.debug("other Deployments not listed", extra={"namespace": namespace, "reason": str(error)})
+            return ""
+        names = sorted(one["metadata"]["name"] for one in found)
+        return f", but {', '.join(names[:10])}{' and more' if len(names) > 10 else ''}" if names else ", and no other"
+
+    def _list(self, kind: str, namespace: str | None, listing: Callable[..., Any], selector: str | None) -> list[Json]:
+        where = () if namespace is None else (_check_name("namespace", namespace),)
+        request = f"list {kind} in {'all namespaces' if namespace is None else f'namespace {namespace}'}"
+        options = {} if selector is None else {"label_selector": selector}
+        return self._within(request, lambda: self._pages(request, listing, where, options))
+
+    def _pages(self, request: str, listing: Callable[..., Any], where: tuple[str, ...], options: Json) -> list[Json]:
+        items: list[Json] = []
+        more = ""
+        while True:
+            page = self._ask(request, listing, *where, limit=_PAGE, **options, **({"_continue": more} if more else {}))
+            if page is None:  # the kind itself is not there
+                return []
+            try:
+                items += page["items"]
+                more = page["metadata"].get("continue") or ""
+            except (KeyError, TypeError, AttributeError) as error:
+                raise AnswerError(f"{self.server}: {request}: the answer is no list of Kubernetes objects") from error
+            if not more:
+                return items
+
+    def _within(self, request: str, call: Callable[[], _T]) -> _T:
+        return _within(self.deadline_s, f"{self.server}: {request}", call)
+
+    def _ask(self, request: str, method: Callable[..., Any], *arguments: str, **options: Any) -> Json | None:
+        """Return the decoded object, ``None`` for 404."""
+        try:
+            answer = method(*arguments, **options, _preload_content=False, _request_timeout=self.deadline_s)
+            status, body = int(answer.status), answer.data
+        except ApiException as error:
+            status, body = int(error.status or 0), (error.body or error.reason or "")
+        except urllib3.exceptions.HTTPError as error:
+            raise OutOfReachError(f"{self.server} cannot be reached: {request}: {_cause(error)}: is it up?") from error
+        text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
+        return self._decoded(request, status, text)
+
+    def _decoded(self, request: str, status: int, text: str) -> Json | None:
+        if status == 404:
+            return None
+        if status not in (200, 201):
+            raise self._refusal(request, status, text)
+        try:
+            decoded = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise AnswerError(
+                f"{self.server}: {request}: the answer is no JSON but {_words(text)!r}: is this an API server?"
+            ) from error
+        if not isinstance(decoded, dict):
+            raise AnswerError(f"{self.server}: {request}: the answer is no Kubernetes object but {_words(text)!r}")
+        return decoded
+
+    def _refusal(self, request: str, status: int, text: str) -> OutOfReachError:
+        said = _words(_message(text))
+        if status == 401:
+            return NotLetInError(f"{self.server} does not know us: {request}: {said}: renew the token or certificate")
+        if status == 403:
+            return ForbiddenError(f"{self.server} does not allow it: {request}: {said}: grant the role in k8s/rbac")
+        if status == 0:
+            return OutOfReachError(
+                f"{self.server} cannot be reached: {request}: {said}: check its address and authority"
+            )
+        if status == 429:
+            return OutOfReachError(f"{self.server} has too much to do: {request}: {said}: try again later")
+        return AnswerError(f"{self.server}: {request}: answered {status}: {said}")
+
+
+def _load(configuration: official.Configuration, kubeconfig: Path | None, context: str | None) -> None:
+    if kubeconfig is None and context is None:
+        try:
+            kubeconfigs.load_incluster_config(client_configuration=configuration)
+        except ConfigException:
+            log.debug("not in a pod, so by kubeconfig")
+        else:
+            return
+    kubeconfigs.load_kube_config(
+        config_file=None if kubeconfig is None else str(kubeconfig),
+        context=context,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+
+
+def _within(deadline_s: float, what: str, call: Callable[[], _T]) -> _T:
+    """Return ``call()`` on a thread of its own, or raise ``OutOfReachError`` once ``deadline_s`` seconds have passed.
+
+    Socket limits alone do not bound it: looking a name up has none, a server may send a byte now and then, and a
+    kubeconfig may start a program that asks for a password.
+    """
+    outcome: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:  # raised again by result(), on the caller's thread
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="kubernetes-read", daemon=True).start()
+    try:
+        return outcome.result(deadline_s)
+    except TimeoutError as error:
+        raise OutOfReachError(f"{what}: no answer within {deadline_s:g} s: is the server up and near?") from error
+
+
+def _check_name(kind: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise BadInputError(f"{kind} {name!r} cannot be: Kubernetes names have lower-case letters, digits, - and .")
+    return name
+
+
+def _message(text: str) -> str:
+    """Return a Status object's message, or the text itself."""
+    try:
+        return str(json.loads(text)["message"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text
+
+
+def _words(text: str) -> str:
+    shown = " ".join(text.split()).rstrip(".:")
+    return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
+
+
+def _cause(error: BaseException) -> str:
+    reason = getattr(error, "reason", None)
+    return _words(str(reason if isinstance(reason, BaseException) else error))

@@ -1,0 +1,7 @@
+"""Which pod is which member of a consumer group, and which Deployment serves the group. Pure; nothing is guessed."""
+
+from planner.workload.clues import MemberClues, clues_of
+from planner.workload.join import Evidence, Join, Link, join_members
+from planner.workload.serving import Serving, check_named, serving
+
+__all__ = ["Evidence", "Join", "Link", "MemberClues", "Serving", "check_named", "clues_of", "join_members", "serving"]

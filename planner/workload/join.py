@@ -1,0 +1,190 @@
+"""``join_members``: which pod is which member, with the evidence, and a sentence for all that does not fit."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from planner.model.deployments import Pod
+from planner.workload.clues import MemberClues
+
+
+class Evidence(StrEnum):
+    """What a link rests on.
+
+    ``NODE_ADDRESS`` is the weakest: the member comes from the node's address, and of the pods looked at this is the
+    only one there. Pods that were not looked at may be there too.
+    """
+
+    LABEL = "label"
+    NAME = "name"
+    ADDRESS = "address"
+    NODE_ADDRESS = "node address"
+
+
+_CURE: Final = "give each client its pod's name as client id or instance name"
+_NAMED: Final = 5
+"""Pods that one sentence names before it says "and N more"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One member and its pod."""
+
+    member: str
+    pod: Pod
+    by: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Members and pods matched, in the order of the members.
+
+    ``members_without_pod`` has those of which no or several pods could be it. ``pods_without_member`` leaves out pods
+    that have finished or are ending. ``member_problems`` has a sentence for each member that does not fit,
+    ``pod_problems`` for each pod without a member and each with several; both empty means one member for each pod.
+    """
+
+    links: tuple[Link, ...]
+    members_without_pod: tuple[str, ...]
+    pods_without_member: tuple[Pod, ...]
+    member_problems: tuple[str, ...]
+    pod_problems: tuple[str, ...]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that does not fit."""
+        return (*self.member_problems, *self.pod_problems)
+
+    @property
+    def pod_of(self) -> dict[str, Pod]:
+        """Identity of a member -> its pod, for the members that have one."""
+        return {link.member: link.pod for link in self.links}
+
+
+@dataclass(frozen=True, slots=True)
+class _Clue:
+    """One piece of evidence and the pods that it leaves."""
+
+    kind: Evidence
+    said: str
+    pods: frozenset[Pod]
+
+
+def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str | None = None) -> Join:
+    """Return which pod is which member.
+
+    Four things can tell, and those that apply must agree on one pod:
+
+    - the value of the pods' label ``label``, where given, is one of the member's names;
+    - one of the member's names is the pod's, or goes on after it (``pod-7d4-x2-thread-1``); names that merely go on
+      count for pods with a controller only, as ``consumer-1`` is no proof of a pod ``consumer``;
+    - one of the member's addresses is the pod's own;
+    - one of them is the node's: this narrows the others; by itself it tells a pod with host network, when it is the
+      only pod there.
+
+    A member that several pods could be, none is, or whose clues contradict each other is left without a pod and named.
+    """
+    live = sorted((pod for pod in pods if not pod.has_finished), key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    links: list[Link] = []
+    problems: list[str] = []
+    left: list[str] = []
+    for member in members:
+        found = _match(member, live, label)
+        if isinstance(found, Link):
+            links.append(found)
+        else:
+            left.append(member.identity)
+            problems.append(found)
+    taken = {link.pod for link in links}
+    idle = tuple(pod for pod in live if pod not in taken and not pod.is_ending)
+    pod_problems = (*_crowded(links), *(_idle(pod) for pod in idle))
+    return Join(tuple(links), tuple(left), idle, tuple(problems), pod_problems)
+
+
+def _match(member: MemberClues, pods: Sequence[Pod], label: str | None) -> Link | str:
+    clues = _clues(member, pods, label)
+    strong = [clue for clue in clues if clue.kind is not Evidence.NODE_ADDRESS]
+    weak = [clue for clue in clues if clue.kind is Evidence.NODE_ADDRESS]
+    common = _common(strong or weak)
+    if not clues:
+        return f"member {member.identity} runs in none of the pods looked at: {_said(member)}; {_CURE}"
+    if not common:
+        told = "; ".join(f"its {clue.said} says {_names(clue.pods)}" for clue in strong or weak)
+        return f"member {member.identity} contradicts itself: {told}; {_CURE}"
+    # A node's address narrows what else is known. Against it, it counts for nothing: gateways have addresses too.
+    used = strong + [clue for clue in weak if not strong or len(common) > 1]
+    pods_left = (_common(used) or common) if strong else common
+    if len(pods_left) > 1:
+        return f"member {member.identity} could be any of the pods {_names(pods_left)}: {_told(used)}; {_CURE}"
+    pod = next(iter(pods_left))
+    if not strong and not pod.uses_host_network:
+        return (
+            f"member {member.identity} comes from address {pod.host_address} of node {pod.node}, as all pods there "
+            f"do behind address translation: that tells no pod; {_CURE}"
+        )
+    return Link(member.identity, pod, tuple(dict.fromkeys(clue.kind for clue in used)))
+
+
+def _clues(member: MemberClues, pods: Sequence[Pod], label: str | None) -> list[_Clue]:
+    clues = [_by_name(name, pods) for name in member.names]
+    clues += [_by_address(address, pods) for address in member.addresses]
+    if label is not None:
+        labelled = frozenset(pod for pod in pods if pod.label(label) in member.names)
+        clues.insert(0, _Clue(Evidence.LABEL, f"label {label}", labelled))
+    return [clue for clue in clues if clue.pods]
+
+
+def _by_name(name: str, pods: Sequence[Pod]) -> _Clue:
+    exact = frozenset(pod for pod in pods if pod.name == name)
+    longer = frozenset(pod for pod in pods if pod.workload is not None and _goes_on(name, pod.name))
+    return _Clue(Evidence.NAME, f"name {name}", exact or longer)
+
+
+def _by_address(address: str, pods: Sequence[Pod]) -> _Clue:
+    said = f"address {address}"
+    own = frozenset(pod for pod in pods if address in pod.addresses and not pod.uses_host_network)
+    if own:
+        return _Clue(Evidence.ADDRESS, said, own)
+    there = frozenset(pod for pod in pods if address in (*pod.addresses, pod.host_address))
+    return _Clue(Evidence.NODE_ADDRESS, said, there)
+
+
+def _common(clues: Sequence[_Clue]) -> frozenset[Pod]:
+    return frozenset.intersection(*(clue.pods for clue in clues)) if clues else frozenset()
+
+
+def _goes_on(name: str, start: str) -> bool:
+    return name.startswith(start) and not name[len(start) : len(start) + 1].isalnum() and name != start
+
+
+def _crowded(links: Sequence[Link]) -> list[str]:
+    members: defaultdict[Pod, list[str]] = defaultdict(list)
+    for link in links:
+        members[link.pod].append(link.member)
+    return [
+        f"pod {pod.name} runs {len(found)} members, {', '.join(found)}: one replica more is {len(found)} members more"
+        for pod, found in members.items()
+        if len(found) > 1
+    ]
+
+
+def _idle(pod: Pod) -> str:
+    state = f"{pod.phase}, {'ready' if pod.is_ready else 'not ready'}"
+    at = f" at {', '.join(pod.addresses)}" if pod.addresses else ""
+    return f"pod {pod.name} ({state}){at} runs no member of the group that could be recognised"
+
+
+def _said(member: MemberClues) -> str:
+    named = [f"address {one}" for one in member.addresses] + [f"name {one}" for one in member.names]
+    return f"it has {', '.join(named)}" if named else "it shows neither address nor name"
+
+
+def _told(clues: Sequence[_Clue]) -> str:
+    return " and ".join(f"its {clue.said}" for clue in clues) + " tells no more"
+
+
+def _names(pods: Iterable[Pod]) -> str:
+    names = sorted(pod.name for pod in pods)
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
