@@ -13,7 +13,6 @@ ABSENT = {
     "status": "no executor yet, so no plan is ever under way",
     "abort": "no executor yet, so no plan is ever under way",
     "verify": "no executor yet, so there is nothing to hold a forecast against",
-    "doctor": "the problems found while reading are in the snapshot and in planner report",
     "backtest": "there are no baselines to compare with yet",
 }
 

@@ -38,11 +38,14 @@ class DataKind(Generic[T]):
         """Return the digest that names exactly this content."""
         return digest_of(self.body(value))
 
+    def document(self, value: T) -> dict[str, Any]:
+        """Return the whole document as plain JSON types."""
+        body = self.body(value)
+        return {"apiVersion": API_VERSION, "kind": self.kind, "digest": digest_of(body), "body": body}
+
     def dump(self, value: T) -> bytes:
         """Return the file's bytes; equal values give equal bytes."""
-        body = self.body(value)
-        document = {"apiVersion": API_VERSION, "kind": self.kind, "digest": digest_of(body), "body": body}
-        return canonical(document) + b"\n"
+        return canonical(self.document(value)) + b"\n"
 
     def parse(self, text: bytes | str, where: str) -> T:
         """Return the value in ``text``. Raises ``DocumentError``, ``NewerVersionError`` or ``DigestError``."""

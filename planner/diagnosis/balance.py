@@ -1,0 +1,255 @@
+"""How the work lies on the members: idle ones, tilt, hot queues, slow members."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import median
+
+from planner.allocation.group import allocate_group
+from planner.allocation.registry import runnable_strategy
+from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.phrases import counted, percent, rate, some, verb
+from planner.diagnosis.picture import Picture, topic_sizes
+from planner.model.queues import MessageQueue, Queue
+from planner.simulation.balance import Balance, balance
+
+TILTED = 1.5
+"""The busiest member carries at least so many times the mean before a group is called tilted."""
+
+HOT = 1.5
+"""A queue is hot when it alone is so many times what an even share of the group would be."""
+
+ENOUGH = 100
+"""Messages seen before shares of queues mean anything."""
+
+SLOW = 3.0
+SLOW_MS = 10.0
+"""A member is slow when one call takes so many times its peers' median, and at least so many milliseconds."""
+
+CURES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
+"""Strategies that a group can switch to without any settings."""
+
+MOST_COUNTS = 256
+
+
+def idle_members(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Members without a queue because the group has more members than its topics have queues (rocketmq.md 4.1).
+
+    Where the queues of all topics together would do for everybody, ``tilt`` speaks instead.
+    """
+    if not picture.has_owners or not picture.queues:
+        return
+    sizes = topic_sizes(picture.queues)
+    if len(picture.members) <= max(sizes.values()) or _is_spread_thin(picture):
+        return
+    idle = [member.identity for member in picture.members if member.owned is not None and not _data(member.owned)]
+    if not idle:
+        if picture.silent:
+            yield Gap(f"{counted(len(picture.silent), 'member')} did not tell what they own: {some(picture.silent)}")
+        return
+    most = max(sizes.values()) if picture.strategy is None or len(sizes) == 1 else _most_useful(picture)
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"{len(idle)} of {counted(len(picture.members), 'member')} {verb(len(idle), 'owns', 'own')} no queue",
+        evidence=(
+            f"idle: {some(idle)}",
+            f"queues by topic: {_sizes(picture)}",
+        ),
+        consequence=f"{percent(len(idle) / len(picture.members))} of the members do nothing: more than {most} cannot "
+        "help, and each of them still moves queues when it comes or goes",
+        advice=f"run {most}, or raise the number of queues first if the lag needs more "
+        "(read queues before write queues)",
+        about=tuple(idle),
+    )
+
+
+def _data(owned: Sequence[Queue]) -> list[Queue]:
+    return [queue for queue in owned if not queue.is_retry]
+
+
+def _sizes(picture: Picture) -> str:
+    return some(f"{topic} {size}" for topic, size in sorted(topic_sizes(picture.queues).items()))
+
+
+def _is_spread_thin(picture: Picture) -> bool:
+    """Return whether several topics have queues enough for everybody, but none has by itself."""
+    sizes = topic_sizes(picture.queues)
+    return len(sizes) > 1 and len(picture.queues) >= len(picture.members)
+
+
+def _most_useful(picture: Picture) -> int:
+    """Return the fewest members that own as many queues at most as the present ones do."""
+    now = _by_members(picture, picture.strategy_name, len(picture.members))
+    for count in range(1, min(len(picture.members), MOST_COUNTS) + 1):
+        if now and (fewer := _by_members(picture, picture.strategy_name, count)) and fewer.most <= now.most:
+            return count
+    return len(picture.members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cure:
+    words: str
+    balance: Balance
+
+
+def tilt(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Queues that pile up on some members: every topic is divided alone, in the same order of members.
+
+    2 topics of 2 queues and 4 members under AVG: 2, 2, 0, 0 (rocketmq.md 4.2). Counted by queues that the members
+    say they own; the cure is simulated.
+    """
+    if not picture.has_owners or not picture.queues:
+        return
+    if picture.silent:
+        yield Gap(f"{counted(len(picture.silent), 'member')} did not tell what they own: {some(picture.silent)}")
+        return
+    counts = {member.identity: len(_data(member.owned or ())) for member in picture.members}
+    now = balance(list(counts.values()))
+    if len(counts) > len(picture.queues) or now.most - now.least < 2 or now.imbalance < TILTED:
+        return
+    cures = _cures(picture, now)
+    ordered = sorted(counts.items(), key=lambda entry: -entry[1])
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"Tilt: {ordered[0][0]} owns {ordered[0][1]} of {counted(len(picture.queues), 'queue')}, "
+        f"{ordered[-1][0]} owns {ordered[-1][1]}",
+        evidence=(
+            f"queues by member: {', '.join(str(count) for _, count in ordered[:32])}"
+            + (" and so on" if len(ordered) > 32 else ""),
+            f"queues by topic: {_sizes(picture)}",
+            f"strategy: {picture.strategy_name or 'unknown'}, each topic divided by itself",
+        ),
+        consequence=f"the busiest member carries {now.imbalance:.1f} times the mean"
+        + (f", and {counted(now.idle, 'member')} {verb(now.idle, 'does', 'do')} nothing" if now.idle else ""),
+        advice="; or ".join(cure.words for cure in cures)
+        if cures
+        else "no strategy that works without settings evens it out: list the queues (CONFIG), or merge topics",
+        about=tuple(counts),
+    )
+
+
+def _cures(picture: Picture, now: Balance) -> list[_Cure]:
+    """Return what evens the group out by simulation: another strategy at this count, another count."""
+    if picture.is_kafka:
+        return [_Cure("use an assignor that looks at all topics together (sticky, cooperative-sticky, uniform)", now)]
+    here = len(picture.members)
+    by_strategy = [
+        _Cure(f"switch to {name}: {_told(found)} queues a member", found)
+        for name in CURES
+        if name != picture.strategy_name and (found := _by_members(picture, name, here)) and found.most < now.most
+    ]
+    best = min(by_strategy, key=lambda cure: cure.balance.most, default=None)
+    by_count = _count_cure(picture, now)
+    return [cure for cure in (by_count, best) if cure is not None]
+
+
+def _count_cure(picture: Picture, now: Balance) -> _Cure | None:
+    """Return the fewest members whose busiest carries no more than now, when that saves members."""
+    for count in range(1, min(len(picture.members), MOST_COUNTS)):
+        found = _by_members(picture, picture.strategy_name, count)
+        if found is not None and found.most <= now.most:
+            return _Cure(f"run {count}: nobody carries more than now ({_told(found)} queues a member)", found)
+    return None
+
+
+def _told(found: Balance) -> str:
+    return f"{found.least:.0f} to {found.most:.0f}" if found.least != found.most else f"{found.most:.0f}"
+
+
+def _by_members(picture: Picture, name: str | None, count: int) -> Balance | None:
+    """Return the balance of queues with the first ``count`` of the present members under a strategy."""
+    strategy = runnable_strategy(name)
+    if strategy is None:
+        return None
+    queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue)]
+    clients = picture.clients[:count]
+    found = allocate_group(strategy, queues, clients)
+    sizes = dict.fromkeys(range(count), 0)
+    for holder in found.holdings.holders.tolist():
+        sizes[holder] += 1
+    return balance(list(sizes.values()))
+
+
+def hot_queue(picture: Picture) -> Iterator[Symptom | Gap]:
+    """One queue with more of the load than any number of members can share out.
+
+    Its share must exceed ``HOT`` even shares by more than chance explains (two standard deviations of a share).
+    """
+    if not picture.has_owners:
+        return
+    if len(picture.samples) < 2:
+        yield Gap("one look tells no rates: watch for some seconds")
+        return
+    arrived = {queue: messages for queue, (messages, _) in picture.arrivals.items()}
+    total = sum(arrived.values())
+    if len(arrived) < 2 or total <= 0:
+        return
+    if total < ENOUGH:
+        yield Gap(f"only {counted(total, 'message')} came in while we watched, {ENOUGH} are needed to compare queues")
+        return
+    hottest = max(arrived, key=lambda queue: arrived[queue])
+    share = arrived[hottest] / total
+    even = 1 / min(len(picture.members), len(arrived))
+    if share - 2 * sqrt(share * (1 - share) / total) <= HOT * even:
+        return
+    useful = int(1 / share) + (1 / share > int(1 / share))
+    owner = ", ".join(picture.owners.get(hottest, ())) or "nobody"
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"Hot queue: {hottest} alone has {percent(share)} of the load",
+        evidence=(
+            f"{arrived[hottest]} of {total} messages in {picture.watched_s:.0f} s, "
+            f"{rate(picture.arrival_rates[hottest])}; an even share of {counted(len(arrived), 'queue')} is "
+            f"{percent(1 / len(arrived))}",
+            f"owned by {owner}, lag {_lag(picture, hottest)}",
+        ),
+        consequence=f"more consumers cannot help: beyond {useful} the busiest still carries {percent(share)}, "
+        f"{share / even:.1f} times an even share of {counted(len(picture.members), 'member')}",
+        advice="find the key that producers send there and spread it over more queues (MessageQueueSelector, "
+        "partitioner), or make its consumer faster (threads, batch)",
+        about=(str(hottest), *picture.owners.get(hottest, ())),
+    )
+
+
+def _lag(picture: Picture, queue: Queue) -> str:
+    entry = picture.offsets.get(queue)
+    return "unknown" if entry is None or entry.lag is None else str(entry.lag)
+
+
+def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A member whose listener calls take much longer than its peers', by its own figures of the last minute."""
+    by_topic: dict[str, dict[str, tuple[float, float]]] = {}
+    for member in picture.rocketmq_members:
+        for figure in member.tuning.figures if member.tuning else ():
+            if figure.ok_per_s + figure.failed_per_s > 0 and not figure.topic.startswith("%RETRY%"):
+                by_topic.setdefault(figure.topic, {})[member.client_id] = (figure.consume_rt_ms, figure.ok_per_s)
+    slow: dict[str, list[str]] = {}
+    for topic, figures in sorted(by_topic.items()):
+        for client, words in _slow_ones(figures).items():
+            slow.setdefault(client, []).append(f"{topic}: {words}")
+    for client, evidence in slow.items():
+        queues = [queue for queue, owners in picture.owners.items() if client in owners and not queue.is_retry]
+        lag = sum(picture.offsets[queue].lag or 0 for queue in queues if queue in picture.offsets)
+        yield Symptom(
+            severity=Severity.WARNING,
+            title=f"{client} is much slower than its peers",
+            evidence=tuple(evidence),
+            consequence=f"its {counted(len(queues), 'queue')} {verb(len(queues), 'has', 'have')} {lag} of "
+            f"{_total_lag(picture)} messages behind; by queues it gets as much work as the others",
+            advice="look at its node (CPU limit, disk, neighbours), its version and what it calls; "
+            "restart it elsewhere if the listener is the same",
+            about=(client, *map(str, sorted(queues, key=str))),
+        )
+
+
+def _slow_ones(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+    found = {}
+    for client, (call_ms, _) in figures.items():
+        peers = [ms for other, (ms, _) in figures.items() if other != client]
+        if len(peers) >= 1 and call_ms >= max(SLOW_MS, SLOW * median(peers)):
+            found[client] = f"one call takes {call_ms:.0f} ms, its peers' {median(peers):.0f} ms (median)"
+    return found
+
+
+def _total_lag(picture: Picture) -> str:
+    return "an unknown number of" if picture.lag is None else str(picture.lag)

@@ -1,0 +1,76 @@
+"""All checks, in the order in which docs/doctor.md lists them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from planner.diagnosis import balance, clients, kafka, membership, ownership, progress, subscription, topics
+from planner.diagnosis.finding import Gap, Symptom
+from planner.diagnosis.picture import Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule: ``look`` yields what it sees, and gaps where it lacks data.
+
+    ``explained_by`` names checks whose findings are the cause: where one of them already speaks of all the queues
+    that this one found, this one is left out.
+    """
+
+    code: str
+    meaning: str
+    look: Callable[[Picture], Iterator[Symptom | Gap]]
+    explained_by: tuple[str, ...] = ()
+
+
+_CAUSES = ("duplicate-client-id", "mixed-strategies", "different-topics")
+
+CHECKS: tuple[Check, ...] = (
+    Check("no-members", "the group has commits and no members", membership.nobody_there),
+    Check("duplicate-client-id", "two processes run with one client id", membership.duplicate_client_ids),
+    Check("brokers-disagree", "brokers list different members", membership.brokers_list_differently),
+    Check("silent-member", "a member does not answer", membership.silent_members),
+    Check("frequent-rebalances", "members come and go all the time", membership.frequent_rebalances),
+    Check("broadcasting", "members read every queue, or some of them do", membership.broadcasting),
+    Check("mixed-strategies", "members run different allocation strategies", ownership.mixed_strategies),
+    Check(
+        "other-view",
+        "members do not own what the strategy gives them",
+        ownership.other_view,
+        (*_CAUSES, "brokers-disagree"),
+    ),
+    Check("owned-twice", "queues with more than one owner", ownership.owned_twice, (*_CAUSES, "other-view")),
+    Check("no-owner", "queues that nobody consumes", ownership.without_owner, (*_CAUSES, "other-view")),
+    Check("retry-no-owner", "retry queues that nobody consumes", ownership.retry_without_owner),
+    Check("different-topics", "members subscribe to different topics", subscription.different_topics),
+    Check("different-tags", "members filter one topic differently", subscription.different_tags),
+    Check("idle-members", "more members than queues", balance.idle_members),
+    Check("tilt", "queues pile up on some members", balance.tilt, _CAUSES),
+    Check("hot-queue", "one queue has most of the load", balance.hot_queue),
+    Check("slow-member", "one member is much slower than its peers", balance.slow_member),
+    Check("stalled", "queues stand still while messages wait", progress.stalled),
+    Check("rewinding", "commits went back", progress.rewinding),
+    Check("falling-behind", "the backlog grows", progress.falling_behind),
+    Check("never-commits", "the group consumes and commits nothing", progress.never_commits),
+    Check("too-old", "messages wait longer than the policy allows", progress.too_old),
+    Check("unread-queues", "queues that are written and never read", topics.unread_queues),
+    Check("empty-queues", "queues that are read and never written", topics.empty_queues),
+    Check("broker-permission", "a broker is read-only, or cannot be read", topics.broker_permissions),
+    Check("broker-gone", "a broker is gone or does not answer", topics.broker_gone),
+    Check("no-master", "a slave serves instead of its master", topics.slave_serves),
+    Check("static-topic", "a topic with mapped queues", topics.static_topics),
+    Check("left-topic", "a topic that was consumed once", topics.left_topics),
+    Check("expired-unread", "messages were removed before they were consumed", topics.expired_unread),
+    Check("beyond-end", "commits beyond the newest message", topics.beyond_the_end),
+    Check("retries", "messages fail and come again", topics.retries),
+    Check("dead-letters", "messages were given up", topics.dead_letters),
+    Check("no-shutdown-wait", "a stop interrupts running calls", clients.shutdown_without_wait),
+    Check("old-client", "client versions with known faults", clients.old_clients),
+    Check("mixed-versions", "client versions that rebalance differently", clients.mixed_versions),
+    Check("mixed-order", "some members consume in order, others do not", clients.orderly_members),
+    Check("kafka-eager", "every change stops everybody", kafka.eager_group),
+    Check("kafka-mixed-assignors", "members offer different assignors", kafka.mixed_assignors),
+    Check("kafka-no-static-ids", "every restart is two rebalances", kafka.dynamic_members),
+    Check("kafka-rebalancing", "the group does not become stable", kafka.unstable_group),
+    Check("kafka-dead", "the coordinator calls the group dead", kafka.dead_group),
+    Check("kafka-session-timeout", "the session timeout is longer than a restart", kafka.session_timeout),
+)

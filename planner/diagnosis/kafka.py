@@ -1,0 +1,128 @@
+"""What a Kafka group shows: its state, protocol, assignors and static members (kafka.md 3, 4)."""
+
+from collections.abc import Iterator
+
+from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.phrases import counted, some, verb
+from planner.diagnosis.picture import Picture
+from planner.model.membership import KafkaMember
+
+LARGE = 10
+"""Members from which a stop of everybody at each change is worth a finding."""
+
+HEARTBEAT_S = 3.0
+"""``heartbeat.interval.ms`` of a classic member by default; a broker does not show the members' own."""
+
+EAGER = ("range", "roundrobin", "sticky")
+"""Assignors that revoke everything at each rebalance. ``cooperative-sticky`` does not, by itself."""
+
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Reconciling", "Assigning")
+
+
+def _members(picture: Picture) -> list[KafkaMember]:
+    return [member for member in picture.members if isinstance(member, KafkaMember)]
+
+
+def eager_group(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A large classic group with an eager assignor: every change stops every partition (kafka.md 3.5)."""
+    group, members = picture.newest.kafka, _members(picture)
+    if group is None or group.protocol != "classic" or len(members) < LARGE or group.assignor not in EAGER:
+        return
+    count = len(members)
+    stop_s = HEARTBEAT_S * (count - 1) / (2 * (count + 1))
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"{count} members stop at every change: {group.assignor} is eager",
+        evidence=(f"classic protocol, assignor {group.assignor}, {counted(len(picture.queues), 'partition')}",),
+        consequence=f"each join or leave stops all {counted(len(picture.queues), 'partition')} for about "
+        f"{stop_s:.1f} s on average with default heartbeats, a crash with its restart for up to the session timeout; "
+        f"a rolling restart does that {2 * count} times",
+        advice="move to cooperative-sticky (two rolling restarts), or to group.protocol=consumer (brokers 4.0+)",
+        about=tuple(member.member_id for member in members),
+    )
+
+
+def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Members that offer different lists of assignors: only what all of them know can be chosen (kafka.md 3.3)."""
+    group, members = picture.newest.kafka, _members(picture)
+    if group is None or not members or group.protocol != "classic":
+        return
+    offered = {member.member_id: member.assignors for member in members}
+    lists = {assignors for assignors in offered.values() if assignors is not None}
+    if None in offered.values():
+        yield Gap("not every member's list of assignors can be read from the broker")
+    if len(lists) < 2:
+        return
+    common = set.intersection(*(set(one) for one in lists))
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"Members offer {len(lists)} different lists of assignors",
+        evidence=tuple(
+            f"{some(one)}: {some([client for client, of_client in offered.items() if of_client == one], 3)}"
+            for one in sorted(lists)
+        ),
+        consequence=f"only {some(sorted(common)) or 'nothing'} can be chosen, {group.assignor or 'none'} is; a member "
+        "without any of these cannot join",
+        advice="finish the rolling restart that changes the assignor; until then do not scale",
+        about=tuple(offered),
+    )
+
+
+def dynamic_members(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Members without ``group.instance.id``: every restart of one is a leave and a join (KIP-345)."""
+    group, members = picture.newest.kafka, _members(picture)
+    if group is None or len(members) < LARGE:
+        return
+    dynamic = [member for member in members if not member.instance_id]
+    if not dynamic:
+        return
+    count = len(dynamic)
+    yield Symptom(
+        severity=Severity.NOTICE,
+        title=f"{counted(count, 'member')} {verb(count, 'has', 'have')} no static id",
+        evidence=(f"no group.instance.id: {some(member.client_id for member in dynamic)}",),
+        consequence=f"a rolling restart of them rebalances the group {2 * count} times; with static ids and a session "
+        "timeout above the restart time it would not at all",
+        advice="set group.instance.id to the pod's name (a StatefulSet keeps it) and session.timeout.ms above the time "
+        "of a restart",
+        about=tuple(member.member_id for member in dynamic),
+    )
+
+
+def unstable_group(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A group that is rebalancing at every look: somebody never rejoins, or joins fail again and again."""
+    group = picture.newest.kafka
+    if group is None or group.state not in REBALANCING:
+        return
+    lasting = all(one.kafka is not None and one.kafka.state in REBALANCING for one in picture.samples)
+    lasting = lasting and len(picture.samples) > 1
+    yield Symptom(
+        severity=Severity.ERROR if lasting and picture.watched_s >= 5 else Severity.NOTICE,
+        title=f"The group is rebalancing ({group.state})",
+        evidence=(f"in that state at {'every look' if lasting else 'the last look'}, {picture.watched_s:.0f} s apart",),
+        consequence=f"while it lasts {counted(len(picture.queues), 'partition')} may stand still (all of them with an "
+        "eager assignor), at most for max.poll.interval.ms (5 min by default)",
+        advice="see which member does not poll (a batch that takes minutes), or joins and leaves in a loop"
+        if lasting
+        else "look again with --watch 60",
+    )
+
+
+def dead_group(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A group that the coordinator calls dead: it is being removed, and its offsets with it."""
+    group = picture.newest.kafka
+    if group is None or group.state != "Dead":
+        return
+    yield Symptom(
+        severity=Severity.WARNING,
+        title="The coordinator says the group is dead",
+        evidence=("state Dead",),
+        consequence="its offsets are gone: a consumer that comes back starts by auto.offset.reset",
+        advice="check the name; if the group was deleted by mistake, set its offsets before you start consumers again",
+    )
+
+
+def session_timeout(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Whether the session timeout outlasts a pod's restart: brokers do not show it."""
+    if picture.newest.kafka is not None and picture.members:
+        yield Gap("brokers do not show session.timeout.ms or how long a pod takes to restart")

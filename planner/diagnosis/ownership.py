@@ -1,0 +1,323 @@
+"""Who owns what: queues with two owners or none, and the different views that lead there (split brain).
+
+Every RocketMQ client allocates alone, from its own strategy, route and member list (rocketmq.md 3.13).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.allocation.group import allocate_group
+from planner.allocation.registry import runnable_strategy
+from planner.allocation.strategy import Strategy
+from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.phrases import counted, rate, seconds, some, verb
+from planner.diagnosis.picture import SETTLES_S, Picture
+from planner.model.membership import GroupMember
+from planner.model.queues import MessageQueue, Queue
+from planner.simulation.ownership import MemberView, ownership
+from planner.snapshot.strategy import strategy_name
+
+LOOK_AGAIN = "a rebalance under way looks the same for some seconds: look again with --watch 60 before you act"
+
+MOST_VIEWS = 64
+"""Members whose view is searched for; more would only repeat the same."""
+
+
+def mixed_strategies(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Members that run different allocation strategies: a permanent split brain."""
+    if not picture.has_owners or picture.is_kafka:
+        return
+    by_class: dict[str, list[str]] = {}
+    for member in picture.rocketmq_members:
+        if member.tuning and member.tuning.strategy_class:
+            by_class.setdefault(member.tuning.strategy_class, []).append(member.client_id)
+    untold = [member.client_id for member in picture.rocketmq_members if not _tells_strategy(member)]
+    if untold and len(by_class) < 2:
+        yield Gap(f"{counted(len(untold), 'member')} did not tell the allocation strategy: {some(untold)}")
+    if len(by_class) < 2:
+        return
+    torn = _torn_now(picture) or _torn_by(picture, by_class)
+    yield Symptom(
+        severity=Severity.ERROR,
+        title=f"Split brain: members run {len(by_class)} different allocation strategies",
+        evidence=(
+            *(f"{_short(name)}: {some(clients)}" for name, clients in sorted(by_class.items())),
+            *torn.evidence,
+        ),
+        consequence=torn.consequence,
+        advice="give all members the same strategy; a rollout that changes it tears the group until its end",
+        about=torn.about,
+    )
+
+
+def _tells_strategy(member: GroupMember) -> bool:
+    return bool(member.tuning and member.tuning.strategy_class)
+
+
+def _short(strategy_class: str) -> str:
+    return strategy_name(strategy_class) or strategy_class
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """Queues that are owned more than once, and by nobody."""
+
+    doubled: Mapping[Queue, tuple[str, ...]]
+    orphans: Sequence[Queue]
+    consequence: str
+
+    def __bool__(self) -> bool:
+        return bool(self.doubled or self.orphans)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """The queues by name."""
+        twice = [f"{queue} ({', '.join(owners)})" for queue, owners in sorted(self.doubled.items(), key=_by_name)]
+        return (
+            *([f"owned more than once: {some(twice)}"] if twice else []),
+            *([f"owned by nobody: {some(self.orphans)}"] if self.orphans else []),
+        )
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """All of them, for pictures."""
+        return tuple(sorted(map(str, {*self.doubled, *self.orphans})))
+
+
+def _by_name(entry: tuple[Queue, tuple[str, ...]]) -> str:
+    return str(entry[0])
+
+
+def torn(picture: Picture, doubled: Mapping[Queue, tuple[str, ...]], orphans: Sequence[Queue]) -> Torn:
+    """Return these queues with what they cost."""
+    return Torn(doubled, tuple(orphans), _cost(picture, list(doubled), list(orphans)))
+
+
+def _cost(picture: Picture, doubled: Sequence[Queue], orphans: Sequence[Queue]) -> str:
+    parts = []
+    if doubled:
+        parts.append(
+            f"{counted(len(doubled), 'queue')} {verb(len(doubled), 'is', 'are')} consumed more than once"
+            f"{_flow(picture, doubled)}: every message comes to each of the owners"
+        )
+    if orphans:
+        lags = [picture.offsets[queue].lag for queue in orphans if queue in picture.offsets]
+        waiting = sum(lag for lag in lags if lag is not None)
+        parts.append(
+            f"{counted(len(orphans), 'queue')} {verb(len(orphans), 'is', 'are')} consumed by nobody"
+            f"{_flow(picture, orphans)}: {counted(waiting, 'message')} {verb(waiting, 'waits', 'wait')} there"
+        )
+    return "; ".join(parts) or "no queue is torn at present, but the next change of members may tear some"
+
+
+def _flow(picture: Picture, queues: Sequence[Queue]) -> str:
+    known = [picture.arrival_rates[queue] for queue in queues if queue in picture.arrival_rates]
+    return f" ({rate(sum(known))})" if known and len(known) == len(queues) else ""
+
+
+def _torn_now(picture: Picture) -> Torn:
+    """Return what is torn by the members' own word."""
+    doubled = {queue: owners for queue, owners in picture.owners.items() if len(owners) > 1 and not queue.is_retry}
+    orphans = [] if picture.silent else [queue for queue in picture.queues if not picture.owners.get(queue)]
+    return torn(picture, doubled, orphans)
+
+
+def _torn_by(picture: Picture, by_class: Mapping[str, Sequence[str]]) -> Torn:
+    """Return what these strategies would tear by computation; nothing when one of them cannot be computed."""
+    strategies: dict[str, Strategy] = {}
+    for name, clients in by_class.items():
+        strategy = runnable_strategy(strategy_name(name))
+        if strategy is None:
+            return torn(picture, {}, ())
+        strategies |= dict.fromkeys(clients, strategy)
+    queues = tuple(queue for queue in picture.queues if isinstance(queue, MessageQueue))
+    found = ownership(MemberView(client, strategies[client], queues, picture.clients) for client in sorted(strategies))
+    return torn(picture, {queue: found.owners[queue] for queue in found.doubled}, found.orphans)
+
+
+def owned_twice(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Data queues that two members consume at the same time, by the members' own word."""
+    if not picture.has_owners:
+        return
+    doubled = {queue: owners for queue, owners in picture.owners.items() if len(owners) > 1 and not queue.is_retry}
+    if not doubled:
+        return
+    lasts = _lasts(picture, [set(_doubled(sample.owners)) for sample in picture.samples])
+    found = torn(picture, doubled, ())
+    yield Symptom(
+        severity=Severity.ERROR if lasts else Severity.WARNING,
+        title=f"{counted(len(doubled), 'queue')} {verb(len(doubled), 'has', 'have')} more than one owner",
+        evidence=(*found.evidence, _seen(picture)),
+        consequence=found.consequence,
+        advice="look at what these members see differently: strategy, members, queues, subscription, configured lists"
+        if lasts
+        else LOOK_AGAIN,
+        about=found.about,
+    )
+
+
+def _doubled(owners: Mapping[Queue, tuple[str, ...]]) -> list[Queue]:
+    return [queue for queue, of_queue in owners.items() if len(of_queue) > 1 and not queue.is_retry]
+
+
+def without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Data queues that no member consumes although the group has members."""
+    if not picture.has_owners:
+        return
+    orphans = [queue for queue in picture.queues if not picture.owners.get(queue)]
+    if not orphans:
+        return
+    if picture.silent:
+        yield Gap(
+            f"{counted(len(picture.silent), 'member')} did not tell what they own, and one of them may own the "
+            f"{counted(len(orphans), 'queue')} that no other has: {some(picture.silent)}"
+        )
+        return
+    lasts = _lasts(picture, [set(picture.queues) - set(sample.owners) for sample in picture.samples])
+    found = torn(picture, {}, orphans)
+    yield Symptom(
+        severity=Severity.ERROR if lasts else Severity.WARNING,
+        title=f"{counted(len(orphans), 'queue')} {verb(len(orphans), 'has', 'have')} no owner",
+        evidence=(*found.evidence, _seen(picture)),
+        consequence=found.consequence,
+        advice="see whether every member subscribes to this topic and reaches the broker, and restart one that does not"
+        if lasts
+        else LOOK_AGAIN,
+        about=found.about,
+    )
+
+
+def retry_without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Retry queues that nobody consumes: failed messages never come again (CONFIG that does not list them).
+
+    A retry topic reaches its members only by a later route poll, so that only a settled group is judged.
+    """
+    if not picture.has_owners or picture.silent or picture.is_kafka or not picture.has_settled:
+        return
+    orphans = [queue for queue in picture.retry_queues if not picture.owners.get(queue)]
+    if not orphans or any(sample.owners.get(queue) for sample in picture.samples for queue in orphans):
+        return
+    waiting = sum(picture.offsets[queue].lag or 0 for queue in orphans if queue in picture.offsets)
+    yield Symptom(
+        severity=Severity.ERROR if waiting else Severity.WARNING,
+        title=f"{counted(len(orphans), 'retry queue')} {verb(len(orphans), 'has', 'have')} no owner",
+        evidence=(some(orphans), f"allocation strategy: {picture.strategy_name or 'unknown'}"),
+        consequence=f"messages that failed are not consumed again: {counted(waiting, 'message')} "
+        f"{verb(waiting, 'waits', 'wait')} there",
+        advice="with strategy CONFIG list the group's %RETRY% queues, too; else see whether members reach that broker",
+        about=tuple(map(str, orphans)),
+    )
+
+
+def _lasts(picture: Picture, seen: Sequence[set[Queue]]) -> bool:
+    """Return whether one queue was torn in every look, over a time that no rebalance takes."""
+    return picture.watched_s >= SETTLES_S and bool(set.intersection(*seen))
+
+
+def _seen(picture: Picture) -> str:
+    if len(picture.samples) == 1:
+        return "seen in one look"
+    return f"seen in the last of {len(picture.samples)} looks within {seconds(picture.watched_s)}"
+
+
+def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Members whose queues do not follow from the group's strategy, and the view that would explain them.
+
+    Tried: a member list without one that is there or with one that has left, a broker not seen, fewer queues on each
+    broker. Where no such view explains what a member owns, it says so.
+    """
+    if not picture.has_owners or picture.is_kafka:
+        return
+    strategy = picture.strategy
+    if strategy is None:
+        yield Gap(_why_not_computed(picture))
+        return
+    queues = tuple(queue for queue in picture.queues if isinstance(queue, MessageQueue))
+    expected = _answers(strategy, queues, picture.clients)
+    owned = {member.client_id: _data(member) for member in picture.rocketmq_members if member.owned is not None}
+    astray = [client for client, of_client in owned.items() if of_client != expected.get(client, frozenset())]
+    if not astray:
+        return
+    reasons = {client: _view(picture, strategy, queues, client, owned[client]) for client in astray[:MOST_VIEWS]}
+    lasting = picture.is_steady and all(
+        _is_astray(picture, index, expected, astray) for index in range(len(picture.samples))
+    )
+    found = _torn_now(picture)
+    elsewhere = sorted(
+        {queue for client in astray for queue in owned[client] ^ expected.get(client, frozenset())}, key=str
+    )
+    yield Symptom(
+        severity=Severity.ERROR if lasting and found else Severity.WARNING,
+        title=f"{counted(len(astray), 'member')} {verb(len(astray), 'does', 'do')} not own what "
+        f"{picture.strategy_name} gives them",
+        evidence=(
+            *(f"{client}: {reason}" for client, reason in list(reasons.items())[:5]),
+            *found.evidence,
+        ),
+        consequence=found.consequence
+        if found
+        else f"{counted(len(elsewhere), 'queue')} {verb(len(elsewhere), 'is', 'are')} elsewhere than predicted, "
+        "each with one owner",
+        advice="restart the members that act on another view; if it comes back, see what keeps them from the brokers"
+        if lasting
+        else LOOK_AGAIN,
+        about=(*astray, *found.about),
+    )
+
+
+def _why_not_computed(picture: Picture) -> str:
+    if picture.strategy_name is None:
+        return "the allocation strategy is not known, so who should own what cannot be computed"
+    return f"the parameters of {picture.strategy_name} cannot be seen from outside, so its owners cannot be computed"
+
+
+def _answers(
+    strategy: Strategy, queues: Sequence[MessageQueue], clients: Sequence[str]
+) -> dict[str, frozenset[MessageQueue]]:
+    found = allocate_group(strategy, queues, clients).answer()
+    return {client: frozenset(of_client) for client, of_client in found.items()}
+
+
+def _data(member: GroupMember) -> frozenset[Queue]:
+    return frozenset(queue for queue in member.owned or () if not queue.is_retry)
+
+
+def _is_astray(
+    picture: Picture, index: int, expected: Mapping[str, frozenset[MessageQueue]], astray: Sequence[str]
+) -> bool:
+    owned = {member.identity: _data(member) for member in picture.samples[index].members if member.owned is not None}
+    return any(client in owned and owned[client] != expected.get(client, frozenset()) for client in astray)
+
+
+def _view(
+    picture: Picture, strategy: Strategy, queues: Sequence[MessageQueue], client: str, owned: frozenset[Queue]
+) -> str:
+    for words, seen_queues, seen_members in _views(picture, queues, client):
+        if _answers(strategy, seen_queues, seen_members).get(client, frozenset()) == owned:
+            return f"acts as if {words}"
+    return f"owns {counted(len(owned), 'queue')} that no view we tried explains: {some(sorted(owned, key=str), 3)}"
+
+
+def _views(
+    picture: Picture, queues: Sequence[MessageQueue], client: str
+) -> Iterator[tuple[str, Sequence[MessageQueue], Sequence[str]]]:
+    """Yield (in words, queues, members) that this client may see."""
+    clients = picture.clients
+    for other in clients[:MOST_VIEWS]:
+        if other != client:
+            yield f"{other} were not there", queues, [one for one in clients if one != other]
+    gone = sorted({member.identity for sample in picture.samples for member in sample.members} - set(clients))
+    for other in gone[:MOST_VIEWS]:
+        yield f"{other}, which has left, were still there", queues, sorted([*clients, other])
+    if len(clients) > 2:
+        yield "it were alone", queues, [client]
+    for broker in sorted({queue.broker for queue in queues}):
+        yield f"broker {broker} had no queues", [queue for queue in queues if queue.broker != broker], clients
+    for topic in sorted({queue.topic for queue in queues}):
+        yield f"topic {topic} were not there", [queue for queue in queues if queue.topic != topic], clients
+    for fewer in range(1, min(MOST_VIEWS, max(queue.queue_id for queue in queues) + 1)):
+        yield (
+            f"each broker had {counted(fewer, 'queue')} of a topic at most",
+            [queue for queue in queues if queue.queue_id < fewer],
+            clients,
+        )

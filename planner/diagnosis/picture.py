@@ -1,0 +1,227 @@
+"""``Picture``: everything that is known of one group, from which all checks draw."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from planner.allocation.registry import runnable_strategy
+from planner.allocation.strategy import Strategy
+from planner.history.intervals import queue_intervals
+from planner.model.intervals import QueueInterval
+from planner.model.membership import GroupMember, Member
+from planner.model.queues import Queue
+from planner.model.samples import GroupSample, QueueOffsets
+from planner.snapshot.strategy import observed_strategy
+
+SETTLES_S = 25.0
+"""A difference in what members see that lasts this long is no rebalance under way: clients look again every 20 s."""
+
+ADOPTS_ROUTES_S = 120.0
+"""A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s seen for retry queues)."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One group as its ``samples`` show it, oldest first, at least one.
+
+    ``sample_every_s`` is the pause between looks. ``stated_strategy`` and ``oldest_message_s`` (how long the oldest
+    message may wait) come from the group's policy, where there is one.
+    """
+
+    samples: tuple[GroupSample, ...]
+    sample_every_s: float = 5.0
+    stated_strategy: str | None = None
+    oldest_message_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.samples:
+            raise ValueError("a picture needs at least one sample")
+        if any(one.at > two.at for one, two in zip(self.samples, self.samples[1:], strict=False)):
+            raise ValueError(f"samples of group {self.samples[0].group} are not in time order")
+
+    @property
+    def newest(self) -> GroupSample:
+        """The last look."""
+        return self.samples[-1]
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        return self.newest.group
+
+    @property
+    def is_kafka(self) -> bool:
+        """True for a Kafka group."""
+        return self.newest.system == "kafka"
+
+    @property
+    def watched_s(self) -> float:
+        """Seconds from the first look to the last."""
+        return (self.newest.at - self.samples[0].at).total_seconds()
+
+    @property
+    def members(self) -> tuple[GroupMember, ...]:
+        """Who is there now."""
+        return self.newest.members
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The members' names that allocation sorts by."""
+        return tuple(sorted(member.identity for member in self.members))
+
+    @property
+    def rocketmq_members(self) -> tuple[Member, ...]:
+        """The members of a RocketMQ group; none for a Kafka group."""
+        return tuple(member for member in self.members if isinstance(member, Member))
+
+    @cached_property
+    def silent(self) -> tuple[str, ...]:
+        """Members that did not tell what they own."""
+        return tuple(member.identity for member in self.members if member.owned is None)
+
+    @cached_property
+    def is_broadcasting(self) -> bool:
+        """True when each member reads every queue by design."""
+        return any(tuning_property(member, "messageModel") == "BROADCASTING" for member in self.rocketmq_members)
+
+    @cached_property
+    def is_pop(self) -> bool:
+        """True when the broker hands out messages (POP or server-side rebalance): queues are shared by design."""
+        return any(
+            tuning_property(member, "clientRebalance") == "false"
+            or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_POP"
+            for member in self.rocketmq_members
+        )
+
+    @property
+    def has_owners(self) -> bool:
+        """True when each queue should have exactly one owner: members are there and share queues out."""
+        return bool(self.members) and not (self.is_broadcasting or self.is_pop)
+
+    @cached_property
+    def subscribers(self) -> Mapping[str, frozenset[str]] | None:
+        """Data topic -> the members that subscribe it; ``None`` unless every member told its subscription."""
+        wanted: dict[str, set[str]] = {}
+        for member in self.members:
+            topics = subscribed_topics(member)
+            if topics is None:
+                return None
+            for topic in topics:
+                wanted.setdefault(topic, set()).add(member.identity)
+        return {topic: frozenset(members) for topic, members in sorted(wanted.items())}
+
+    @cached_property
+    def queues(self) -> tuple[Queue, ...]:
+        """The data queues that the group reads by the routes: of topics that somebody subscribes, sorted.
+
+        Where subscriptions are not known, those of all topics that the group has to do with.
+        """
+        wanted = self.subscribers
+        return tuple(
+            queue
+            for queue in self.newest.routes.read_queues
+            if not queue.is_retry and (not wanted or queue.topic in wanted)
+        )
+
+    @cached_property
+    def retry_queues(self) -> tuple[Queue, ...]:
+        """The queues of the group's ``%RETRY%`` topic."""
+        return tuple(queue for queue in self.newest.routes.read_queues if queue.is_retry)
+
+    @cached_property
+    def offsets(self) -> Mapping[Queue, QueueOffsets]:
+        """The newest offsets by queue."""
+        return {entry.queue: entry for entry in self.newest.offsets}
+
+    @cached_property
+    def owners(self) -> Mapping[Queue, tuple[str, ...]]:
+        """Who owns each queue now, by the members' own word."""
+        return self.newest.owners
+
+    @cached_property
+    def intervals(self) -> Mapping[Queue, tuple[QueueInterval, ...]]:
+        """What happened to each queue between the looks, oldest first; empty with a single look."""
+        by_queue: dict[Queue, list[QueueInterval]] = {}
+        for interval in queue_intervals(self.samples, self.sample_every_s):
+            by_queue.setdefault(interval.queue, []).append(interval)
+        return {queue: tuple(of_queue) for queue, of_queue in by_queue.items()}
+
+    @cached_property
+    def arrivals(self) -> Mapping[Queue, tuple[int, float]]:
+        """Messages that came into each data queue and the seconds they took; queues with a reset are left out."""
+        return {
+            queue: (sum(one.arrived for one in of_queue), sum(one.seconds for one in of_queue))
+            for queue, of_queue in self.intervals.items()
+            if not queue.is_retry and not any(one.broker_reset for one in of_queue)
+        }
+
+    @cached_property
+    def arrival_rates(self) -> Mapping[Queue, float]:
+        """Messages per second into each data queue, where known."""
+        return {queue: messages / spent for queue, (messages, spent) in self.arrivals.items() if spent > 0}
+
+    @cached_property
+    def lag(self) -> int | None:
+        """Messages behind over the data queues, ``None`` as soon as one is unknown."""
+        lags = [self.offsets[queue].lag if queue in self.offsets else None for queue in self.queues]
+        known = [lag for lag in lags if lag is not None]
+        return sum(known) if len(known) == len(lags) else None
+
+    @cached_property
+    def strategy_name(self) -> str | None:
+        """The strategy by the members' own word, else by the policy."""
+        return observed_strategy(self.members)[0] or self.stated_strategy
+
+    @cached_property
+    def strategy(self) -> Strategy | None:
+        """That strategy, where its name alone is enough to compute owners."""
+        return runnable_strategy(self.strategy_name)
+
+    @cached_property
+    def youngest_s(self) -> float | None:
+        """Seconds since the youngest member started, by its own clock; ``None`` unless all tell."""
+        starts = [_started_at_ms(member) for member in self.members]
+        known = [start for start in starts if start is not None]
+        if not known or len(known) < len(starts):
+            return None
+        return self.newest.at.timestamp() - max(known) / 1000
+
+    @cached_property
+    def is_steady(self) -> bool:
+        """True when nobody joined or left over a watch of at least ``SETTLES_S``."""
+        everybody = {frozenset(member.identity for member in sample.members) for sample in self.samples}
+        return len(everybody) == 1 and self.watched_s >= SETTLES_S
+
+    @cached_property
+    def has_settled(self) -> bool:
+        """True when the group has had time to agree: watched without a change, or all members started long ago."""
+        return self.is_steady or (
+            self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S and len(self.samples) > 1
+        )
+
+
+def subscribed_topics(member: GroupMember) -> tuple[str, ...] | None:
+    """Return the data topics that one member subscribes, ``None`` when it does not tell."""
+    if isinstance(member, Member):
+        if member.subscriptions is None:
+            return None
+        own = (one.topic for one in member.subscriptions)
+        return tuple(sorted({topic for topic in own if not topic.startswith("%RETRY%")}))
+    return member.topics
+
+
+def tuning_property(member: Member, name: str) -> str | None:
+    """Return one of the client's own properties, ``None`` when it does not tell."""
+    return dict(member.tuning.properties).get(name) if member.tuning else None
+
+
+def _started_at_ms(member: GroupMember) -> int | None:
+    return member.tuning.started_at_ms if member.tuning else None
+
+
+def topic_sizes(queues: Sequence[Queue]) -> dict[str, int]:
+    """Return how many of these queues each topic has."""
+    sizes: dict[str, int] = {}
+    for queue in queues:
+        sizes[queue.topic] = sizes.get(queue.topic, 0) + 1
+    return sizes

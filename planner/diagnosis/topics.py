@@ -1,0 +1,306 @@
+"""What the routes and offsets of the group's topics show: queues that nobody can read, brokers in trouble, failures."""
+
+from collections.abc import Iterable, Iterator
+
+from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.phrases import counted, percent, rate, some, verb
+from planner.diagnosis.picture import Picture
+from planner.model.queues import RETRY_PREFIX, MessageQueue, Queue
+from planner.model.routes import PERMISSION_WRITE, BrokerQueues, TopicRoute
+from planner.model.samples import QueueOffsets
+
+
+def _data_routes(picture: Picture) -> list[TopicRoute]:
+    wanted = picture.subscribers
+    return [
+        route
+        for route in picture.newest.routes.topics
+        if not route.topic.startswith(RETRY_PREFIX) and (not wanted or route.topic in wanted)
+    ]
+
+
+def _is_writable(part: BrokerQueues) -> bool:
+    return bool(part.permission & PERMISSION_WRITE)
+
+
+def unread_queues(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Queues that producers write and consumers do not see: writeQueueNums above readQueueNums (rocketmq.md 1.2)."""
+    for route in _data_routes(picture):
+        parts = [part for part in route.brokers if part.is_readable and _is_writable(part)]
+        unread = [
+            MessageQueue(route.topic, part.broker, number)
+            for part in parts
+            for number in range(part.read_queues, part.write_queues)
+        ]
+        written = sum(part.write_queues for part in parts)
+        if unread:
+            yield Symptom(
+                severity=Severity.ERROR,
+                title=f"Topic {route.topic}: {counted(len(unread), 'queue')} {verb(len(unread), 'is', 'are')} written "
+                "and never read",
+                evidence=tuple(
+                    f"{part.broker}: {part.write_queues} write queues, {part.read_queues} read queues"
+                    for part in parts
+                    if part.write_queues > part.read_queues
+                ),
+                consequence=f"{percent(len(unread) / written)} of what producers send lands where no group reads, and "
+                "the lag does not show it",
+                advice="raise readQueueNums to writeQueueNums (mqadmin updateTopic); to shrink, lower the write "
+                "queues first and wait until the others are empty",
+                about=tuple(map(str, unread)),
+            )
+
+
+def empty_queues(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Queues that consumers own and producers never write: readQueueNums above writeQueueNums, nothing left in them."""
+    for route in _data_routes(picture):
+        spare = [
+            MessageQueue(route.topic, part.broker, number)
+            for part in route.brokers
+            if part.is_readable and _is_writable(part)
+            for number in range(part.write_queues, part.read_queues)
+        ]
+        empty = [queue for queue in spare if queue in picture.offsets and picture.offsets[queue].lag == 0]
+        if empty and len(empty) == len(spare):
+            total = sum(part.read_queues for part in route.brokers if part.is_readable)
+            yield Symptom(
+                severity=Severity.NOTICE,
+                title=f"Topic {route.topic}: {counted(len(empty), 'read queue')} {verb(len(empty), 'is', 'are')} empty "
+                "for good",
+                evidence=(f"read, but not written: {some(empty)}",),
+                consequence=f"{percent(len(empty) / total)} of the topic's queues carry nothing, so members that own "
+                "them have less to do than allocation assumes",
+                advice="lower readQueueNums to writeQueueNums: they are drained",
+                about=tuple(map(str, empty)),
+            )
+
+
+def broker_permissions(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Brokers that take no new messages of a topic (perm 4), or do not give out what they have (perm 2)."""
+    shut: dict[str, list[str]] = {}
+    unreadable: dict[str, list[str]] = {}
+    for route in _data_routes(picture):
+        for part in route.brokers:
+            if not part.is_readable:
+                unreadable.setdefault(part.broker, []).append(route.topic)
+            elif not _is_writable(part):
+                shut.setdefault(part.broker, []).append(route.topic)
+    for broker, topics in sorted(shut.items()):
+        queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue) and queue.broker == broker]
+        left = sum(picture.offsets[queue].lag or 0 for queue in queues if queue in picture.offsets)
+        yield Symptom(
+            severity=Severity.WARNING,
+            title=f"Broker {broker} is read-only for {some(topics)}",
+            evidence=(
+                f"permission without write: {counted(len(queues), 'queue')} of the group's {len(picture.queues)}",
+            ),
+            consequence=f"no new messages come there; {counted(left, 'message')} {verb(left, 'is', 'are')} left, and "
+            "its queues count in the allocation although they will be empty",
+            advice="if it is being drained, remove it once nothing is left; else give it back its write permission",
+            about=tuple(map(str, queues)),
+        )
+    for broker, topics in sorted(unreadable.items()):
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"Broker {broker} does not let {some(topics)} be read",
+            evidence=("its permission lacks read, so consumers do not see its queues",),
+            consequence="what lies there is consumed by nobody",
+            advice="give the topic its read permission back on that broker (mqadmin updateTopic -p 6)",
+            about=(broker,),
+        )
+
+
+def broker_gone(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Brokers of the group's topics that are not registered any more, or answered nothing."""
+    if picture.is_kafka:
+        return
+    registered = {broker.broker for broker in picture.newest.routes.brokers}
+    before = {part.broker for sample in picture.samples for route in sample.routes.topics for part in route.brokers}
+    now = {part.broker for route in picture.newest.routes.topics for part in route.brokers}
+    mute = {one.broker for one in picture.newest.listed if one.clients is None} & now
+    for broker in sorted((before - now) | (now - registered) | mute):
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"Broker {broker} is gone" if broker not in mute else f"Broker {broker} does not answer",
+            evidence=(_where_it_was(picture, broker, mute),),
+            consequence=_lost_with(picture, broker),
+            advice="see whether it runs and reaches the name server; its messages are read again once it is back",
+            about=(broker,),
+        )
+
+
+def _where_it_was(picture: Picture, broker: str, mute: set[str]) -> str:
+    if broker in mute:
+        return "registered at the name server, but it told neither members nor offsets"
+    if any(broker == part.broker for route in picture.newest.routes.topics for part in route.brokers):
+        return "in the route of the group's topics, but not registered at the name server"
+    return "in the routes at an earlier look, and not in the last one"
+
+
+def _lost_with(picture: Picture, broker: str) -> str:
+    queues = {
+        queue
+        for sample in picture.samples
+        for queue in sample.routes.read_queues
+        if isinstance(queue, MessageQueue) and queue.broker == broker and not queue.is_retry
+    }
+    flowing = [picture.arrival_rates[queue] for queue in queues if queue in picture.arrival_rates]
+    flow = f" ({rate(sum(flowing))} until now)" if flowing and sum(flowing) > 0 else ""
+    still = f"{counted(len(queues), 'queue')} of the group {verb(len(queues), 'stands', 'stand')} still{flow}"
+    return f"{still}, and members share out the others anew"
+
+
+def slave_serves(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Brokers without a master: a slave serves reads, producers cannot write there."""
+    at_work = {queue.broker for queue in picture.queues if isinstance(queue, MessageQueue)}
+    for broker in picture.newest.routes.brokers:
+        if not broker.is_master and broker.broker in at_work:
+            queues = [q for q in picture.queues if isinstance(q, MessageQueue) and q.broker == broker.broker]
+            yield Symptom(
+                severity=Severity.ERROR,
+                title=f"Broker {broker.broker} has no master: its slave serves",
+                evidence=(f"only {broker.address} is registered, and it is a slave",),
+                consequence=f"{counted(len(queues), 'queue')} {verb(len(queues), 'takes', 'take')} no new messages; "
+                "commits to a slave are lost when the master returns, so messages may come twice",
+                advice="bring the master back, or promote the slave (controller mode, or brokerRole by hand)",
+                about=tuple(map(str, queues)),
+            )
+
+
+def static_topics(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Static topics (5.x): their queues are mapped ones that plain routes do not show (rocketmq.md 1.7)."""
+    names = [route.topic for route in _data_routes(picture) if route.is_static]
+    if names:
+        yield Symptom(
+            severity=Severity.NOTICE,
+            title=f"{counted(len(names), 'static topic')}: {some(names)}",
+            evidence=("the route carries a queue mapping",),
+            consequence="the queues shown here are those of the brokers, not the mapped ones that members share out",
+            advice="judge this group by its members' own queues; the planner does not simulate static topics",
+        )
+
+
+def left_topics(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Topics that the group has committed on and nobody subscribes any more: their lag grows for ever."""
+    wanted = picture.subscribers
+    if not wanted:
+        return
+    left: dict[str, int] = {}
+    for queue, entry in picture.offsets.items():
+        if not queue.is_retry and queue.topic not in wanted and entry.consumer_offset:
+            left[queue.topic] = left.get(queue.topic, 0) + (entry.lag or 0)
+    for topic, lag in sorted(left.items()):
+        yield Symptom(
+            severity=Severity.NOTICE,
+            title=f"Topic {topic} was consumed once, and nobody subscribes to it now",
+            evidence=("it has commits of the group, and no member names it",),
+            consequence=f"{counted(lag, 'message')} count as lag of the group in many tools, and no consumer will ever "
+            "take them",
+            advice="take it out of the lag that scales the group; if it should be consumed, subscribe to it again",
+        )
+
+
+def expired_unread(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Commits before the oldest message that is still stored: retention removed what nobody had consumed."""
+    gone = {
+        queue: entry.first_offset - entry.consumer_offset
+        for queue, entry in picture.offsets.items()
+        if entry.first_offset is not None and entry.consumer_offset and entry.consumer_offset < entry.first_offset
+    }
+    if gone:
+        total = sum(gone.values())
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"Messages were removed before they were consumed, on {counted(len(gone), 'queue')}",
+            evidence=(some(f"{queue}: {by}" for queue, by in sorted(gone.items(), key=str)),),
+            consequence=f"{counted(total, 'message')} {verb(total, 'is', 'are')} lost for this group",
+            advice="keep messages longer than the group may be behind (fileReservedTime, retention.ms)",
+            about=tuple(map(str, gone)),
+        )
+
+
+def beyond_the_end(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Commits beyond the newest message: the topic was recreated, or offsets were set by hand."""
+    ahead = {
+        queue: entry.consumer_offset - entry.broker_offset
+        for queue, entry in picture.offsets.items()
+        if entry.consumer_offset is not None and entry.consumer_offset > entry.broker_offset and not queue.is_retry
+    }
+    always = {
+        queue: by
+        for queue, by in ahead.items()
+        if all(_is_ahead(sample.offsets, queue) for sample in picture.samples) and len(picture.samples) > 1
+    }
+    if always:
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"Commits lie beyond the end of {counted(len(always), 'queue')}",
+            evidence=(some(f"{queue} by {by}" for queue, by in sorted(always.items(), key=str)),),
+            consequence=f"up to {counted(sum(always.values()), 'new message')} may be skipped before consumption "
+            "starts, and lag reads 0 until then",
+            advice="the topic was probably recreated: reset the group's offsets there",
+            about=tuple(map(str, always)),
+        )
+
+
+def _is_ahead(offsets: Iterable[QueueOffsets], queue: Queue) -> bool:
+    return any(
+        entry.queue == queue and entry.consumer_offset is not None and entry.consumer_offset > entry.broker_offset
+        for entry in offsets
+    )
+
+
+def retries(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Messages that fail and come again through ``%RETRY%`` (10 s, 30 s, 1 min ... 2 h later, 16 times)."""
+    if picture.is_kafka or not picture.members:
+        return
+    if len(picture.samples) < 2:
+        yield Gap("one look tells no rates: watch for some seconds")
+        return
+    arrived = sum(
+        max(0, one.arrived) for queue, of_queue in picture.intervals.items() if queue.is_retry for one in of_queue
+    )
+    failing = sum(
+        figure.failed_per_s for member in picture.rocketmq_members if member.tuning for figure in member.tuning.figures
+    )
+    if not arrived and not failing:
+        return
+    good = sum(f.ok_per_s for member in picture.rocketmq_members if member.tuning for f in member.tuning.figures)
+    waiting = sum(picture.offsets[queue].lag or 0 for queue in picture.retry_queues if queue in picture.offsets)
+    share = f", {percent(failing / (failing + good))} of all calls" if failing + good > 0 else ""
+    yield Symptom(
+        severity=Severity.WARNING,
+        title="Messages fail and are retried",
+        evidence=(
+            f"{counted(arrived, 'message')} came into the retry queues within {picture.watched_s:.0f} s",
+            f"members report {rate(failing)} failed within the last minute{share}",
+        ),
+        consequence=f"each failing message is consumed up to 17 times over nearly 5 hours, then it is dead; {waiting} "
+        f"{verb(waiting, 'waits', 'wait')} in the retry queues",
+        advice="see the listener's errors; a message that can never succeed should be stored away and acknowledged",
+        about=tuple(map(str, picture.retry_queues)),
+    )
+
+
+def dead_letters(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Messages in ``%DLQ%``: given up after the last retry, consumed by nobody."""
+    if picture.is_kafka:
+        return
+    count = picture.newest.dead_letters
+    if count is None:
+        yield Gap("the brokers did not tell how many messages are in the dead-letter topic")
+        return
+    if not count:
+        return
+    before = picture.samples[0].dead_letters
+    grown = count - before if before is not None else 0
+    yield Symptom(
+        severity=Severity.ERROR if grown > 0 else Severity.WARNING,
+        title=f"{counted(count, 'message')} {verb(count, 'was', 'were')} given up (dead letters)",
+        evidence=(
+            f"topic %DLQ%{picture.group}" + (f", {grown} more within {picture.watched_s:.0f} s" if grown > 0 else ""),
+        ),
+        consequence=f"{counted(count, 'message')} will not be consumed, and {verb(count, 'is', 'are')} removed with "
+        "the broker's retention",
+        advice="look at them (mqadmin queryMsgById, dashboard), mend the cause, and send them again",
+    )
