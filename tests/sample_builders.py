@@ -1,5 +1,6 @@
 """Samples made of a few words: one group watched every few seconds."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -92,3 +93,12 @@ spec:
   objective: {maxUtilisation: 0.8, backlogGoneSeconds: 600}
   window: {seconds: 120}
 """
+
+
+def kafka_policy(bootstrap: str, group: str) -> str:
+    """Return a policy for a Kafka group that is content with what a short watch shows."""
+    servers = json.dumps(bootstrap.split(","))
+    source = f"source: {{system: kafka, bootstrapServers: {servers}, cluster: test, group: {group}}}"
+    rocketmq = next(line for line in POLICY.splitlines() if "source:" in line)
+    spec = "  capacity: {messagesPerSecond: 50}\n  freshness: {minCompleteness: 0.1}\n"
+    return POLICY.replace(rocketmq, f"  {source}").replace("name: shop}", f"name: {group}}}") + spec

@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 
-from planner.documents.source import KafkaSource, Source
+from planner.documents.source import KafkaSource, RocketMQSource, Source
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.model.samples import GroupSample
 
@@ -46,11 +46,13 @@ def _ticks(seconds: float) -> Iterator[int]:
         yield number
 
 
+def open_group(source: Source) -> AbstractContextManager[Look]:
+    """Return a context that holds the connections and gives the way to look at the group."""
+    return _open_kafka(source) if isinstance(source, KafkaSource) else _open_rocketmq(source)
+
+
 @contextmanager
-def open_group(source: Source) -> Iterator[Look]:
-    """Hold the connections while in context, and give the way to look at the group."""
-    if isinstance(source, KafkaSource):
-        raise BadInputError(f"group {source.group}: Kafka groups cannot be read live yet")
+def _open_rocketmq(source: RocketMQSource) -> Iterator[Look]:
     from planner.sources.rocketmq import RocketMQAdmin, Tls, observe_group  # noqa: PLC0415  only this system needs it
 
     if source.credentials_file is not None:
@@ -58,4 +60,13 @@ def open_group(source: Source) -> Iterator[Look]:
     spec = source.tls
     tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None
     with RocketMQAdmin(source.name_servers, tls=tls) as admin:
+        yield lambda at: observe_group(admin, cluster=source.cluster, group=source.group, topics=source.topics, at=at)
+
+
+@contextmanager
+def _open_kafka(source: KafkaSource) -> Iterator[Look]:
+    from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_group  # noqa: PLC0415  needs the kafka extra
+
+    settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
+    with KafkaAdmin(source.bootstrap_servers, settings=settings) as admin:
         yield lambda at: observe_group(admin, cluster=source.cluster, group=source.group, topics=source.topics, at=at)
