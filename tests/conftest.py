@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.clusters.errors import CannotRunHereError
+from tests.clusters.kafka import KafkaCluster
 from tests.clusters.rocketmq import RocketMQCluster
 
 # A busy machine is no defect: examples may take their time.
@@ -67,3 +68,19 @@ def rocketmq_cluster() -> Iterator[Callable[[str], RocketMQCluster]]:
     yield shared
     with ThreadPoolExecutor(max_workers=4) as stopping:
         list(stopping.map(RocketMQCluster.stop, running.values()))
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster() -> Iterator[KafkaCluster]:
+    """A running Kafka of two brokers in racks ``r1`` and ``r2`` whose groups settle quickly.
+
+    The whole session shares it. Name topics and groups after your test, and leave its brokers alone.
+    """
+    quick = {
+        "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.min.heartbeat.interval.ms": "500",
+        "group.consumer.heartbeat.interval.ms": "500",
+        "group.consumer.assignment.interval.ms": "0",
+    }
+    with KafkaCluster.start(brokers=2, settings=quick, racks=("r1", "r2")) as cluster:
+        yield cluster

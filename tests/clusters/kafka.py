@@ -1,6 +1,7 @@
 """A real Kafka on loopback: KRaft brokers from Maven Central's jars, the first of them the controller, too."""
 
 import contextlib
+import functools
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -126,9 +127,9 @@ class KafkaCluster:
         """The addresses of all brokers, without account or encryption."""
         return ",".join(broker.address for broker in self.brokers)
 
-    @property
+    @functools.cached_property
     def admin(self) -> AdminClient:
-        """A client that may change everything."""
+        """A client that may change everything; kept, as its requests end with it."""
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create_topic(

@@ -73,11 +73,12 @@ def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Descr
 
 
 def _kinds(link: Connection, groups: Iterable[WireGroup]) -> Mapping[str, str]:
-    """Return group -> kind for those groups that neither request knows; none when they are nowhere."""
+    """Return group -> kind for the groups of other kinds, where neither request knew one of ``groups``."""
     if not any(one.state == "Dead" for one in groups):
         return {}
     _, listings = link.ask(requests.LIST_GROUPS, requests.listing_request)
-    return {one.group: one.kind or one.protocol_type for one in listings}
+    # A consumer group among them began after it was asked for: it was not there, and the next look will see it.
+    return {one.group: one.kind for one in listings if one.kind not in {"", "classic", "consumer"}}
 
 
 def _description(said: WireGroup, node: int, kinds: Mapping[str, str]) -> GroupDescription | PlannerError:

@@ -17,6 +17,7 @@ from planner.model.routes import BrokerAddress, PartitionRoute, RouteTable
 from planner.model.samples import GroupSample, KafkaGroup, QueueOffsets
 from planner.sources.kafka.answers import ClusterInfo, Commits, GroupDescription, Routes
 from planner.sources.kafka.client import KafkaAdmin
+from planner.sources.kafka.describe import Described
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,9 @@ def observe_groups(
     start = time.monotonic()
     info = admin.cluster()
     described = admin.describe_groups(list(groups))
+    committed = admin.committed(name for name, one in described.items() if isinstance(one, GroupDescription))
+    described |= _described_again(admin, described, committed)
     known = {name: one for name, one in described.items() if isinstance(one, GroupDescription)}
-    committed = admin.committed(known)
     wanted = {name: _wanted(one, committed[name], groups[name]) for name, one in known.items()}
     topics = _topics(admin, {topic for names in wanted.values() for topic in names})
     took_s = time.monotonic() - start
@@ -87,6 +89,18 @@ def observe_groups(
                 took_s,
             )
     return found
+
+
+def _described_again(
+    admin: KafkaAdmin, described: Described, committed: Mapping[str, Commits | PlannerError]
+) -> Described:
+    """Return what is said now of groups without members and commits: of a deleted group, no commits are told either."""
+    doubtful = [
+        name
+        for name, one in described.items()
+        if isinstance(one, GroupDescription) and not one.members and committed[name] == Commits({}, {})
+    ]
+    return admin.describe_groups(doubtful) if doubtful else {}
 
 
 # Topics.
