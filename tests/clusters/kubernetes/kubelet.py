@@ -19,7 +19,7 @@ from tests.clusters.kubernetes.rest import ApiError, Json, Rest
 
 NODE = "node-1"
 HEARTBEAT_S = 10.0
-WATCH_S = 5
+WATCH_S = 1
 RETRY_S = 0.2
 JOIN_S = 20.0
 
