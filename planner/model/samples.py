@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from planner.model.brokers import BrokerState
 from planner.model.membership import BrokerMembers, GroupMember
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
@@ -52,14 +53,28 @@ class KafkaGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class RocketMQGroup:
+    """What RocketMQ brokers say of the group as a whole; sorted, several where brokers differ.
+
+    ``consume_types`` are ``CONSUME_PASSIVELY`` (push), ``CONSUME_ACTIVELY`` (pull) or ``CONSUME_POP``;
+    ``message_models`` ``CLUSTERING`` or ``BROADCASTING``. Both are empty while nobody is connected. ``brokers`` are in
+    name order.
+    """
+
+    consume_types: tuple[str, ...] = ()
+    message_models: tuple[str, ...] = ()
+    brokers: tuple[BrokerState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GroupSample:
     """Routes, members and offsets of one group, read within ``took_s`` seconds from ``at`` on (UTC).
 
     ``members`` and ``offsets`` are sorted by client id and by queue. ``problems`` names, in sentences, every
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
     ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
-    ``kafka`` is set for Kafka groups only. ``listed`` says whom each RocketMQ broker lists, in broker order; empty
-    where nobody asked.
+    ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` says whom each
+    RocketMQ broker lists, in broker order; empty where nobody asked.
     """
 
     system: str
@@ -74,6 +89,7 @@ class GroupSample:
     dead_letters: int | None = None
     kafka: KafkaGroup | None = None
     listed: tuple[BrokerMembers, ...] = ()
+    rocketmq: RocketMQGroup | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

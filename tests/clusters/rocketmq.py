@@ -14,6 +14,7 @@ from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
+from tests.clusters.rocketmq_admin import MQAdmin
 from tests.clusters.rocketmq_load import GROUP_ID, RocketMQLoad
 from tests.clusters.rocketmq_remoting import QueueCounts
 from tests.clusters.workspace import workspace
@@ -195,6 +196,11 @@ class RocketMQCluster:
         self._loads.append(load)
         self._undo.callback(load.stop)
         return load
+
+    def mqadmin(self) -> MQAdmin:
+        """Return RocketMQ's own command for this cluster; it has logback files, which 4.9 wants, and no account yet."""
+        home = self.directory / "mqadmin"
+        return MQAdmin(self.name_server, home if home.exists() else self._home("mqadmin"), self._jars)
 
     @property
     def processes(self) -> tuple[ManagedProcess, ...]:

@@ -6,7 +6,7 @@ From the wire up, each module knows only those before it: ``errors``, ``requests
 (``observe_group``). Standard library only.
 """
 
-from planner.sources.rocketmq.client import RocketMQAdmin, TimeLimits
+from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import (
     AnswerError,
@@ -16,6 +16,7 @@ from planner.sources.rocketmq.errors import (
     JsonError,
     ProtocolError,
 )
+from planner.sources.rocketmq.links import TimeLimits
 from planner.sources.rocketmq.observe import observe_group
 from planner.sources.rocketmq.transport import Tls, UnverifiedTlsWarning
 

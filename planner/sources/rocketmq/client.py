@@ -5,21 +5,21 @@ Only this package talks to RocketMQ. Everything below the protocol (``OSError``,
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Self, TypeVar
 
-from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
 from planner.sources.rocketmq import answers, broker_answers, codec, requests
-from planner.sources.rocketmq.connection import Connection
 from planner.sources.rocketmq.credentials import Credentials
-from planner.sources.rocketmq.errors import AnswerError, BodyError, ConnectionEndedError, JsonError, ProtocolError
+from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
+from planner.sources.rocketmq.links import Links, TimeLimits
+from planner.sources.rocketmq.name_servers import NameServers
 from planner.sources.rocketmq.requests import AnswerCode, Request
-from planner.sources.rocketmq.transport import Address, Tls, parse_address, resolved
+from planner.sources.rocketmq.transport import Address, Tls, parse_address
 
 log = logging.getLogger(__name__)
 
@@ -32,42 +32,15 @@ _ASK_ANOTHER: Final = {
     AnswerCode.GO_AWAY,
 }
 _MAX_REMARK: Final = 160
-_RESOLVE_EVERY_S: Final = 30.0
-"""How long a name server's name is taken to mean the same addresses; a look-up per request would be slow."""
 _ANSWER_NAMES: Final = {int(code): code.name for code in AnswerCode}
 _NEXT_STEP: Final = "look into that server's log"
 _NEXT_STEPS: Final[dict[int, str]] = {
     AnswerCode.SYSTEM_BUSY: "it is overloaded, try again later",
     AnswerCode.FLOW_CONTROL: "it is overloaded, try again later",
     AnswerCode.NOT_SUPPORTED: "check that the address is a name server's where one is wanted, else a broker's",
-    AnswerCode.NO_PERMISSION: "grant the account the permission to read",
+    AnswerCode.NO_PERMISSION: "grant the account the permission to read (docs/connect-rocketmq.md)",
     AnswerCode.CONSUME_MSG_TIMEOUT: "see whether that client hangs",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimits:
-    """How long to wait, in seconds.
-
-    ``running_info_s`` is longer than ``request_s`` because the broker itself waits up to 10 s for the member.
-    ``members_s`` bounds how long ``observe_group`` waits for the running info of all members together, so that
-    many frozen ones cannot stretch a sample without limit.
-    """
-
-    connect_s: float = 3.0
-    request_s: float = 5.0
-    running_info_s: float = 12.0
-    members_s: float = 30.0
-
-
-class _Line:
-    """The connection to one address, and the last failure to open it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.connection: Connection | None = None
-        self.failure: OutOfReachError | None = None
-        self.failed_at = 0.0
 
 
 class RocketMQAdmin:
@@ -86,20 +59,11 @@ class RocketMQAdmin:
         credentials: Credentials | None = None,
         tls: Tls | None = None,
     ) -> None:
-        listed = [name_servers] if isinstance(name_servers, str) else list(name_servers)
-        texts = [part.strip() for text in listed for part in text.replace(",", ";").split(";") if part.strip()]
-        if not texts:
-            raise BadInputError(f"no name server in {name_servers!r}: give at least one host:port")
-        self.name_servers: tuple[Address, ...] = tuple(parse_address(text) for text in texts)
         self.limits = limits or TimeLimits()
-        self._lock = threading.Lock()
-        self._lines: dict[Address, _Line] = {}
         self._credentials = credentials
-        self._tls = tls
-        self._preferred = self.name_servers[0]
-        self._addresses: tuple[Address, ...] = ()
-        self._resolve_at = 0.0
-        self._names: dict[Address, str] = {}
+        self._links = Links(self.limits, credentials, tls)
+        self._name_servers = NameServers(name_servers, self._links.name_servers_as)
+        self._versions: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -107,14 +71,18 @@ class RocketMQAdmin:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def name_servers(self) -> tuple[Address, ...]:
+        """The name servers as they were given."""
+        return self._name_servers.told
+
     def close(self) -> None:
         """Close all connections; a later request opens them anew."""
-        with self._lock:
-            lines, self._lines = list(self._lines.values()), {}
-        for line in lines:
-            with line.lock:
-                if line.connection is not None:
-                    line.connection.close()
+        self._links.close()
+
+    def version_of(self, address: str) -> int | None:
+        """Return the version (ordinal of ``MQVersion.Version``) of a server that has answered, ``None`` before."""
+        return self._versions.get(address)
 
     def cluster_info(self) -> answers.ClusterInfo:
         """Return all brokers and clusters that the name server knows (request 106)."""
@@ -127,9 +95,8 @@ class RocketMQAdmin:
         except AnswerError as error:
             if error.code != AnswerCode.TOPIC_NOT_EXIST:
                 raise
-            known = "; ".join(map(str, self.name_servers))
             raise UnknownNameError(
-                f"topic {topic} has no route at the name server ({known}): check the spelling, "
+                f"topic {topic} has no route at the name server ({self._name_servers}): check the spelling, "
                 f"and that the topic exists on a broker that is up"
             ) from error
 
@@ -302,7 +269,7 @@ class RocketMQAdmin:
     def _ask_name_servers(self, request: Request, read: Callable[[bytes], _T]) -> _T:
         failures: list[str] = []
         start = time.monotonic()
-        addresses = self._name_server_addresses()
+        addresses = self._name_servers.in_order()
         for address in addresses:
             try:
                 result = self._ask(str(address), request, read)
@@ -312,7 +279,7 @@ class RocketMQAdmin:
                 log.info("name server failed", extra={"address": str(address), "cause": str(error)})
                 failures.append(str(error))
             else:
-                self._preferred = address
+                self._name_servers.prefer(address)
                 return result
         tried = ", ".join(map(str, addresses))
         raise OutOfReachError(
@@ -320,30 +287,13 @@ class RocketMQAdmin:
             f"check the addresses and that one of them is up; {'; '.join(failures)}"
         )
 
-    def _name_server_addresses(self) -> tuple[Address, ...]:
-        """Return all addresses in their order, from the one on that answered last."""
-        if time.monotonic() >= self._resolve_at:
-            self._addresses = self._resolved()
-            self._resolve_at = time.monotonic() + _RESOLVE_EVERY_S
-        listed = self._addresses
-        first = listed.index(self._preferred) if self._preferred in listed else 0
-        return (*listed[first:], *listed[:first])
-
-    def _resolved(self) -> tuple[Address, ...]:
-        found: list[Address] = []
-        for address in self.name_servers:
-            behind = resolved(address)
-            # One address is reached by its name, so that messages show what the user wrote.
-            found += [address] if len(behind) == 1 else behind
-            self._names |= dict.fromkeys(behind, address.host)
-        return tuple(dict.fromkeys(found))
-
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
         limit_s = self.limits.request_s if within_s is None else within_s
         return self._ask_whole(address, request, lambda answer: read(answer.body), limit_s)
 
     def _ask_whole(self, address: str, request: Request, read: Callable[[codec.Command], _T], within_s: float) -> _T:
-        answer = self._exchange(parse_address(address), request, within_s)
+        answer = self._links.ask(parse_address(address), request, within_s)
+        self._versions[address] = answer.version
         if answer.code != AnswerCode.SUCCESS:
             raise _refusal(address, request, self._without_secrets(answer))
         try:
@@ -353,55 +303,6 @@ class RocketMQAdmin:
                 f"{address} answered {request} with a body that cannot be read ({error}): "
                 f"report it with the server's version (ordinal {answer.version})"
             ) from error
-
-    def _exchange(self, address: Address, request: Request, within_s: float) -> codec.Command:
-        """Return the answer, on a second connection when the kept one turns out to be at its end.
-
-        Servers close connections that were idle for 120 s, and 5.x ones say so (``GO_AWAY``) before they stop. All
-        our requests are reads, so that asking twice does no harm.
-        """
-        connection, is_new = self._connection(address)
-        try:
-            answer = connection.ask(request, within_s=within_s)
-        except ConnectionEndedError:
-            if is_new:
-                raise
-        else:
-            if is_new or answer.code != AnswerCode.GO_AWAY:
-                return answer
-            connection.close()
-        connection, _ = self._connection(address)
-        return connection.ask(request, within_s=within_s)
-
-    def _connection(self, address: Address) -> tuple[Connection, bool]:
-        """Return an open connection and whether it is new.
-
-        Those who waited while somebody else failed to connect share that failure, or each of them would wait for
-        its own time-out, one after the other.
-        """
-        with self._lock:
-            line = self._lines.setdefault(address, _Line())
-        asked_at = time.monotonic()
-        with line.lock:
-            if line.connection is not None and line.connection.is_open:
-                return line.connection, False
-            if line.failure is not None and line.failed_at >= asked_at:
-                raise line.failure
-            try:
-                line.connection = self._opened(address)
-            except OutOfReachError as error:
-                line.failure, line.failed_at = error, time.monotonic()
-                raise
-            return line.connection, True
-
-    def _opened(self, address: Address) -> Connection:
-        return Connection(
-            address,
-            connect_s=self.limits.connect_s,
-            tls=self._tls,
-            server_name=self._names.get(address),
-            credentials=self._credentials,
-        )
 
     def _without_secrets(self, answer: codec.Command) -> codec.Command:
         if self._credentials is None:

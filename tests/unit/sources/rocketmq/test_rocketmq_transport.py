@@ -34,7 +34,7 @@ def test_a_name_with_several_addresses_is_as_many_name_servers(monkeypatch: pyte
             asked.append(address)
             return behind
 
-        monkeypatch.setattr("planner.sources.rocketmq.client.resolved", look_up)
+        monkeypatch.setattr("planner.sources.rocketmq.name_servers.resolved", look_up)
         with RocketMQAdmin("mq.example:9876", limits=TimeLimits(request_s=0.3)) as admin:
             for _ in range(3):
                 assert len(admin.cluster_info().brokers) == 2

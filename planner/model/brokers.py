@@ -1,0 +1,37 @@
+"""What a RocketMQ broker is set to, as far as it changes what its groups do."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """A subscription group's settings on one broker (``SubscriptionGroupConfig``).
+
+    ``retry_max_times`` is how often a failed message comes again before it is a dead letter, ``retry_queues`` how many
+    queues the group's ``%RETRY%`` topic has there. ``notifies_changes`` is False where members learn of others only at
+    their own tick (20 s). Without ``can_consume`` the broker hands out nothing.
+    """
+
+    can_consume: bool
+    can_broadcast: bool
+    notifies_changes: bool
+    retry_queues: int
+    retry_max_times: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerState:
+    """What is known of one broker beside the group's own figures; ``None`` for what it did not tell.
+
+    ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0). ``permission`` is 4 for read plus 2 for write,
+    for all topics. Its clock is ahead of ours by a number of seconds within ``clock_ahead_s``: it tells whole seconds,
+    and the answer takes time. ``settings`` are those of the group that the sample is about; ``None`` also where the
+    broker has none.
+    """
+
+    broker: str
+    version: int | None = None
+    role: str | None = None
+    permission: int | None = None
+    clock_ahead_s: tuple[float, float] | None = None
+    settings: GroupSettings | None = None
