@@ -1,0 +1,32 @@
+"""Which strategy a group really runs, from who owns what: names, parameters, evidence, or *unknown*.
+
+``infer`` answers for RocketMQ, ``infer_assignor`` for Kafka; ``contradiction`` holds a policy's word against it.
+"""
+
+from planner.inference.explanation import (
+    Evidence,
+    Explanation,
+    Freedom,
+    Inference,
+    MemberExplanation,
+    Refuted,
+    contradiction,
+)
+from planner.inference.families import Search
+from planner.inference.observation import Observation, observation_of, settled_observations
+from planner.inference.rocketmq import infer
+
+__all__ = [
+    "Evidence",
+    "Explanation",
+    "Freedom",
+    "Inference",
+    "MemberExplanation",
+    "Observation",
+    "Refuted",
+    "Search",
+    "contradiction",
+    "infer",
+    "observation_of",
+    "settled_observations",
+]

@@ -1,0 +1,115 @@
+"""Which strategy a RocketMQ group runs: every known one, with every parameter, held against who says it owns what."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from planner.inference import families, rooms, wrappers
+from planner.inference.explanation import Evidence, Explanation, Freedom, Inference, MemberExplanation, Refuted
+from planner.inference.families import Family, Found, Search, World
+from planner.inference.members import explain_members, two_ways
+from planner.inference.observation import Observation, View, views_of
+from planner.model.membership import Member
+from planner.snapshot.strategy import strategy_name
+
+FAMILIES: dict[str, tuple[Family, ...]] = {
+    "AVG": (families.averagely, families.pop_averagely),
+    "AVG_BY_CIRCLE": (families.by_circle, families.pop_by_circle),
+    "CONSISTENT_HASH": (families.consistent_hash,),
+    "MACHINE_ROOM": (families.machine_room,),
+    rooms.NEARBY: (rooms.nearby,),
+    "SPECIFIED_MACHINE": (wrappers.specified_machine,),
+    "VIP": (wrappers.vip,),
+    "STATIC": (wrappers.static,),
+    "CONFIG": (families.config,),
+}
+"""What is tried for each strategy, in the order of preference among those with as little freedom."""
+
+OUR_CLASSES = {
+    "dev.consumerplanner.SpecifiedMachineStrategy": "SPECIFIED_MACHINE",
+    "dev.consumerplanner.StaticStrategy": "STATIC",
+    "dev.consumerplanner.VipStrategy": "VIP",
+}
+"""Our strategies by the classes of ``examples/java``."""
+
+
+def infer(observations: Sequence[Observation], search: Search | None = None) -> Inference:
+    """Return every known strategy and parameter that explains all observations of one group.
+
+    The newest observation comes first: its members' word counts where they name a class, and then only that strategy is
+    tried. A user's own class, or none, is held against all. Several observations narrow: what explains them all must
+    explain each. Observations are of a group at rest (``settled_observations``); a rebalance under way is explained by
+    nothing.
+    """
+    search = search or Search()
+    views = views_of(observations)
+    told = _told(observations[0].members) if observations else {}
+    names = tuple(sorted({name for name in told.values() if name in FAMILIES}))
+    custom = tuple(sorted(set(told.values()) - FAMILIES.keys()))
+    world = World(views, search, bool(names))
+    evidence = _evidence(views)
+    start = Inference("rocketmq", evidence, told=names, custom=custom)
+    if not evidence.queues_observed and not any(view.known.any() for view in views):
+        return start
+    if len(names) + len(custom) > 1:
+        return _mixed_by_word(world, told, start)
+    return _explained(world, told, start)
+
+
+def class_strategy(strategy_class: str) -> str:
+    """Return the planner's name of a Java strategy class, the class itself where it is a user's own."""
+    return strategy_name(strategy_class) or OUR_CLASSES.get(strategy_class) or strategy_class
+
+
+def _told(members: Sequence[Member]) -> dict[str, str]:
+    return {
+        member.client_id: class_strategy(member.tuning.strategy_class)
+        for member in members
+        if member.tuning is not None and member.tuning.strategy_class
+    }
+
+
+def _evidence(views: Sequence[View]) -> Evidence:
+    queues = sum(int(np.count_nonzero(view.observed)) for view in views)
+    return Evidence(queues, queues, len({view.snapshot for view in views if view.known.any()}))
+
+
+def _mixed_by_word(world: World, told: Mapping[str, str], start: Inference) -> Inference:
+    """Return each member with what it says it runs, held against its own list."""
+    members = tuple(
+        MemberExplanation(one.client, one.told, () if one.told in start.custom else one.explanations)
+        for one in explain_members(world, told)
+    )
+    return replace(start, members=members, is_mixed=True)
+
+
+def _explained(world: World, told: Mapping[str, str], start: Inference) -> Inference:
+    tried = [(name, family(world)) for name in (start.told or FAMILIES) for family in FAMILIES[name]]
+    answer = replace(
+        start,
+        explanations=_ranked([found for _, found in tried], start.evidence),
+        refuted=tuple(Refuted(name, found.reason) for name, found in tried if found.is_whole and not found.parameters),
+        unsearched=tuple(dict.fromkeys(name for name, found in tried if not found.is_whole)),
+    )
+    return _with_members(world, told, answer)
+
+
+def _ranked(found: Sequence[Found], evidence: Evidence) -> tuple[Explanation, ...]:
+    return tuple(
+        Explanation(strategy, tuple(parameters), one.freedom, evidence)
+        for one in sorted(found, key=lambda one: one.freedom)
+        for strategy, parameters in one.parameters.items()
+    )
+
+
+def _with_members(world: World, told: Mapping[str, str], answer: Inference) -> Inference:
+    """Return the answer with each member for itself, where no strategy that could be wrong explains the whole group."""
+    is_explained = answer.explanations and (answer.told or answer.explanations[0].freedom < Freedom.LISTS)
+    if is_explained or (answer.told and told.keys() >= set(world.clients)):
+        return answer
+    members = two_ways(explain_members(world, {} if answer.custom else told))
+    if members is None:
+        return answer
+    is_simple = all(one.explanations[0].freedom == Freedom.NONE for one in members)
+    return replace(answer, members=members, is_mixed=is_simple or not answer.explanations)

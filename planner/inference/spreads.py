@@ -1,0 +1,139 @@
+"""The strategies that spread queues evenly over clients: which of them, with which parameter, gives what was seen.
+
+``AVG``, ``AVG_BY_CIRCLE`` and ``CONSISTENT_HASH`` stand alone or inside another strategy, which then hands them parts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.allocation.rocketmq import Averagely, AveragelyByCircle, ConsistentHash
+from planner.allocation.rocketmq.consistent_hash import Points, java_bytes, queue_points, ring_points
+from planner.allocation.strategy import Strategy, holdings_of
+from planner.inference.observation import BoolArray, IntArray, View
+
+EVEN: tuple[Strategy, ...] = (Averagely(), AveragelyByCircle())
+"""The spreads without a parameter."""
+
+HASH = ConsistentHash().name
+
+
+@dataclass(frozen=True, slots=True)
+class Spreads:
+    """What gives exactly what was seen: the spreads without a parameter by name, and the virtual nodes of hashing."""
+
+    even: tuple[str, ...]
+    virtual_nodes: tuple[int, ...]
+
+
+def spreads_that_fit(parts: Sequence[View], most_virtual_nodes: int) -> Spreads:
+    """Return the spreads under which every client of every part holds what it says it holds.
+
+    Hashing is tried with 0 to ``most_virtual_nodes`` virtual nodes.
+    """
+    even = tuple(one.name for one in EVEN if all(rows_right(part, one).all() for part in parts))
+    return Spreads(even, tuple(virtual_nodes_that_fit(parts, most_virtual_nodes).tolist()))
+
+
+def expected(view: View, strategy: Strategy) -> BoolArray:
+    """Return who would hold what under the strategy, clients in rows and queues in columns."""
+    table = np.zeros(view.held.shape, dtype=np.bool_)
+    found = holdings_of(strategy, view.queues, view.clients)
+    table[found.holders, found.picks] = True
+    return table
+
+
+def rows_right(view: View, strategy: Strategy) -> BoolArray:
+    """Return for each client whether the strategy gives it what it says it holds; a silent client is right."""
+    right: BoolArray = (expected(view, strategy) == view.held).all(axis=1) | ~view.known
+    return right
+
+
+def virtual_nodes_that_fit(parts: Sequence[View], most: int) -> IntArray:
+    """Return the numbers of virtual nodes, 0 to ``most``, under which all that is known is right, ascending."""
+    alive = np.arange(most + 1, dtype=np.intp)
+    for part in parts:
+        if len(set(part.clients)) < len(part.clients):
+            alive = np.array([nodes for nodes in alive.tolist() if _is_right(part, nodes)], dtype=np.intp)
+        else:
+            alive = _surviving(part, alive)
+        if not len(alive):
+            break
+    return alive
+
+
+def virtual_nodes_right(view: View, most: int) -> BoolArray:
+    """Return for 0 to ``most`` virtual nodes (rows) and each client whether it holds what hashing gives it."""
+    if len(set(view.clients)) < len(view.clients):
+        return np.array([rows_right(view, ConsistentHash(nodes)) for nodes in range(most + 1)], dtype=np.bool_)
+    right = np.ones((most + 1, len(view.clients)), dtype=np.bool_)
+    right[0] = ~view.held.any(axis=1)
+    rows = np.arange(1, most + 1)
+    for column, owners in enumerate(_owners_by_nodes(view, most)):
+        holds = view.held[:, column]
+        right[rows, owners] &= holds[owners]
+        for holder in np.flatnonzero(holds).tolist():
+            right[1:, holder] &= owners == holder
+    return right | ~view.known
+
+
+def _is_right(part: View, nodes: int) -> bool:
+    return bool(rows_right(part, ConsistentHash(nodes)).all())
+
+
+def _surviving(part: View, alive: IntArray) -> IntArray:
+    """Return those numbers of virtual nodes under which everything known of the part is right."""
+    if not len(alive) or not part.known.any():
+        return alive
+    if alive[0] == 0 and part.held[part.known].any():
+        alive = alive[1:]
+    if not len(alive) or alive[-1] == 0:
+        return alive
+    for column, owners in enumerate(_owners_by_nodes(part, int(alive[-1]))):
+        right = _right_owners(part, column)[owners[alive[alive > 0] - 1]]
+        alive = np.concatenate((alive[alive == 0], alive[alive > 0][right]))
+        if not len(alive) or alive[-1] == 0:
+            break
+    return alive
+
+
+def _right_owners(part: View, column: int) -> BoolArray:
+    """Return for each client whether the queue may be its own: the one that says so, or else a silent one."""
+    holders = np.flatnonzero(part.held[:, column])
+    if not len(holders):
+        return ~part.known
+    right = np.zeros(len(part.clients), dtype=np.bool_)
+    if len(holders) == 1:
+        right[holders] = True
+    return right
+
+
+def _owners_by_nodes(view: View, most: int) -> Iterator[NDArray[np.intp]]:
+    """Yield for each queue the owner under 1, 2, ... ``most`` virtual nodes.
+
+    The owner is the client with the nearest point at or after the queue's; each further node can only come nearer, so
+    one running minimum answers all numbers at once. Of equal points the later client's counts
+    (``ConsistentHashRouter``).
+    """
+    if not view.clients or not most:
+        return
+    points = np.stack([_points(client, most)[:most] for client in reversed(view.clients)])
+    last = len(view.clients) - 1
+    for place in queue_points(view.queues):
+        distances = points - place  # unsigned: it wraps round the ring
+        nearest = np.minimum.accumulate(distances, axis=1)
+        yield last - np.argmin(nearest, axis=0)
+
+
+def _points(client: str, most: int) -> Points:
+    """Return at least ``most`` ring points; counts are rounded up so that one table serves them all."""
+    return _point_table(client, 1 << max(0, most - 1).bit_length())
+
+
+@lru_cache(maxsize=2_048)
+def _point_table(client: str, count: int) -> Points:
+    prefix = java_bytes(client)
+    return ring_points(b"%s-%d" % (prefix, number) for number in range(count))
