@@ -69,7 +69,7 @@ class KafkaAdmin:
         self._read_committed = read_committed
         # First by ourselves: we can say what is wrong, the library says mostly that time is over.
         if not self._obstacle:
-            self._links.anywhere(lambda link: link.address)
+            self._links.anywhere(lambda link: link.ask(requests.FIND_COORDINATOR, requests.coordinators_request(())))
         self._library = Library(self.bootstrap, self.settings, self.limits.request_s)
 
     def __enter__(self) -> Self:

@@ -28,7 +28,7 @@ class Library:
         self.bootstrap = bootstrap
         self._settings = settings
         self._timeout_s = timeout_s
-        self._said: str = ""
+        self._heard: KafkaError | None = None
         self.client = self._opened()
 
     def results(
@@ -79,8 +79,8 @@ class Library:
         if code > 0:
             return answer_error(f"Kafka at {self.bootstrap}, {what}", code, said)
         self.client.poll(0)  # lets the library tell what it knows of its connections
-        told = f"; it says: {self._said}" if self._said else ""
-        if code == _AUTHENTICATION:
+        told = f"; it says: {self._settings.redacted(self._heard.str())}" if self._heard is not None else ""
+        if self._heard is not None and self._heard.code() == _AUTHENTICATION:
             return RefusedError(f"Kafka at {self.bootstrap}, {what}: {said}{told}: check the account", code=code)
         late = f"no answer within {self._timeout_s:g} s" if code in _LATE else said
         return OutOfReachError(
@@ -103,7 +103,7 @@ class Library:
             raise BadInputError(f"the Kafka properties cannot be used: {said}") from None
 
     def _listen(self, error: KafkaError) -> None:
-        self._said = self._settings.redacted(error.str())
+        self._heard = error
 
 
 def _named(key: object) -> str:
