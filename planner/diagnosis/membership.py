@@ -43,7 +43,7 @@ def duplicate_client_ids(picture: Picture) -> Iterator[Symptom | Gap]:
     if not twice:
         return
     doubled = [queue for queue, owners in picture.owners.items() if set(owners) & set(twice)]
-    orphans = _orphans_of(picture, twice)
+    orphans = _orphans_of(picture)
     lost = (
         f", and {counted(len(orphans), 'queue')} that the second place stands for belong to nobody" if orphans else ""
     )
@@ -67,12 +67,11 @@ def _repeated(sample: GroupSample) -> dict[str, int]:
     return {client: count for client, count in most.items() if count > 1}
 
 
-def _orphans_of(picture: Picture, twice: dict[str, int]) -> list[Queue]:
+def _orphans_of(picture: Picture) -> list[Queue]:
     if picture.strategy is None:
         return [queue for queue in picture.queues if not picture.owners.get(queue)] if not picture.silent else []
-    ids = [client for client in picture.clients for _ in range(twice.get(client, 1))]
     queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue)]
-    return list(allocate_group(picture.strategy, queues, ids).unowned)
+    return list(allocate_group(picture.strategy, queues, picture.processes).unowned)
 
 
 def _where(picture: Picture, client: str, count: int) -> str:
@@ -186,7 +185,8 @@ class _Change:
 def frequent_rebalances(picture: Picture) -> Iterator[Symptom | Gap]:
     """Membership that does not rest: changes seen between looks, and the members' own start times.
 
-    Looks that differ in a row are one rebalance. Starts more than ``ONE_CHANGE_S`` apart are changes of their own.
+    Moves of queues in the looks after a change of members belong to it. Starts more than ``ONE_CHANGE_S`` apart are
+    changes of their own.
     """
     if not picture.members:
         return
@@ -211,16 +211,17 @@ def frequent_rebalances(picture: Picture) -> Iterator[Symptom | Gap]:
 
 
 def _changes(picture: Picture) -> list[_Change]:
-    """Return the rebalances that were seen; neighbouring looks that all differ are one."""
+    """Return the rebalances that were seen: each change of members is one, with the moves of queues that follow it."""
     found: list[_Change] = []
-    was_quiet = True
+    may_follow = False
     for before, after in pairwise(picture.samples):
         change = _between(before, after)
-        is_quiet = change is None
+        if change is not None and may_follow and not (change.joined or change.left):
+            last = found.pop()
+            change = _Change(last.joined, last.left, last.moved + change.moved)
         if change is not None:
-            last = _Change(frozenset(), frozenset(), 0) if was_quiet else found.pop()
-            found.append(_Change(last.joined | change.joined, last.left | change.left, last.moved + change.moved))
-        was_quiet = is_quiet
+            found.append(change)
+        may_follow = change is not None
     return found
 
 

@@ -11,7 +11,7 @@ from planner.allocation.registry import runnable_strategy
 from planner.allocation.strategy import Strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
-from planner.diagnosis.picture import SETTLES_S, Picture
+from planner.diagnosis.picture import ADOPTS_ROUTES_S, Picture, subscribed_topics, tuning_property
 from planner.model.membership import GroupMember
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
@@ -190,9 +190,12 @@ def without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
 def retry_without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
     """Retry queues that nobody consumes: failed messages never come again (CONFIG that does not list them).
 
-    A retry topic reaches its members only by a later route poll, so that only a settled group is judged.
+    A retry topic reaches its members only by a later route poll, so that only an old group is judged. Pull consumers
+    have no retry topic at all.
     """
-    if not picture.has_owners or picture.silent or picture.is_kafka or not picture.has_settled:
+    if not picture.has_owners or picture.silent or picture.is_kafka or not _is_old(picture):
+        return
+    if all(tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY" for member in picture.rocketmq_members):
         return
     orphans = [queue for queue in picture.retry_queues if not picture.owners.get(queue)]
     if not orphans or any(sample.owners.get(queue) for sample in picture.samples for queue in orphans):
@@ -209,9 +212,14 @@ def retry_without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
+def _is_old(picture: Picture) -> bool:
+    """Return whether every member has had time to adopt all routes."""
+    return picture.is_steady and max(picture.watched_s, picture.youngest_s or 0.0) >= ADOPTS_ROUTES_S
+
+
 def _lasts(picture: Picture, seen: Sequence[set[Queue]]) -> bool:
-    """Return whether one queue was torn in every look, over a time that no rebalance takes."""
-    return picture.watched_s >= SETTLES_S and bool(set.intersection(*seen))
+    """Return whether one queue was torn in every look of a group that has settled."""
+    return picture.has_settled and bool(set.intersection(*seen))
 
 
 def _seen(picture: Picture) -> str:
@@ -233,13 +241,13 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
         yield Gap(_why_not_computed(picture))
         return
     queues = tuple(queue for queue in picture.queues if isinstance(queue, MessageQueue))
-    expected = _answers(strategy, queues, picture.clients)
+    expected = _expected(picture, _answers(strategy, queues, picture.processes))
     owned = {member.client_id: _data(member) for member in picture.rocketmq_members if member.owned is not None}
     astray = [client for client, of_client in owned.items() if of_client != expected.get(client, frozenset())]
     if not astray:
         return
     reasons = {client: _view(picture, strategy, queues, client, owned[client]) for client in astray[:MOST_VIEWS]}
-    lasting = picture.is_steady and all(
+    lasting = picture.has_settled and all(
         _is_astray(picture, index, expected, astray) for index in range(len(picture.samples))
     )
     found = _torn_now(picture)
@@ -269,6 +277,16 @@ def _why_not_computed(picture: Picture) -> str:
     if picture.strategy_name is None:
         return "the allocation strategy is not known, so who should own what cannot be computed"
     return f"the parameters of {picture.strategy_name} cannot be seen from outside, so its owners cannot be computed"
+
+
+def _expected(picture: Picture, answers: Mapping[str, frozenset[MessageQueue]]) -> dict[str, frozenset[MessageQueue]]:
+    """Return what each member can own of its answer: it drops what it does not subscribe."""
+    wanted = {member.identity: subscribed_topics(member) for member in picture.members}
+    return {
+        client: answer if topics is None else frozenset(queue for queue in answer if queue.topic in topics)
+        for client, answer in answers.items()
+        for topics in [wanted.get(client)]
+    }
 
 
 def _answers(
@@ -302,7 +320,7 @@ def _views(
     picture: Picture, queues: Sequence[MessageQueue], client: str
 ) -> Iterator[tuple[str, Sequence[MessageQueue], Sequence[str]]]:
     """Yield (in words, queues, members) that this client may see."""
-    clients = picture.clients
+    clients = picture.processes
     for other in clients[:MOST_VIEWS]:
         if other != client:
             yield f"{other} were not there", queues, [one for one in clients if one != other]

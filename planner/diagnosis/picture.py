@@ -1,5 +1,6 @@
 """``Picture``: everything that is known of one group, from which all checks draw."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,9 @@ from planner.snapshot.strategy import observed_strategy
 
 SETTLES_S = 25.0
 """A difference in what members see that lasts this long is no rebalance under way: clients look again every 20 s."""
+
+CALM_S = 4.0
+"""A leave or a crash that is noticed settles within 2 s, a join within 3 s (rocketmq.md 3.12)."""
 
 ADOPTS_ROUTES_S = 120.0
 """A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s seen for retry queues)."""
@@ -68,6 +72,14 @@ class Picture:
     def clients(self) -> tuple[str, ...]:
         """The members' names that allocation sorts by."""
         return tuple(sorted(member.identity for member in self.members))
+
+    @cached_property
+    def processes(self) -> tuple[str, ...]:
+        """The member list as allocation sees it: an id that runs in two processes stands there twice."""
+        most: Counter[str] = Counter(self.clients)
+        for listing in self.newest.listed:
+            most |= Counter(listing.clients or ())
+        return tuple(sorted(most.elements()))
 
     @property
     def rocketmq_members(self) -> tuple[Member, ...]:
@@ -188,16 +200,17 @@ class Picture:
 
     @cached_property
     def is_steady(self) -> bool:
-        """True when nobody joined or left over a watch of at least ``SETTLES_S``."""
-        everybody = {frozenset(member.identity for member in sample.members) for sample in self.samples}
-        return len(everybody) == 1 and self.watched_s >= SETTLES_S
+        """True when nobody joined or left over all looks."""
+        return len({frozenset(member.identity for member in sample.members) for sample in self.samples}) == 1
 
     @cached_property
     def has_settled(self) -> bool:
-        """True when the group has had time to agree: watched without a change, or all members started long ago."""
-        return self.is_steady or (
-            self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S and len(self.samples) > 1
-        )
+        """True when what members see differently is no rebalance under way.
+
+        The same members for ``SETTLES_S``, or for ``CALM_S`` when all of them started ``ADOPTS_ROUTES_S`` ago.
+        """
+        is_old = self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S
+        return self.is_steady and self.watched_s >= (CALM_S if is_old else SETTLES_S)
 
 
 def subscribed_topics(member: GroupMember) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ READY_S = 60.0
 GROUP_ID = "org.apache.rocketmq"
 SOURCES = Path(__file__).parents[1] / "load" / "src"
 
-_JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+_JVM = ("-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 
 
 @dataclass(frozen=True)
@@ -254,6 +254,30 @@ class RocketMQLoad:
             producer.await_ready()
         return producer
 
+    def start_ward(
+        self, lines: Iterable[Mapping[str, str | int | float]], *, wait_ready: bool = True
+    ) -> ConsumerProcess:
+        """Start many groups in one JVM, each line's flags as ``consume`` takes them (see ``Ward.java``).
+
+        Always needed: ``group``, ``topics``, ``instances``. Whatever else is absent is as in ``start_consumer``.
+        """
+        name = f"ward-{len(self.processes)}"
+        directory = self._own_directory(name)
+        usual: dict[str, str | int | float] = {
+            "name-server": self.name_server,
+            "client-ip": "127.0.0.1",
+            "consume-from": "CONSUME_FROM_FIRST_OFFSET",
+        }
+        wanted = [{**usual, **line} for line in lines]
+        plan = directory / "plan.txt"
+        plan.write_text("".join(f"{' '.join(f'--{key} {value}' for key, value in line.items())}\n" for line in wanted))
+        ids = tuple(f"{line['client-ip']}@{one}" for line in wanted for one in str(line["instances"]).split(","))
+        process = self._start(name, directory, "ward", {"plan": str(plan)}, {}, heap="512m")
+        ward = ConsumerProcess(ids, process, directory / "deliveries.tsv")
+        if wait_ready:
+            ward.await_ready()
+        return ward
+
     def stop(self) -> None:
         """Stop every client that still runs, all at the same time."""
         stop_together(self.processes)
@@ -270,9 +294,11 @@ class RocketMQLoad:
         mode: str,
         flags: Mapping[str, str | int | float],
         properties: Mapping[str, str | int],
+        heap: str = "128m",
     ) -> ManagedProcess:
         argv = [
             self._java,
+            f"-Xmx{heap}",
             *_JVM,
             f"-Duser.home={directory}",
             *(f"-D{key}={value}" for key, value in properties.items()),

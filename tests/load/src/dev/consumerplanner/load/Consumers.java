@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -18,32 +19,45 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /**
  * Push consumers, usually one, that spend a fixed time on each message. Prints {@code READY <client ids>}
  * once all have started; on SIGTERM shuts each down gracefully and prints {@code STOPPED <milliseconds>}.
+ *
+ * <p>Sick on demand: {@code --block-after N} never returns from the listener again after N messages,
+ * {@code --fail true} fails each message.
  */
 final class Consumers {
     private final Options options;
     private final long serviceNanos;
+    private final boolean failing;
+    private final long blockAfter;
+    private final AtomicLong served = new AtomicLong();
     private final DeliveryLog log;
     private final List<DefaultMQPushConsumer> consumers = new ArrayList<>();
 
     Consumers(Options options) throws IOException {
         this.options = options;
         this.serviceNanos = Math.round(Double.parseDouble(options.get("service-ms", "0")) * 1e6);
+        this.failing = Boolean.parseBoolean(options.get("fail", "false"));
+        this.blockAfter = options.integer("block-after", Integer.MAX_VALUE);
         this.log = DeliveryLog.to(options.get("delivery-log", ""));
     }
 
     void run() throws Exception {
+        Runtime.getRuntime().addShutdownHook(new Thread(this::shutdown, "graceful-shutdown"));
+        System.out.println("READY " + String.join(" ", start()));
+        new CountDownLatch(1).await();
+    }
+
+    /** Start them all and return their client ids. */
+    List<String> start() throws MQClientException {
         List<String> ids = new ArrayList<>();
         for (String instance : options.list("instances")) {
             DefaultMQPushConsumer consumer = configured(instance);
             consumers.add(consumer);
             ids.add(consumer.buildMQClientId());
         }
-        Runtime.getRuntime().addShutdownHook(new Thread(this::shutdown, "graceful-shutdown"));
         for (DefaultMQPushConsumer consumer : consumers) {
             consumer.start();
         }
-        System.out.println("READY " + String.join(" ", ids));
-        new CountDownLatch(1).await();
+        return ids;
     }
 
     private DefaultMQPushConsumer configured(String instance) throws MQClientException {
@@ -63,8 +77,14 @@ final class Consumers {
             options.integer("heartbeat-ms", consumer.getHeartbeatBrokerInterval()));
         consumer.setPersistConsumerOffsetInterval(
             options.integer("persist-ms", consumer.getPersistConsumerOffsetInterval()));
+        if (Boolean.parseBoolean(options.get("broadcast", "false"))) {
+            // The enum lies in another package since 5.0, so that its name must not stand here.
+            var broadcasting = Enum.valueOf(consumer.getMessageModel().getDeclaringClass(), "BROADCASTING");
+            consumer.setMessageModel(broadcasting);
+        }
+        consumer.setMaxReconsumeTimes(options.integer("max-reconsume", consumer.getMaxReconsumeTimes()));
         for (String topic : options.list("topics")) {
-            consumer.subscribe(topic, "*");
+            consumer.subscribe(topic, options.get("tags", "*"));
         }
         listen(consumer);
         return consumer;
@@ -89,6 +109,12 @@ final class Consumers {
     private boolean served(String clientId, MessageQueue queue, List<MessageExt> messages) {
         for (MessageExt message : messages) {
             log.add(clientId, queue, message);
+            if (failing) {
+                return false;
+            }
+            if (served.incrementAndGet() > blockAfter) {
+                LockSupport.parkNanos(Long.MAX_VALUE);
+            }
             long end = System.nanoTime() + serviceNanos;
             for (long left = serviceNanos; left > 0; left = end - System.nanoTime()) {
                 LockSupport.parkNanos(left);
@@ -102,6 +128,13 @@ final class Consumers {
 
     private void shutdown() {
         long begin = System.nanoTime();
+        stop();
+        System.out.println("STOPPED " + (System.nanoTime() - begin) / 1_000_000);
+        System.out.flush();
+    }
+
+    /** Shut them down, each gracefully. */
+    void stop() {
         for (DefaultMQPushConsumer consumer : consumers) {
             consumer.shutdown();
         }
@@ -110,7 +143,5 @@ final class Consumers {
         } catch (IOException failure) {
             failure.printStackTrace();
         }
-        System.out.println("STOPPED " + (System.nanoTime() - begin) / 1_000_000);
-        System.out.flush();
     }
 }

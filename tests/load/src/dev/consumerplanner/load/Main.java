@@ -1,6 +1,6 @@
 package dev.consumerplanner.load;
 
-/** Runs real RocketMQ clients for tests: {@code consume --flag value ...} or {@code produce --flag value ...}. */
+/** Runs real RocketMQ clients for tests: {@code consume}, {@code produce} or {@code ward}, then {@code --flag value ...}. */
 public final class Main {
     private Main() {
     }
@@ -18,13 +18,14 @@ public final class Main {
 
     private static void run(String[] arguments) throws Exception {
         if (arguments.length == 0) {
-            throw new IllegalArgumentException("expected: consume|produce --flag value ...");
+            throw new IllegalArgumentException("expected: consume|produce|ward --flag value ...");
         }
         Options options = Options.parse(arguments, 1);
         switch (arguments[0]) {
             case "consume" -> new Consumers(options).run();
             case "produce" -> new Producer(options).run();
-            default -> throw new IllegalArgumentException("expected consume or produce, found " + arguments[0]);
+            case "ward" -> new Ward(options).run();
+            default -> throw new IllegalArgumentException("expected consume, produce or ward, found " + arguments[0]);
         }
     }
 }
