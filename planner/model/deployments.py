@@ -156,7 +156,7 @@ class Deployment:
     counted last, which lags behind while ``is_observed`` is false. ``grace_s`` is how long an ending pod has between
     the request and SIGKILL, ``min_ready_s`` how long a ready pod waits to count as available. ``pods`` is
     ``None`` where they could not be read, ``autoscalers`` where none was found and not all could be looked at;
-    ``problems`` says why, in sentences.
+    ``problems`` says why, in sentences. ``replicas_set_by`` is what the server noted, which may be nobody.
     """
 
     namespace: str

@@ -149,7 +149,7 @@ class KubernetesApi:
             if page is None:  # the kind itself is not there
                 return []
             try:
-                items += page["items"]
+                items += page["items"] or []
                 more = page["metadata"].get("continue") or ""
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnswerError(f"{self.server}: {request}: the answer is no list of Kubernetes objects") from error

@@ -1,4 +1,7 @@
-"""API objects, as JSON, to our types. A field that Kubernetes leaves out when it is 0 or false is 0 or false here."""
+"""API objects, as JSON, to our types.
+
+A field that Kubernetes leaves out when it is 0 or false is 0 or false here; a list that is null is empty, as Go has it.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +36,7 @@ def deployment_of(
     problems: tuple[str, ...],
 ) -> Deployment:
     """Return a Deployment (``apps/v1``) with what was read around it."""
-    meta, spec, status = found["metadata"], found["spec"], found.get("status", {})
+    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
     template = spec["template"]["spec"]
     return Deployment(
         namespace=meta["namespace"],
@@ -63,9 +66,9 @@ def deployment_of(
 
 def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
     """Return a pod; ``workloads`` is uid of a ReplicaSet -> its Deployment."""
-    meta, spec, status = found["metadata"], found["spec"], found.get("status", {})
-    conditions = {one["type"]: one for one in status.get("conditions", [])}
-    ready = conditions.get("Ready", {})
+    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
+    conditions = {one["type"]: one for one in (status.get("conditions") or [])}
+    ready = conditions.get("Ready") or {}
     is_ready = ready.get("status") == "True"
     return Pod(
         namespace=meta["namespace"],
@@ -80,8 +83,8 @@ def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
         is_ending="deletionTimestamp" in meta,
         started_at=_time(status.get("startTime")),
         ready_at=_time(ready.get("lastTransitionTime")) if is_ready else None,
-        restarts=sum(one.get("restartCount", 0) for one in status.get("containerStatuses", [])),
-        labels=tuple(sorted(meta.get("labels", {}).items())),
+        restarts=sum(one.get("restartCount", 0) for one in (status.get("containerStatuses") or [])),
+        labels=tuple(sorted((meta.get("labels") or {}).items())),
         workload=_workload(meta, workloads),
     )
 
@@ -111,8 +114,8 @@ def is_controlled_by(found: Json, uids: Iterable[str]) -> bool:
 def selector_of(deployment: Json) -> str:
     """Return a Deployment's selector as a label selector in text."""
     selector = deployment["spec"]["selector"]
-    parts = [f"{key}={value}" for key, value in selector.get("matchLabels", {}).items()]
-    parts += [_expression(one) for one in selector.get("matchExpressions", [])]
+    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    parts += [_expression(one) for one in (selector.get("matchExpressions") or [])]
     return ",".join(parts)
 
 
@@ -131,7 +134,12 @@ def scaled_objects_of(deployment: Json, found: Sequence[Json]) -> tuple[Autoscal
 
 
 def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
-    """Return the field managers of ``spec.replicas``; empty when nobody set it and the server's default holds."""
+    """Return the field managers of ``spec.replicas``.
+
+    Whoever created the object without saying a number counts as having set the server's default. Server-side apply
+    without a number notes nobody, and then the server does not note who scales later either (seen on 1.36.4): that it
+    is empty proves nothing.
+    """
     return tuple(
         FieldManager(
             manager=one.get("manager", ""),
@@ -139,7 +147,7 @@ def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
             subresource=one.get("subresource") or None,
             at=_time(one.get("time")),
         )
-        for one in meta.get("managedFields", [])
+        for one in (meta.get("managedFields") or [])
         if "f:replicas" in (one.get("fieldsV1") or {}).get("f:spec", {})
     )
 
@@ -152,7 +160,7 @@ def _strategy(found: Json) -> UpdateStrategy:
 
 
 def _container(found: Json) -> Container:
-    probe, hook = found.get("readinessProbe"), found.get("lifecycle", {}).get("preStop")
+    probe, hook = found.get("readinessProbe"), (found.get("lifecycle") or {}).get("preStop")
     return Container(
         name=found["name"],
         image=found.get("image", ""),
@@ -182,7 +190,7 @@ def _kind(found: Json, known: Iterable[str]) -> str:
 
 
 def _addresses(status: Json) -> tuple[str, ...]:
-    several = [one["ip"] for one in status.get("podIPs", []) if "ip" in one]
+    several = [one["ip"] for one in (status.get("podIPs") or []) if "ip" in one]
     return tuple(several or ([status["podIP"]] if status.get("podIP") else []))
 
 
@@ -194,7 +202,7 @@ def _workload(meta: Json, workloads: Mapping[str, Workload]) -> Workload | None:
 
 
 def _controller(meta: Json) -> Json | None:
-    return next((one for one in meta.get("ownerReferences", []) if one.get("controller")), None)
+    return next((one for one in (meta.get("ownerReferences") or []) if one.get("controller")), None)
 
 
 def _targets(deployment: Json, reference: Json, default_kind: str) -> bool:
@@ -204,7 +212,7 @@ def _targets(deployment: Json, reference: Json, default_kind: str) -> bool:
 
 
 def _hpa(found: Json) -> Autoscaler:
-    meta, spec, status = found["metadata"], found["spec"], found.get("status", {})
+    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
     maker = _controller(meta)
     return Autoscaler(
         kind="HorizontalPodAutoscaler",
@@ -219,7 +227,7 @@ def _hpa(found: Json) -> Autoscaler:
 
 def _scaled_object(found: Json) -> Autoscaler:
     meta, spec = found["metadata"], found["spec"]
-    notes = meta.get("annotations", {})
+    notes = meta.get("annotations") or {}
     return Autoscaler(
         kind="ScaledObject",
         name=meta["name"],
