@@ -13,6 +13,7 @@ from planner.inference.explanation import (
     contradiction,
 )
 from planner.inference.families import Search
+from planner.inference.kafka import PartitionObservation, infer_assignor, mixed_lists, partition_observation_of
 from planner.inference.observation import Observation, observation_of, settled_observations
 from planner.inference.rocketmq import infer
 
@@ -23,10 +24,14 @@ __all__ = [
     "Inference",
     "MemberExplanation",
     "Observation",
+    "PartitionObservation",
     "Refuted",
     "Search",
     "contradiction",
     "infer",
+    "infer_assignor",
+    "mixed_lists",
     "observation_of",
+    "partition_observation_of",
     "settled_observations",
 ]

@@ -19,9 +19,9 @@ class Freedom(IntEnum):
     NUMBER = 1
     """One number."""
     SETS = 2
-    """Sets of names: rooms, hosts, clients."""
+    """Sets of names: rooms, hosts, clients; or a history of which one step was seen."""
     LISTS = 3
-    """A list for each client or queue, which fits nearly any ownership."""
+    """A list for each client or queue, or a history that nobody saw, which fits nearly any ownership."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +150,17 @@ class Inference:
         fewest = self.explanations[0].freedom
         likely = _joined([one.words for one in self.explanations if one.freedom == fewest], "or")
         verb = "explains" if self.explanations[0].is_exact else "is consistent with"
-        own = f"the members run a strategy of their own, {self.custom[0]}; " if self.custom else ""
+        own = f"the members run {self.custom[0]}, which is not known here; " if self.custom else ""
         seen = self.evidence
         queues, snapshots = _count(seen.queues_observed, "queue"), _count(seen.snapshots, "snapshot")
         return f"{own}{likely} {verb} the owners of all {queues} seen in {snapshots}"
 
     def _unknown(self) -> str:
         if self.custom:
-            return (
-                f"the members run a strategy of their own, {self.custom[0]}, which behaves like none that is known here"
-            )
+            return f"the members run {self.custom[0]}, which is not known here and behaves like nothing that is"
         reason = f": {self.refuted[0].reason}" if self.refuted else ""
         if self.told:
-            return f"the members say {self.told[0]}, which does not explain what they own{reason}"
+            return f"{self.told[0]}, which the group names, does not explain what its members own{reason}"
         return f"no known strategy explains what the members own{reason}"
 
 
