@@ -14,13 +14,16 @@ from planner.documents.data import SNAPSHOT
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
 from scripts.run_local import ROOT, Settings, environment
+from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
-from tests.sample_builders import POLICY
+from tests.sample_builders import POLICY, kafka_policy
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("java")]
 
 WATCHED_S = 65
+STICKY = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}
 
 
 def run_dag(place: Path) -> subprocess.CompletedProcess[str]:
@@ -44,7 +47,15 @@ def run_dag(place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_live_run_decides_on_what_it_saw(rocketmq_cluster: Callable[[str], RocketMQCluster], tmp_path: Path) -> None:
+def test_a_live_run_decides_on_what_it_saw_in_both_systems(
+    rocketmq_cluster: Callable[[str], RocketMQCluster], kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    kafka_cluster.create_topic("dag-live", partitions=6)
+    members = kafka_cluster.load().start()
+    for client in ("c0", "c1"):
+        members.start_consumer(client, group="dag-live-kafka", topics=["dag-live"], config=STICKY)
+        members.await_event(client, "assigned")
+    members.produce("p", [PartitionCurve("dag-live", number, ((0.0, 20.0), (300.0, 20.0))) for number in range(6)])
     cluster = rocketmq_cluster(NEW)
     cluster.create_topic("dag-live", 4)
     load = cluster.load(NEW)
@@ -56,11 +67,14 @@ def test_a_live_run_decides_on_what_it_saw(rocketmq_cluster: Callable[[str], Roc
     policies = tmp_path / "policies"
     policies.mkdir()
     policy = POLICY.replace("127.0.0.1:9876", cluster.name_server).replace("group: shop", "group: dag-live")
+    kafka = kafka_policy(kafka_cluster.bootstrap, "dag-live-kafka")
+    (policies / "kafka.yaml").write_text(kafka.replace("seconds: 120", "seconds: 60"), encoding="utf-8")
     (policies / "shop.yaml").write_text(policy.replace("seconds: 120", "seconds: 60"), encoding="utf-8")
 
     done = run_dag(tmp_path)
     producer.stop()
     load.stop()
+    members.stop()
 
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     (folder,) = (tmp_path / "work" / "data" / "runs").iterdir()
@@ -73,3 +87,10 @@ def test_a_live_run_decides_on_what_it_saw(rocketmq_cluster: Callable[[str], Roc
     assert (decision.current, decision.target) == (2, 1), decision.reason
     assert files.plan.exists()
     assert "Scale from 2 to 1 consumer" in files.report.read_text(encoding="utf-8")
+
+    kafka_files = RunFolder(folder).policy("dag-live-kafka")
+    assert SNAPSHOT.read(kafka_files.snapshot).strategy == "cooperative-sticky"
+    decision = read_decision(kafka_files.decision).decision
+    # 120 records/s at 50 a consumer and at most 80 % of it.
+    assert (decision.current, decision.target) == (2, 6), decision.reason
+    assert "cooperative-sticky" in kafka_files.report.read_text(encoding="utf-8")
