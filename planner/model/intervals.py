@@ -17,7 +17,10 @@ class QueueInterval:
     ``consumer_offset`` is ``None`` where the group has committed nothing or nobody could tell, ``consumed`` where that
     holds of either end: unknown, which is not 0.
     ``commit_age_s`` says for how long, at the end, messages have waited without the consumer offset moving;
-    ``None`` when it was never seen to move. ``owners`` are the clients that said they own the queue at the end.
+    ``None`` when it was never seen to move. ``owners`` are the clients that said they own the queue at the end,
+    ``moved_from`` those that were last known to own it before, where they were others; empty when nothing moved.
+    ``lag_s`` says for how long, at the end, the oldest message not yet consumed has been in the broker, in seconds;
+    ``lag_s_is_least`` that it is at least so long, since nobody looked when the message came. ``None``: lag unknown.
     """
 
     queue: Queue
@@ -32,6 +35,9 @@ class QueueInterval:
     is_gap: bool
     commit_age_s: float | None
     owners: tuple[str, ...]
+    lag_s: float | None = None
+    lag_s_is_least: bool = False
+    moved_from: tuple[str, ...] = ()
 
     @property
     def broker_reset(self) -> bool:
