@@ -1,0 +1,82 @@
+"""The server's JSON as series. Source: Prometheus HTTP API v1 (docs/querying/api.md, 2.42 and 3.x alike)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sources.prometheus.errors import AnswerError
+
+Floats = NDArray[np.float64]
+_SHOWN = 120
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """One series: ``times`` in seconds since 1970 (UTC), ascending, and as many ``values``; NaN is a value."""
+
+    labels: Mapping[str, str]
+    times: Floats
+    values: Floats
+
+
+def data_of(body: bytes, where: str) -> Any:
+    """Return the ``data`` of an answer. ``where`` names URL and query.
+
+    Raises ``AnswerError`` for what is no such answer, and for one with warnings: to queries as plain as ours a server
+    adds them only when a part of its stores did not answer (Thanos, Mimir), and a sum that lacks a part is no sum.
+    """
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise AnswerError(
+            f"{where}: no JSON came but {_shown(body)}: check the URL and what stands before it"
+        ) from None
+    if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
+        raise AnswerError(f"{where}: JSON came that is no Prometheus answer, {_shown(body)}: check the URL")
+    if answer.get("warnings"):
+        said = "; ".join(map(str, answer["warnings"]))[: 2 * _SHOWN]
+        raise AnswerError(
+            f"{where}: the server says that its answer is not whole ({said}): see to its stores, try again"
+        )
+    return answer["data"]
+
+
+def error_of(body: bytes) -> str:
+    """Return what an error answer says, in the server's words; of a page, its beginning."""
+    try:
+        answer = json.loads(body)
+        return f"{answer['errorType']}: {answer['error']}"[: 4 * _SHOWN]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return _shown(body)
+
+
+def matrix(data: Any, where: str) -> tuple[Series, ...]:
+    """Return the series of a range query's answer. Raises ``AnswerError``."""
+    try:
+        if data["resultType"] != "matrix":
+            raise AnswerError(f"{where}: a {data['resultType']} came where a matrix was asked for: check the URL")
+        return tuple(_series(one) for one in data["result"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AnswerError(f"{where}: an answer of another shape came ({error!r}): check the URL") from error
+
+
+def label_sets(data: Any, where: str) -> tuple[Mapping[str, str], ...]:
+    """Return the label sets of a series listing. Raises ``AnswerError``."""
+    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+        raise AnswerError(f"{where}: something else than a list of label sets came: check the URL")
+    return tuple({str(name): str(value) for name, value in one.items()} for one in data)
+
+
+def _series(one: Any) -> Series:
+    pairs = [(float(time), float(value)) for time, value in one["values"]]
+    table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return Series({str(name): str(value) for name, value in one["metric"].items()}, table[:, 0], table[:, 1])
+
+
+def _shown(body: bytes) -> str:
+    text = " ".join(body[: 4 * _SHOWN].decode(errors="replace").split())
+    return repr(text[:_SHOWN] + ("..." if len(text) > _SHOWN else ""))
