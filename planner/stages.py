@@ -149,7 +149,7 @@ def _watch(policy: ConsumerScalingPolicy, data: Path, seconds: float) -> Planner
     """Land a sample every ``SAMPLE_EVERY_S``; return what kept the group from being read at all."""
     source = policy.spec.source
     try:
-        for sample in watch(source, seconds):
+        for sample in watch(policy, seconds):
             pipeline.land_samples(data, (sample,))
     except (OutOfReachError, UnknownNameError) as error:
         log.warning("group not read", extra={"group": source.group, "reason": str(error)})

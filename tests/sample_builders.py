@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from typing import Any
 
 from planner.allocation.registry import find_strategy
+from planner.model.deployments import Autoscaler, Container, Deployment, Pod, UpdateStrategy, Workload
 from planner.model.membership import ClientTuning, Member, TopicFigures
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues, RouteTable, TopicRoute
@@ -102,3 +105,38 @@ def kafka_policy(bootstrap: str, group: str) -> str:
     rocketmq = next(line for line in POLICY.splitlines() if "source:" in line)
     spec = "  capacity: {messagesPerSecond: 50}\n  freshness: {minCompleteness: 0.1}\n"
     return POLICY.replace(rocketmq, f"  {source}").replace("name: shop}", f"name: {group}}}") + spec
+
+
+def deployment(addresses: Sequence[str], autoscalers: tuple[Autoscaler, ...] | None = (), **changes: Any) -> Deployment:
+    """Return a quiet Deployment ``shop-consumer`` with one ready pod at each address."""
+    owner = Workload("Deployment", "default", "shop-consumer")
+    count = len(addresses)
+    made = Deployment(
+        namespace="default",
+        name="shop-consumer",
+        uid="u",
+        resource_version="1",
+        at=START,
+        replicas=count,
+        current=count,
+        updated=count,
+        ready=count,
+        available=count,
+        is_observed=True,
+        is_paused=False,
+        strategy=UpdateStrategy("RollingUpdate", "25%", "25%"),
+        containers=(Container("app", "shop:1"),),
+        grace_s=30,
+        min_ready_s=0,
+        progress_deadline_s=600,
+        uses_host_network=False,
+        pods=tuple(
+            Pod(
+                "default", f"shop-consumer-{number}", f"u{number}", "Running", (address,), is_ready=True, workload=owner
+            )
+            for number, address in enumerate(addresses)
+        ),
+        autoscalers=autoscalers,
+        replicas_set_by=(),
+    )
+    return replace(made, **changes)

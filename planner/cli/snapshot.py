@@ -71,7 +71,7 @@ def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[Grou
     group = policy.spec.source.group
     samples: list[GroupSample] = []
     with errors.status(f"reading group {group}") as status:
-        for sample in watch(policy.spec.source, observe_seconds):
+        for sample in watch(policy, observe_seconds):
             samples.append(sample)
             seen_s = (sample.at - samples[0].at).total_seconds()
             status.update(f"watching group {group}: {seen_s:.0f} of {observe_seconds} s")

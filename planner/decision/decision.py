@@ -18,6 +18,7 @@ class HoldCause(StrEnum):
     UNKNOWN_RATES = "UnknownRates"
     UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"
+    OTHER_SCALER = "OtherScaler"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
 
 

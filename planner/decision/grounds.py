@@ -6,6 +6,7 @@ from datetime import datetime
 from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
+from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import topics_of
 from planner.simulation.partitions import unsettled_partitions, why_not_simulated
@@ -37,6 +38,8 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
             HoldCause.UNKNOWN_CAPACITY,
             "what one consumer can do is unknown: state spec.capacity in the policy or let consumers report it",
         )
+    if snapshot.deployment is not None:
+        yield from _deployment(snapshot.deployment, snapshot)
     yield from _settled(snapshot)
 
 
@@ -86,6 +89,22 @@ def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
             HoldCause.UNSUPPORTED_STRATEGY,
             f"{snapshot.strategy} goes by the client ids themselves, and those of new consumers are not known: "
             "the load under no other count can be told",
+        )
+
+
+def _deployment(deployment: Deployment, snapshot: GroupSnapshot) -> Iterator[Ground]:
+    """What the Deployment says against a change: somebody else would undo it, or the last one is not over."""
+    scalers = deployment.active_autoscalers
+    if scalers is None:
+        yield HoldCause.OTHER_SCALER, f"whether an autoscaler owns {deployment.workload} could not be read"
+    elif scalers:
+        names = ", ".join(f"{scaler.kind} {scaler.name}" for scaler in scalers)
+        yield HoldCause.OTHER_SCALER, f"{names} sets the replicas of {deployment.workload}: it would undo a plan"
+    if deployment.replicas != len(snapshot.clients):
+        members = len(snapshot.clients)
+        yield (
+            HoldCause.UNSETTLED,
+            f"{deployment.workload} asks for {deployment.replicas} pods, but the group has {members} members",
         )
 
 

@@ -10,7 +10,7 @@ from planner.allocation.kafka import find_assignor
 from planner.allocation.registry import find_strategy
 from planner.decision.objective import Objective
 from planner.documents.format import API_VERSION, check_header, document_error
-from planner.documents.source import Name, Part, Source
+from planner.documents.source import KubernetesSpec, Name, Part, Source
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.build import RolloutSettings
@@ -81,6 +81,7 @@ class PolicySpec(Part):
 
     source: Source
     scale_target_ref: ScaleTargetRef
+    kubernetes: KubernetesSpec | None = None
     min_replicas: Replicas = 1
     max_replicas: Replicas
     objective: ObjectiveSpec = ObjectiveSpec()
@@ -145,6 +146,7 @@ class ConsumerScalingPolicy(Part):
             strategy=spec.strategy,
             strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
+            member_label=spec.kubernetes.member_label if spec.kubernetes else None,
         )
 
     @property

@@ -38,6 +38,18 @@ class PrometheusSpec(Part):
     ca_file: Path | None = None
 
 
+class KubernetesSpec(Part):
+    """How to read the Deployment: a kubeconfig and one of its contexts.
+
+    Without either, the service account of the pod that the planner runs in, or else kubectl's own default.
+    ``memberLabel`` is a label of the pods whose value is one of their client's names.
+    """
+
+    kubeconfig_file: Path | None = None
+    context: Name | None = None
+    member_label: Name | None = None
+
+
 class RocketMQSource(Part):
     """A RocketMQ group: name servers as ``host:port``, cluster, group, its topics if not all.
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.model.brokers import BrokerState
+from planner.model.deployments import Deployment
 from planner.model.membership import BrokerMembers, GroupMember
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
@@ -73,6 +74,7 @@ class GroupSample:
     ``members`` and ``offsets`` are sorted by client id and by queue. ``problems`` names, in sentences, every
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
     ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
+    ``deployment`` is the one that serves the group, where it was read.
     ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` says whom each
     RocketMQ broker lists, in broker order; empty where nobody asked.
     """
@@ -88,6 +90,7 @@ class GroupSample:
     problems: tuple[str, ...] = ()
     dead_letters: int | None = None
     kafka: KafkaGroup | None = None
+    deployment: Deployment | None = None
     listed: tuple[BrokerMembers, ...] = ()
     rocketmq: RocketMQGroup | None = None
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue
 
@@ -66,12 +67,22 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberPod:
+    """The pod that a client runs in."""
+
+    client: str
+    pod: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupSnapshot:
     """Everything that a decision on one group needs; enough to replay it byte for byte.
 
     ``at`` is the time that the snapshot speaks of, in UTC: the newest sample's time for a live group, the
     end of the run's interval for a scheduled one. ``clients`` and ``queues`` are sorted, as the clients sort
     them. ``strategy`` is ``None`` when it is not known; ``capacity`` likewise. ``problems`` are sentences.
+    ``deployment`` is the one that serves the group, ``pods`` says which pod each client runs in; without a policy that
+    lets us read Kubernetes they are not known.
     ``strategy_options`` are the strategy's parameters, spelt as ``planner allocate`` takes them.
     ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
@@ -93,6 +104,8 @@ class GroupSnapshot:
     problems: tuple[str, ...] = ()
     recent: tuple[SeriesPoint, ...] = ()
     members: tuple[KafkaMember, ...] = ()
+    deployment: Deployment | None = None
+    pods: tuple[MemberPod, ...] = ()
     strategy_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -11,9 +11,10 @@ from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
-from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState
+from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod, Part, QueueState
 from planner.snapshot.capacity import observed_capacity
 from planner.snapshot.strategy import observed_assignor, observed_strategy
+from planner.workload import clues_of, join_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class SnapshotSettings:
     strategy: str | None = None
     strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
+    member_label: str | None = None
 
 
 RECENT = timedelta(hours=6)
@@ -43,6 +45,7 @@ def build_snapshot(
     strategy, strategy_source = _strategy(newest, settings)
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
+    pods, pod_problems = _pods(newest, settings)
     return GroupSnapshot(
         system=newest.system,
         cluster=newest.cluster,
@@ -58,8 +61,10 @@ def build_snapshot(
         queues=queues,
         capacity=_capacity(newest.members, settings),
         parts=_parts(newest, queues, rates, at, settings),
-        problems=(*newest.problems, *queue_problems),
+        problems=(*newest.problems, *queue_problems, *pod_problems),
         recent=group_series(intervals, at - RECENT, at),
+        deployment=newest.deployment,
+        pods=pods,
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
@@ -88,6 +93,18 @@ def _capacity(members: Sequence[GroupMember], settings: SnapshotSettings) -> Cap
     if settings.capacity_messages_per_s is not None:
         return Capacity(settings.capacity_messages_per_s, "stated by the policy")
     return observed_capacity(members)
+
+
+def _pods(newest: GroupSample, settings: SnapshotSettings) -> tuple[tuple[MemberPod, ...], tuple[str, ...]]:
+    """Return who runs where, and what does not fit; nothing where no Deployment or none of its pods was read."""
+    deployment = newest.deployment
+    if deployment is None:
+        return (), ()
+    if deployment.pods is None:
+        return (), deployment.problems
+    joined = join_members(deployment.pods, map(clues_of, newest.members), settings.member_label)
+    links = tuple(MemberPod(link.member, link.pod.name) for link in joined.links)
+    return links, (*deployment.problems, *joined.problems)
 
 
 def _queue_states(

@@ -4,8 +4,10 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.source import KafkaSource, RocketMQSource, Source
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.model.samples import GroupSample
@@ -18,18 +20,21 @@ Look = Callable[[datetime], GroupSample]
 """Read the group once, as of the given time."""
 
 
-def watch(source: Source, seconds: float) -> Iterator[GroupSample]:
+def watch(policy: ConsumerScalingPolicy, seconds: float) -> Iterator[GroupSample]:
     """Yield a sample of the group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
+
+    With ``spec.kubernetes`` each sample carries its Deployment.
 
     Raises what keeps the first look from being taken (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
     A later look that fails is logged and left out: the history marks the gap, and a broker that restarts must not end
     the watch.
     """
     has_answered = False
-    with open_group(source) as look:
+    source = policy.spec.source
+    with open_group(source) as look, open_deployment(policy) as look_at_deployment:
         for _ in _ticks(seconds):
             try:
-                sample = look(datetime.now(UTC))
+                sample = look_at_deployment(look(datetime.now(UTC)))
             except (OutOfReachError, UnknownNameError) as error:
                 if not has_answered:
                     raise
@@ -44,6 +49,32 @@ def _ticks(seconds: float) -> Iterator[int]:
     for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
         time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
         yield number
+
+
+@contextmanager
+def open_deployment(policy: ConsumerScalingPolicy) -> Iterator[Callable[[GroupSample], GroupSample]]:
+    """Give the way to complete a sample by its Deployment; without ``spec.kubernetes`` samples stay as they are.
+
+    A Deployment that cannot be read is among the sample's problems; one that is not there is the policy's mistake:
+    ``UnknownNameError``.
+    """
+    wanted = policy.spec.kubernetes
+    if wanted is None:
+        yield lambda sample: sample
+        return
+    from planner.sources.kubernetes import KubernetesApi, read_workload  # noqa: PLC0415  needs the kubernetes extra
+
+    namespace, name = policy.metadata.namespace, policy.spec.scale_target_ref.name
+
+    def complete(sample: GroupSample) -> GroupSample:
+        try:
+            return replace(sample, deployment=read_workload(api, namespace, name, sample.at))
+        except OutOfReachError as error:
+            problem = f"Deployment {namespace}/{name} was not read: {error}"
+            return replace(sample, problems=(*sample.problems, problem))
+
+    with KubernetesApi.connect(wanted.kubeconfig_file, wanted.context) as api:
+        yield complete
 
 
 def open_group(source: Source) -> AbstractContextManager[Look]:

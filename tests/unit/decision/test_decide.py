@@ -8,10 +8,12 @@ from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.objective import Objective
+from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import candidate_counts, simulate
 from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
+from tests.sample_builders import deployment
 
 
 def decision_on(taken: GroupSnapshot, objective: Objective = OBJECTIVE, age_s: float = 0.0) -> Decision:
@@ -148,6 +150,24 @@ def test_hold_on_an_unknown_lag_of_a_data_queue_only() -> None:
     assert (decision.hold_cause, "lag of 1 queues" in decision.reason) == (HoldCause.UNKNOWN_LAG, True)
     retry = replace(unknown, queue=MessageQueue("%RETRY%shop", "broker-a", 0))
     assert decision_on(replace(taken, queues=(retry, *taken.queues))).hold_cause is not HoldCause.UNKNOWN_LAG
+
+
+def test_hold_where_somebody_else_scales_or_nobody_knows() -> None:
+    addresses = tuple(client.partition("@")[0] for client in snapshot().clients)
+    scaler = Autoscaler("HorizontalPodAutoscaler", "shop", 1, 8)
+    cases = {(): HoldCause.RIGHT_ALREADY, (scaler,): HoldCause.OTHER_SCALER, None: HoldCause.OTHER_SCALER}
+    for autoscalers, cause in cases.items():
+        taken = replace(snapshot(), deployment=deployment(addresses, autoscalers))
+        assert decision_on(taken).hold_cause == cause
+    paused = replace(snapshot(), deployment=deployment(addresses, (replace(scaler, is_paused=True),)))
+    assert decision_on(paused).hold_cause is HoldCause.RIGHT_ALREADY
+
+
+def test_hold_while_pods_and_members_differ_in_number() -> None:
+    addresses = tuple(client.partition("@")[0] for client in snapshot().clients)
+    decision = decision_on(replace(snapshot(), deployment=deployment((*addresses, "10.9.9.9"))))
+    assert decision.hold_cause is HoldCause.UNSETTLED
+    assert "asks for 4 pods, but the group has 3 members" in decision.reason
 
 
 def test_hold_without_consumers() -> None:

@@ -6,7 +6,7 @@ from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.snapshot.build import SnapshotSettings, build_snapshot
-from tests.sample_builders import steady, tuning, watch
+from tests.sample_builders import deployment, steady, tuning, watch
 
 SETTINGS = SnapshotSettings(window_s=120.0)
 
@@ -114,3 +114,22 @@ def test_retry_queues_are_no_data_queues() -> None:
     assert len(taken.queues) == 6
     assert {state.queue.topic for state in taken.data_queues} == {"orders"}
     assert MessageQueue("%RETRY%shop", "broker-a", 0).is_retry
+
+
+def test_each_client_has_its_pod_and_what_does_not_fit_is_a_problem() -> None:
+    newest = watch(3)[-1]
+    addresses = ("10.0.0.1", "10.0.0.2", "10.0.0.9")
+    taken = snapshot_of((*watch(3)[:-1], replace(newest, deployment=deployment(addresses))))
+    assert [(link.client, link.pod) for link in taken.pods] == [
+        ("10.0.0.1@1", "shop-consumer-0"),
+        ("10.0.0.2@1", "shop-consumer-1"),
+    ]
+    assert any("10.0.0.3@1" in problem for problem in taken.problems)
+    assert any("shop-consumer-2" in problem for problem in taken.problems)
+
+
+def test_pods_that_could_not_be_read_leave_their_reason() -> None:
+    unread = deployment(("10.0.0.1",), pods=None, problems=("pods: forbidden",))
+    newest = replace(watch(3)[-1], deployment=unread)
+    taken = snapshot_of((*watch(3)[:-1], newest))
+    assert (taken.pods, "pods: forbidden" in taken.problems) == ((), True)
