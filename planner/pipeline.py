@@ -9,10 +9,11 @@ from pathlib import Path
 
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
-from planner.documents.data import SAMPLE, SNAPSHOT
+from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import UnknownNameError
 from planner.history.intervals import queue_intervals
+from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import build_plan
@@ -22,7 +23,7 @@ from planner.simulation.outcome import CandidateOutcome
 from planner.snapshot.build import build_snapshot
 from planner.sources.capture import Capture
 from planner.storage.files import write_atomically
-from planner.storage.layout import sample_path
+from planner.storage.layout import metrics_path, sample_path
 
 
 def observe_capture(capture: Capture, group: str, since: datetime, until: datetime) -> tuple[GroupSample, ...]:
@@ -33,6 +34,17 @@ def observe_capture(capture: Capture, group: str, since: datetime, until: dateti
 def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]:
     """Write each sample below the data folder, one file each; landing one again gives the same file."""
     return tuple(write_atomically(sample_path(data, sample), SAMPLE.dump(sample)) for sample in samples)
+
+
+def land_metrics(data: Path, history: MetricHistory) -> Path | None:
+    """Write a group's past out of metrics below the data folder, for the lag history to import; ``None`` if it is empty.
+
+    The history takes what lies before the first or after the last time that it knows of the group.
+    """
+    ends = [interval.ended_at for interval in history.intervals] + [point.at for point in history.points]
+    if not ends:
+        return None
+    return write_atomically(metrics_path(data, history, max(ends)), METRIC_HISTORY.dump(history))
 
 
 def take_snapshot(

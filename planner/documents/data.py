@@ -16,6 +16,7 @@ from planner.documents.format import (
     document_error,
 )
 from planner.errors import BadInputError, DocumentError
+from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
@@ -80,5 +81,6 @@ class DataKind(Generic[T]):
 OUTCOMES: DataKind[tuple[CandidateOutcome, ...]] = DataKind(
     "CandidateOutcomes", TypeAdapter(tuple[CandidateOutcome, ...])
 )
+METRIC_HISTORY: DataKind[MetricHistory] = DataKind("MetricHistory", TypeAdapter(MetricHistory))
 SAMPLE: DataKind[GroupSample] = DataKind("GroupSample", TypeAdapter(GroupSample))
 SNAPSHOT: DataKind[GroupSnapshot] = DataKind("GroupSnapshot", TypeAdapter(GroupSnapshot))

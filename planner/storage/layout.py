@@ -2,9 +2,9 @@
 
 ::
 
-    samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group
-    history/_version.json                                          which planner can read the lag history
-    history/day=2026-11-21/hour=10/*.parquet                       the lag history (Spark)
+    samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
+    metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
+    history/                                                       the lag history (Spark): docs/history.md
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
@@ -14,12 +14,14 @@
 A run is named by the time that its snapshots speak of.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from planner.errors import BadInputError
+from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 
 
@@ -32,6 +34,19 @@ def time_name(at: datetime) -> str:
     """Return the time in UTC as a name that sorts by time, to the millisecond."""
     in_utc = at.astimezone(UTC)
     return f"{in_utc:%Y%m%dT%H%M%S}.{in_utc.microsecond // 1000:03d}Z"
+
+
+_TIME_NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z")
+
+
+def is_time_name(name: str) -> bool:
+    """Tell whether a name is one that ``time_name`` makes."""
+    return _TIME_NAME.fullmatch(name) is not None
+
+
+def time_of_name(name: str) -> datetime:
+    """Return the time in UTC that a ``time_name`` tells, to the millisecond."""
+    return datetime.strptime(name, "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC)
 
 
 def samples_folder(data: Path) -> Path:
@@ -49,8 +64,19 @@ def sample_path(data: Path, sample: GroupSample) -> Path:
     return group_folder(data, sample.system, sample.cluster, sample.group) / f"{time_name(sample.at)}.json"
 
 
+def metrics_folder(data: Path) -> Path:
+    """Return the folder of every group's past out of metrics that waits to be imported."""
+    return data / "metrics"
+
+
+def metrics_path(data: Path, history: MetricHistory, newest: datetime) -> Path:
+    """Return where a group's past out of metrics up to ``newest`` waits to be imported."""
+    of_group = metrics_folder(data) / history.system / file_name(history.cluster) / file_name(history.group)
+    return of_group / f"{time_name(newest)}.json"
+
+
 def history_folder(data: Path) -> Path:
-    """Return the folder of the lag history."""
+    """Return the folder of the lag history where no setting says otherwise."""
     return data / "history"
 
 
