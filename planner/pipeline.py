@@ -37,9 +37,9 @@ def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]
 
 
 def land_metrics(data: Path, history: MetricHistory) -> Path | None:
-    """Write a group's past out of metrics below the data folder, for the lag history to import; ``None`` if it is empty.
+    """Write a group's past out of metrics below the data folder and return the path, ``None`` when it is empty.
 
-    The history takes what lies before the first or after the last time that it knows of the group.
+    The lag history takes what lies before the first or after the last time that it knows of the group.
     """
     ends = [interval.ended_at for interval in history.intervals] + [point.at for point in history.points]
     if not ends:
