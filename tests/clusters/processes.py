@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
+
 from tests.clusters.errors import CannotRunHereError, StartFailedError
 
 GRACE_S = 15.0
@@ -219,8 +221,13 @@ class ManagedProcess:
         return returncode
 
     def freeze(self) -> None:
-        """Stop it from running at all (SIGSTOP); its connections stay open."""
+        """Stop it from running at all (SIGSTOP) and return once it does; its connections stay open.
+
+        The kernel has one of its threads take the signal: on a busy machine it goes on for some milliseconds.
+        """
         self.signal(signal.SIGSTOP)
+        while self.running and psutil.Process(self.pid).status() != psutil.STATUS_STOPPED:
+            time.sleep(POLL_S / 10)
 
     def resume(self) -> None:
         """Let a frozen process go on."""

@@ -6,7 +6,6 @@ where not, by the library, and what then stays unknown is named. Nothing here ca
 """
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self
@@ -69,7 +68,7 @@ class KafkaAdmin:
         self._read_committed = read_committed
         # First by ourselves: we can say what is wrong, the library says mostly that time is over.
         if not self._obstacle:
-            self._links.anywhere(lambda link: link.ask(requests.FIND_COORDINATOR, requests.coordinators_request(())))
+            self.cluster()
         self._library = Library(self.bootstrap, self.settings, self.limits.request_s)
 
     def __enter__(self) -> Self:
@@ -87,12 +86,15 @@ class KafkaAdmin:
 
     def cluster(self) -> ClusterInfo:
         """Return the cluster's id and brokers."""
-        said = self._library.result(self._library.client.describe_cluster)
-        nodes = (Node(one.id, f"{one.host}:{one.port}", one.rack or "") for one in said.nodes or ())
-        return ClusterInfo(
-            cluster_id=said.cluster_id or "",
-            nodes=tuple(sorted(nodes, key=lambda node: node.number)),
-        )
+        if self._obstacle:
+            return self._cluster_by_library()
+        # The library asks the broker that passes for the controller, which may be the one that is down.
+        with self._links.lock:
+            cluster_id, nodes = self._links.anywhere(
+                lambda link: link.ask(requests.METADATA, requests.brokers_request())
+            )
+        brokers = (Node(one.number, str(Address(one.host, one.port)), one.rack) for one in nodes)
+        return ClusterInfo(cluster_id, tuple(sorted(brokers, key=lambda node: node.number)))
 
     # Groups.
 
@@ -138,11 +140,8 @@ class KafkaAdmin:
         """
         found: dict[str, Commits | PlannerError] = {}
         for part in in_parts(sorted(set(groups)), _GROUPS_TOGETHER):
-            futures: dict[str, Future[Any]] = {}
-            for group in part:
-                call = self._library.client.list_consumer_group_offsets
-                futures |= call([ConsumerGroupTopicPartitions(group)], request_timeout=self.limits.request_s)
-            told = self._library.awaited("offsets of group", futures)
+            asked = [[ConsumerGroupTopicPartitions(group)] for group in part]
+            told = self._library.results_of_many("list_consumer_group_offsets", asked)
             found |= {g: one if isinstance(one, PlannerError) else self._commits(one) for g, one in told.items()}
         return found
 
@@ -153,7 +152,7 @@ class KafkaAdmin:
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        told = self._library.results(self._library.client.describe_topics, TopicCollection(wanted))
+        told = self._library.results("describe_topics", TopicCollection(wanted))
         return {topic: one if isinstance(one, PlannerError) else _routes(topic, one) for topic, one in told.items()}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | PlannerError]:
@@ -184,7 +183,7 @@ class KafkaAdmin:
         found: dict[TopicPartition, int | PlannerError] = {}
         for part in in_parts(sorted(set(partitions)), _PARTITIONS_TOGETHER):
             wanted = {TheirPartition(one.topic, one.partition): spec for one in part}
-            told = self._library.results(self._library.client.list_offsets, wanted, isolation_level=level)
+            told = self._library.results("list_offsets", wanted, isolation_level=level)
             found |= {
                 TopicPartition(one.topic, one.partition): said if isinstance(said, PlannerError) else said.offset
                 for one, said in told.items()
@@ -203,14 +202,19 @@ class KafkaAdmin:
         )
 
     def _config(self, kind: str, name: str) -> dict[str, str]:
-        told = self._library.results(self._library.client.describe_configs, [ConfigResource(kind, name)])
+        told = self._library.results("describe_configs", [ConfigResource(kind, name)])
         said = next(iter(told.values()))
         if isinstance(said, PlannerError):
             raise said
         return {key: one.value for key, one in sorted(said.items()) if one.value is not None and not one.is_sensitive}
 
+    def _cluster_by_library(self) -> ClusterInfo:
+        said = self._library.result("describe_cluster")
+        nodes = (Node(one.id, str(Address(one.host, one.port)), one.rack or "") for one in said.nodes or ())
+        return ClusterInfo(said.cluster_id or "", tuple(sorted(nodes, key=lambda node: node.number)))
+
     def _listed_by_library(self) -> GroupList:
-        said = self._library.result(self._library.client.list_consumer_groups)
+        said = self._library.result("list_consumer_groups")
         groups = (
             GroupListing(
                 one.group_id, one.type.name.lower() if one.type else "", _state(one.state), one.is_simple_consumer_group
@@ -221,7 +225,7 @@ class KafkaAdmin:
         return GroupList(tuple(sorted(groups, key=lambda one: one.group)), tuple(map(str, problems)))
 
     def _described_by_library(self, groups: Sequence[str]) -> Described:
-        told = self._library.results(self._library.client.describe_consumer_groups, sorted(set(groups)))
+        told = self._library.results("describe_consumer_groups", sorted(set(groups)))
         return {group: self._description(group, one) for group, one in told.items()}
 
     def _description(

@@ -10,7 +10,7 @@ from typing import Final, Self, TypeVar
 
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.kafka import requests, sasl, wire
-from planner.sources.kafka.errors import ProtocolError, answer_error
+from planner.sources.kafka.errors import ConnectionEndedError, ProtocolError, answer_error
 from planner.sources.kafka.requests import Api
 from planner.sources.kafka.settings import KafkaSettings
 from planner.sources.kafka.wire import Reader
@@ -127,7 +127,7 @@ class Connection:
             self._socket.settimeout(self._left())
             chunk = self._socket.recv(min(_CHUNK, count - len(content)))
             if not chunk:
-                raise OutOfReachError(
+                raise ConnectionEndedError(
                     f"broker {self.address} ended the connection instead of answering {name} "
                     f"(security.protocol {self._protocol}): {_PROTOCOL_HINT}"
                 )
@@ -169,7 +169,7 @@ class Connection:
     def _broken(self, name: str, error: OSError) -> OutOfReachError:
         if isinstance(error, TimeoutError):
             return OutOfReachError(f"broker {self.address} did not answer {name} within {self._timeout_s:g} s")
-        return OutOfReachError(
+        return ConnectionEndedError(
             f"the connection to broker {self.address} broke at {name} ({_reason(error)}), security.protocol is "
             f"{self._protocol}: {_PROTOCOL_HINT}"
         )

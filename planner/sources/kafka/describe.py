@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
@@ -52,13 +53,13 @@ def _described(links: Links, groups: Sequence[str]) -> Described:
             at[one.node, Address(one.host, one.port)].append(one.group)
     for (node, address), names in at.items():
         try:
-            found |= _by_coordinator(links.to(address), node, names)
+            found |= links.at(address, partial(_by_coordinator, node=node, groups=names))
         except OutOfReachError as error:
             found |= dict.fromkeys(names, error)
     return found
 
 
-def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Described:
+def _by_coordinator(link: Connection, *, node: int, groups: Sequence[str]) -> Described:
     """Ask for KIP-848 groups first: a classic request answers for them as if they did not exist."""
     modern: dict[str, WireGroup] = {}
     body = requests.groups_request(tuple(groups))

@@ -3,6 +3,7 @@
 ::
 
     OutOfReachError            nobody listens, or no answer in time
+    ├── ConnectionEndedError   the connection ended before the answer came
     ├── AnswerError            the broker answered with an error code of its own
     │   └── RefusedError       it does not let this account do that: grant the right, or correct the account
     └── ProtocolError          what came is not what a Kafka broker sends, or its version lacks the request
@@ -34,6 +35,10 @@ NAMES: Final = {
     69: "GROUP_ID_NOT_FOUND",
 }
 """Names of the codes that our requests are answered with (``org.apache.kafka.common.protocol.Errors``)."""
+
+
+class ConnectionEndedError(OutOfReachError):
+    """The connection ended before the answer came; on a new one the request may well be answered."""
 
 
 class AnswerError(OutOfReachError):

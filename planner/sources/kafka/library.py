@@ -1,6 +1,6 @@
 """``confluent-kafka`` behind our own errors: each call has a deadline, and nothing of the library passes through."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
 from typing import Any, Final, TypeVar
@@ -12,7 +12,6 @@ from planner.errors import BadInputError, OutOfReachError, PlannerError, Unknown
 from planner.sources.kafka.errors import RefusedError, answer_error
 from planner.sources.kafka.settings import KafkaSettings
 
-_K = TypeVar("_K")
 _T = TypeVar("_T")
 _GRACE_S: Final = 2.0  # the library keeps its own deadline; ours is for the case that it does not
 _UNKNOWN_TOPIC: Final = 3
@@ -22,45 +21,58 @@ _LATE: Final = {-185, -192}  # RD_KAFKA_RESP_ERR__TIMED_OUT, __MSG_TIMED_OUT
 
 
 class Library:
-    """An ``AdminClient`` and the last thing that it said of its connections."""
+    """An ``AdminClient`` and the last thing that it said of its connections.
+
+    After a time-out it is replaced before the next call: one that lost a frozen broker was seen to wait for it in vain
+    long after the broker was back, while a new one had its answer at once (librdkafka 2.16).
+    """
 
     def __init__(self, bootstrap: str, settings: KafkaSettings, timeout_s: float) -> None:
         self.bootstrap = bootstrap
         self._settings = settings
         self._timeout_s = timeout_s
         self._heard: KafkaError | None = None
-        self.client = self._opened()
+        self._is_stuck = False
+        self._client = self._opened()
 
-    def results(
-        self, call: Callable[..., Mapping[_K, "Future[_T]"]], *arguments: object, **options: object
-    ) -> dict[_K, _T | PlannerError]:
+    def results(self, method: str, *arguments: object, **options: object) -> dict[Any, Any]:
         """Return what each of a call's futures gave: its result, or why there is none as an error of ours."""
-        try:
-            futures = call(*arguments, request_timeout=self._timeout_s, **options)
-        except Exception as error:  # KafkaException, ValueError and TypeError alike
-            failure = self.failure(call.__name__, error)
-            raise failure from error
-        return self.awaited(call.__name__, futures)
+        return self._awaited(method, self._started(method, *arguments, **options))
 
-    def awaited(self, what: str, futures: Mapping[_K, "Future[_T]"]) -> dict[_K, _T | PlannerError]:
-        """Return what each future gave: its result, or why there is none as an error of ours."""
-        found: dict[_K, _T | PlannerError] = {}
-        for key, future in futures.items():
-            said: _T | PlannerError = self._result(f"{what} {_named(key)}", future)
-            found[key] = said
-        return found
+    def results_of_many(self, method: str, arguments: Iterable[object]) -> dict[Any, Any]:
+        """Return the same for one call an argument, all of them under way at the same time."""
+        client = self._fresh()  # one for all: its requests would end with it
+        futures: dict[Any, Future[Any]] = {}
+        for argument in arguments:
+            futures |= getattr(client, method)(argument, request_timeout=self._timeout_s)
+        return self._awaited(method, futures)
 
-    def result(self, call: Callable[..., "Future[_T]"], **options: object) -> _T:
+    def result(self, method: str) -> Any:
         """Return what a call of one future gave; raise an error of ours."""
-        found = self._result(call.__name__, call(request_timeout=self._timeout_s, **options))
+        found = self._result(method, self._started(method))
         if isinstance(found, PlannerError):
             raise found
         return found
 
-    def _result(self, what: str, future: "Future[_T]") -> _T | PlannerError:
+    def _started(self, method: str, *arguments: object, **options: object) -> Any:
+        try:
+            return getattr(self._fresh(), method)(*arguments, request_timeout=self._timeout_s, **options)
+        except Exception as error:  # KafkaException, ValueError and TypeError alike
+            raise self.failure(method, error) from error
+
+    def _awaited(self, what: str, futures: Mapping[Any, "Future[Any]"]) -> dict[Any, Any]:
+        return {key: self._result(f"{what} {_named(key)}", future) for key, future in futures.items()}
+
+    def _fresh(self) -> AdminClient:
+        if self._is_stuck:
+            self._client, self._is_stuck, self._heard = self._opened(), False, None
+        return self._client
+
+    def _result(self, what: str, future: "Future[Any]") -> Any:
         try:
             return future.result(self._timeout_s + _GRACE_S)
         except LateError:
+            self._is_stuck = True
             return OutOfReachError(f"Kafka at {self.bootstrap}: no answer to {what} within {self._timeout_s:g} s")
         except Exception as error:  # as above
             return self.failure(what, error)
@@ -78,7 +90,8 @@ class Library:
             return UnknownNameError(f"Kafka at {self.bootstrap}, {what}: {said}: check the spelling and the cluster")
         if code > 0:
             return answer_error(f"Kafka at {self.bootstrap}, {what}", code, said)
-        self.client.poll(0)  # lets the library tell what it knows of its connections
+        self._is_stuck = True
+        self._client.poll(0)  # lets the library tell what it knows of its connections
         told = f"; it says: {self._settings.redacted(self._heard.str())}" if self._heard is not None else ""
         if self._heard is not None and self._heard.code() == _AUTHENTICATION:
             return RefusedError(f"Kafka at {self.bootstrap}, {what}: {said}{told}: check the account", code=code)

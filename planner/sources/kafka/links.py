@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from planner.errors import OutOfReachError
 from planner.sources.kafka.connection import Address, Connection
-from planner.sources.kafka.errors import AnswerError, ProtocolError
+from planner.sources.kafka.errors import AnswerError, ConnectionEndedError, ProtocolError
 from planner.sources.kafka.settings import KafkaSettings
 
 _T = TypeVar("_T")
@@ -22,24 +22,18 @@ class Links:
         self._timeout_s = timeout_s
         self._open: dict[Address, Connection] = {}
 
-    def to(self, address: Address) -> Connection:
-        """Return a connection to one broker."""
-        if address not in self._open:
-            self._open[address] = Connection(address, self._settings, self._timeout_s)
-        return self._open[address]
-
     def at(self, address: Address, ask: Callable[[Connection], _T]) -> _T:
-        """Return what ``ask`` gets from one broker; on a connection that ended meanwhile, try once on a new one."""
+        """Return what ``ask`` gets from one broker; where a kept connection has ended meanwhile, on a new one.
+
+        Brokers close idle connections (``connections.max.idle.ms``) and restart. What came too late is not asked again.
+        """
         is_kept = address in self._open
         try:
-            return ask(self.to(address))
-        except (AnswerError, ProtocolError):
-            raise
-        except OutOfReachError:
-            self._drop(address)
+            return self._ask(address, ask)
+        except ConnectionEndedError:
             if not is_kept:
                 raise
-        return ask(self.to(address))
+        return self._ask(address, ask)
 
     def anywhere(self, ask: Callable[[Connection], _T]) -> _T:
         """Return what ``ask`` gets from the first bootstrap server that answers; raise what all of them said."""
@@ -50,7 +44,6 @@ class Links:
             except (AnswerError, ProtocolError):  # the others would say the same
                 raise
             except OutOfReachError as error:
-                self._drop(address)
                 failures.append(str(error))
         raise OutOfReachError(f"no Kafka broker can be reached: {'; '.join(failures)}")
 
@@ -58,6 +51,17 @@ class Links:
         """Close all; closing twice does nothing."""
         for address in tuple(self._open):
             self._drop(address)
+
+    def _ask(self, address: Address, ask: Callable[[Connection], _T]) -> _T:
+        if address not in self._open:
+            self._open[address] = Connection(address, self._settings, self._timeout_s)
+        try:
+            return ask(self._open[address])
+        except AnswerError:
+            raise
+        except OutOfReachError:  # an answer that still comes must not be taken for that to the next request
+            self._drop(address)
+            raise
 
     def _drop(self, address: Address) -> None:
         if connection := self._open.pop(address, None):

@@ -32,6 +32,16 @@ class Api(Generic[_T]):
 
 
 @dataclass(frozen=True, slots=True)
+class WireNode:
+    """One broker, as it wants to be reached."""
+
+    number: int
+    host: str
+    port: int
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
 class Coordinator:
     """The broker that keeps one group, or why there is none (``code`` not 0)."""
 
@@ -102,6 +112,11 @@ def token_request(token: bytes) -> bytes:
     return wire.data(token)
 
 
+def brokers_request() -> bytes:
+    """Return the body of ``Metadata`` 9 for the brokers alone: no topics, none created, no operations told."""
+    return wire.compact_texts(()) + 3 * wire.int8(0) + NO_TAGS
+
+
 def coordinators_request(groups: tuple[str, ...]) -> bytes:
     """Return the body of ``FindCoordinator`` for many groups at once."""
     return wire.int8(CONSUMER_GROUP) + wire.compact_texts(groups) + NO_TAGS
@@ -130,6 +145,17 @@ def _mechanisms(reader: Reader, _: int) -> tuple[int, tuple[str, ...]]:
 
 def _token(reader: Reader, _: int) -> tuple[int, str, bytes]:
     return reader.int16(), reader.text(), reader.data() or b""
+
+
+def _brokers(reader: Reader, _: int) -> tuple[str, tuple[WireNode, ...]]:
+    def one() -> WireNode:
+        node = WireNode(reader.int32(), reader.compact_text() or "", reader.int32(), reader.compact_text() or "")
+        reader.skip_tags()
+        return node
+
+    reader.int32()  # throttle time
+    nodes = reader.compact_array(one)
+    return reader.compact_text() or "", nodes  # what follows is of no use here: see ``answers.ClusterInfo``
 
 
 def _coordinators(reader: Reader, _: int) -> tuple[Coordinator, ...]:
@@ -223,6 +249,7 @@ def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
 API_VERSIONS: Final = Api("ApiVersions", 18, (0, 0), 3, _versions)
 SASL_HANDSHAKE: Final = Api("SaslHandshake", 17, (1, 1), 99, _mechanisms)
 SASL_AUTHENTICATE: Final = Api("SaslAuthenticate", 36, (0, 1), 2, _token)
+METADATA: Final = Api("Metadata", 3, (9, 9), 9, _brokers)
 FIND_COORDINATOR: Final = Api("FindCoordinator", 10, (4, 4), 3, _coordinators)
 LIST_GROUPS: Final = Api("ListGroups", 16, (4, 5), 3, _listings)
 DESCRIBE_GROUPS: Final = Api("DescribeGroups", 15, (5, 5), 5, _classic_groups)

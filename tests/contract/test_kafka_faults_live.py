@@ -1,0 +1,101 @@
+"""Brokers that freeze, crash and come back while we look: each a named error by its deadline, or a named problem."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as TheirPartition
+
+from planner.errors import OutOfReachError, PlannerError
+from planner.model.queues import TopicPartition
+from planner.model.samples import GroupSample
+from planner.sources.kafka import KafkaAdmin, TimeLimits, observe_groups
+from tests.clusters.kafka import KafkaCluster
+
+pytestmark = pytest.mark.cluster
+
+GROUPS = tuple(f"g{number}" for number in range(8))
+LIMITS = TimeLimits(request_s=6.0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    """Two brokers; topic ``t`` has a partition on each, the groups' coordinators are spread over both."""
+    quick = {"broker.heartbeat.interval.ms": "500", "broker.session.timeout.ms": "2000"}
+    with KafkaCluster.start(brokers=2, settings=quick) as cluster:
+        cluster.create_topic("t", replicas=[[1], [2]])
+        for group in GROUPS:
+            consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+            parts = [TheirPartition("t", number, 0) for number in range(2)]
+            consumer.commit(offsets=parts, asynchronous=False)
+            consumer.close()
+        yield cluster
+
+
+def look(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:
+    return observe_groups(admin, cluster=None, groups=dict.fromkeys(GROUPS), at=datetime.now(UTC))
+
+
+def look_until_whole(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:
+    deadline = time.monotonic() + 60
+    while True:
+        told = look(admin)
+        if all(isinstance(one, GroupSample) and not one.problems for one in told.values()):
+            return told
+        assert time.monotonic() < deadline, told
+        time.sleep(0.2)
+
+
+def test_a_frozen_broker_costs_its_own_groups_and_no_others(cluster: KafkaCluster) -> None:
+    with KafkaAdmin(cluster.bootstrap.split(",")[:1], limits=LIMITS) as admin:
+        told = look_until_whole(admin)
+        by_coordinator = {group: one.kafka.coordinator for group, one in told.items()}
+        assert set(by_coordinator.values()) == {1, 2}
+        cluster.brokers[1].process.freeze()
+        try:
+            told = admin.describe_groups(GROUPS)
+        finally:
+            cluster.brokers[1].process.resume()
+        late = {group for group, one in told.items() if isinstance(one, OutOfReachError)}
+        assert late == {group for group, number in by_coordinator.items() if number == 2}
+        assert all("did not answer" in str(told[group]) for group in late)
+        assert look_until_whole(admin), "on new connections all is well again"
+
+
+def test_a_crashed_broker_leaves_partitions_without_leader_and_groups_without_coordinator(
+    cluster: KafkaCluster,
+) -> None:
+    with KafkaAdmin(cluster.bootstrap.split(",")[:1], limits=LIMITS) as admin:
+        before = look_until_whole(admin)
+        cluster.brokers[1].kill()
+        deadline = time.monotonic() + 30
+        while True:  # until the controller has noticed
+            told = look(admin)
+            samples = {group: one for group, one in told.items() if isinstance(one, GroupSample)}
+            leaders = {tuple(route.leader for route in one.routes.partitions) for one in samples.values()}
+            if leaders == {(1, None)}:
+                break
+            assert time.monotonic() < deadline, told
+        assert set(samples) == {group for group, one in before.items() if one.kafka.coordinator == 1}
+        for sample in samples.values():
+            assert [one.queue for one in sample.offsets] == [TopicPartition("t", 0)]
+            assert sample.problems == ("without a leader, so that their offsets are not known: t/1",)
+        refused = [str(one) for one in told.values() if not isinstance(one, GroupSample)]
+        assert refused
+        assert all("COORDINATOR_NOT_AVAILABLE" in one for one in refused)
+        cluster.brokers[1].start()
+        look_until_whole(admin)
+
+
+def test_no_broker_at_all_is_out_of_reach(cluster: KafkaCluster) -> None:
+    with KafkaAdmin(cluster.bootstrap.split(","), limits=TimeLimits(request_s=2.0)) as admin:
+        for broker in reversed(cluster.brokers):
+            broker.kill()
+        with pytest.raises(OutOfReachError):
+            look(admin)
+        told = admin.topics(["t"])
+        assert isinstance(told["t"], OutOfReachError)
+        with pytest.raises(OutOfReachError, match="no Kafka broker can be reached"):
+            admin.describe_groups(GROUPS)
