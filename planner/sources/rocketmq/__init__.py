@@ -1,9 +1,11 @@
 """Our read-only RocketMQ admin client: what name servers, brokers and members say of one consumer group.
 
 From the wire up, each module knows only those before it: ``errors``, ``requests`` (the allow-list), ``fastjson``,
-``credentials`` (signing), ``codec`` (frames), ``transport`` (TCP and TLS), ``connection`` (one connection),
-``shapes``, ``answers`` and ``broker_answers`` (bodies to our types), ``client`` (``RocketMQAdmin``), ``observe``
-(``observe_group``). Standard library only.
+``credentials`` (signing), ``codec`` (frames), ``transport`` (TCP and TLS), ``connection`` (one connection), ``links``
+(all of them), ``name_servers``, ``shapes``, ``answers`` and ``broker_answers`` (bodies to our types), ``client``
+(``RocketMQAdmin``); then one look at groups: ``look`` (what groups share), ``views`` (what each broker says),
+``broker_states``, ``topics``, ``offsets``, ``members``, ``groups`` (which there are), ``observe``.
+Standard library only.
 """
 
 from planner.sources.rocketmq.client import RocketMQAdmin
@@ -14,10 +16,12 @@ from planner.sources.rocketmq.errors import (
     ConnectionEndedError,
     FrameError,
     JsonError,
+    NoAnswerError,
     ProtocolError,
 )
+from planner.sources.rocketmq.groups import group_names
 from planner.sources.rocketmq.links import TimeLimits
-from planner.sources.rocketmq.observe import observe_group
+from planner.sources.rocketmq.observe import observe_group, observe_groups
 from planner.sources.rocketmq.transport import Tls, UnverifiedTlsWarning
 
 __all__ = [
@@ -27,10 +31,13 @@ __all__ = [
     "Credentials",
     "FrameError",
     "JsonError",
+    "NoAnswerError",
     "ProtocolError",
     "RocketMQAdmin",
     "TimeLimits",
     "Tls",
     "UnverifiedTlsWarning",
+    "group_names",
     "observe_group",
+    "observe_groups",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from planner.model.membership import ClientTuning, TopicFigures
+from planner.model.membership import ClientTuning, Subscription, TopicFigures
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerAddress, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
@@ -85,11 +85,11 @@ class ConsumeStats:
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """What one member says of itself: its tuning, the queues it owns (dropped ones left out), its topics; sorted."""
+    """What one member says of itself: its tuning, the queues it owns (dropped ones left out), what it wants; sorted."""
 
     tuning: ClientTuning
     owned: tuple[MessageQueue, ...]
-    topics: tuple[str, ...]
+    subscriptions: tuple[Subscription, ...]
 
 
 def cluster_info(body: bytes) -> ClusterInfo:
@@ -215,11 +215,20 @@ def running_info(body: bytes) -> RunningInfo:
         for queue, entry in ((shapes.queue(key, "mqTable"), entry) for key, entry in table.items())
         if not _dropped(entry, queue)
     ]
-    subscriptions = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
+    wanted = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
     return RunningInfo(
         tuning=_tuning(fields),
         owned=tuple(sorted(owned)),
-        topics=tuple(sorted(shapes.text(entry.get("topic"), "subscriptionSet") for entry in subscriptions)),
+        subscriptions=tuple(sorted(map(_subscription, wanted), key=lambda one: one.topic)),
+    )
+
+
+def _subscription(entry: Mapping[Key, Json]) -> Subscription:
+    topic = shapes.text(entry.get("topic"), "topic in subscriptionSet")
+    return Subscription(
+        topic=topic,
+        expression=shapes.text(entry.get("subString") or "", f"subString of {topic}"),
+        kind=shapes.text(entry.get("expressionType") or "TAG", f"expressionType of {topic}"),
     )
 
 

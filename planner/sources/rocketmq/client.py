@@ -18,6 +18,7 @@ from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
 from planner.sources.rocketmq.links import Links, TimeLimits
 from planner.sources.rocketmq.name_servers import NameServers
+from planner.sources.rocketmq.once import Once
 from planner.sources.rocketmq.requests import AnswerCode, Request
 from planner.sources.rocketmq.transport import Address, Tls, parse_address
 
@@ -32,6 +33,8 @@ _ASK_ANOTHER: Final = {
     AnswerCode.GO_AWAY,
 }
 _MAX_REMARK: Final = 160
+_STANDING_S: Final = 60.0
+"""How long settings are kept that operators change by hand, so that a watch does not read them every few seconds."""
 _ANSWER_NAMES: Final = {int(code): code.name for code in AnswerCode}
 _NEXT_STEP: Final = "look into that server's log"
 _NEXT_STEPS: Final[dict[int, str]] = {
@@ -64,6 +67,7 @@ class RocketMQAdmin:
         self._links = Links(self.limits, credentials, tls)
         self._name_servers = NameServers(name_servers, self._links.name_servers_as)
         self._versions: dict[str, int] = {}
+        self.standing = Once(_STANDING_S, keeps_errors=False)
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from typing import Final, Self
 from planner.errors import OutOfReachError
 from planner.sources.rocketmq import codec
 from planner.sources.rocketmq.credentials import Credentials
-from planner.sources.rocketmq.errors import ConnectionEndedError, ProtocolError
+from planner.sources.rocketmq.errors import ConnectionEndedError, NoAnswerError, ProtocolError
 from planner.sources.rocketmq.requests import Request
 from planner.sources.rocketmq.transport import Address, Tls, connect
 
@@ -68,7 +68,7 @@ class Connection:
     def ask(self, request: Request, *, within_s: float) -> codec.Command:
         """Return the answer to ``request``, whatever its code.
 
-        Raises ``OutOfReachError`` when none comes within ``within_s`` seconds, ``ConnectionEndedError`` when the
+        Raises ``NoAnswerError`` when none comes within ``within_s`` seconds, ``ConnectionEndedError`` when the
         connection ends before, ``ProtocolError`` when what comes is not the protocol.
         """
         opaque = next(self._opaque)
@@ -84,7 +84,7 @@ class Connection:
             with self._lock:
                 self._waiting.pop(opaque, None)
         if not answer.done():
-            raise OutOfReachError(
+            raise NoAnswerError(
                 f"{self.address} did not answer {request} within {within_s:g} s: "
                 f"see whether it is overloaded or stopped, then try again"
             )

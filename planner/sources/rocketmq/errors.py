@@ -2,7 +2,8 @@
 
 ::
 
-    OutOfReachError             nobody listens, or no answer in time
+    OutOfReachError             nobody listens
+    ├── NoAnswerError           no answer in time
     ├── ConnectionEndedError    the connection ended before the answer came
     ├── AnswerError             the server answered with an error code of its own
     └── ProtocolError           what came is not what RocketMQ sends; the peer is another service or a newer version
@@ -14,6 +15,10 @@ A missing group, topic or cluster is ``planner.errors.UnknownNameError``, a bad 
 """
 
 from planner.errors import OutOfReachError
+
+
+class NoAnswerError(OutOfReachError):
+    """The server took the request and did not answer in time."""
 
 
 class ConnectionEndedError(OutOfReachError):

@@ -1,6 +1,7 @@
 """A name server and brokers on loopback that answer from plain tables; a test changes the tables to break things."""
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,7 +20,8 @@ class FakeBroker:
 
     ``members`` maps client id to the addresses it is connected from, ``offsets`` (topic, queue id) to broker and
     consumer offset, ``held`` (topic, queue id) to its first and last offset, ``fails`` a request code to the answer
-    code that is given for it.
+    code that is given for it. ``uncommitted`` queues have offset 0 among ``offsets`` without a commit; ``version``
+    heads the answers; ``ahead_s`` is how wrong its clock is. ``groups`` are those with settings or commits.
     """
 
     name: str
@@ -33,16 +35,32 @@ class FakeBroker:
     held: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     fails: dict[int, int] = field(default_factory=dict)
     running: dict[str, object] = field(default_factory=dict)
+    uncommitted: set[tuple[str, int]] = field(default_factory=set)
+    version: int = 513
+    ahead_s: float = 0.0
+    groups: list[str] = field(default_factory=lambda: ["g"])
     server: FakeServer = field(init=False)
 
     def script(self, request: Command, wire: Wire) -> None:
+        wire.version = self.version
         failure = self.fails.get(request.code)
         if failure == SILENT:
             return
         if failure is not None:
             wire.answer(request, code=failure, remark="made to fail\nwith a second line")
             return
-        answers = {38: self._ids, 202: self._held, 203: self._connections, 208: self._stats, 307: self._running}
+        answers = {
+            14: self._commit,
+            26: self._config,
+            28: self._runtime,
+            38: self._ids,
+            43: self._commits,
+            201: self._groups,
+            202: self._held,
+            203: self._connections,
+            208: self._stats,
+            307: self._running,
+        }
         answers[request.code](request, wire)
 
     def _ids(self, request: Command, wire: Wire) -> None:
@@ -66,6 +84,9 @@ class FakeBroker:
         wire.answer(request, body=java_json.body(told))
 
     def _stats(self, request: Command, wire: Wire) -> None:
+        if request.fields["consumerGroup"] not in self.groups:
+            wire.answer(request, body=java_json.body({"consumeTps": 0.0, "offsetTable": {}}))
+            return
         table = {
             queue_key(topic, self.name, queue_id): {"brokerOffset": end, "consumerOffset": read, "lastTimestamp": 5}
             for (topic, queue_id), (end, read) in self.offsets.items()
@@ -79,6 +100,34 @@ class FakeBroker:
             if topic == request.fields["topic"]
         }
         wire.answer(request, body=java_json.body({"offsetTable": table}))
+
+    def _commit(self, request: Command, wire: Wire) -> None:
+        where = (request.fields["topic"], int(request.fields["queueId"]))
+        if where in self.uncommitted:
+            wire.answer(request, code=22, remark="Not found, maybe this group consumer boot first")
+        else:
+            wire.answer(request, fields={"offset": str(self.offsets[where][1])})
+
+    def _commits(self, request: Command, wire: Wire) -> None:
+        table: dict[str, dict[int, int]] = {}
+        for (topic, queue_id), (_, read) in self.offsets.items():
+            if (topic, queue_id) not in self.uncommitted:
+                for group in self.groups:
+                    table.setdefault(f"{topic}@{group}", {})[queue_id] = read
+        wire.answer(request, body=java_json.body({"offsetTable": table}))
+
+    def _groups(self, request: Command, wire: Wire) -> None:
+        table = {name: {"groupName": name, "retryMaxTimes": 3} for name in (*self.groups, "TOOLS_CONSUMER")}
+        wire.answer(request, body=java_json.body({"subscriptionGroupTable": table}))
+
+    def _config(self, request: Command, wire: Wire) -> None:
+        wire.answer(request, body=b"brokerPermission=6\nbrokerRole=ASYNC_MASTER\n")
+
+    def _runtime(self, request: Command, wire: Wire) -> None:
+        started_at = round((time.time() + self.ahead_s - 5.5) * 1000)
+        uptime = "[ 0 days, 0 hours, 0 minutes, 5 seconds ]"
+        table = {"bootTimestamp": str(started_at), "runtime": uptime, "brokerVersionDesc": "V5_5_0"}
+        wire.answer(request, body=java_json.body({"table": table}))
 
     def _running(self, request: Command, wire: Wire) -> None:
         client_id = request.fields["clientId"]
@@ -106,7 +155,7 @@ class FakeCluster:
         return next(broker for broker in self.brokers if broker.name == name)
 
     def script(self, request: Command, wire: Wire) -> None:
-        {105: self._route, 106: self._info}[request.code](request, wire)
+        {105: self._route, 106: self._info, 206: self._topics}[request.code](request, wire)
 
     def _info(self, request: Command, wire: Wire) -> None:
         table = {
@@ -119,6 +168,9 @@ class FakeCluster:
         }
         nowhere = {name: {"brokerAddrs": {}, "cluster": "C"} for name in self.extra_addresses if name not in table}
         wire.answer(request, body=java_json.body({"brokerAddrTable": {**table, **nowhere}, "clusterAddrTable": {}}))
+
+    def _topics(self, request: Command, wire: Wire) -> None:
+        wire.answer(request, body=java_json.body({"topicList": list(self.routes)}))
 
     def _route(self, request: Command, wire: Wire) -> None:
         topic = request.fields["topic"]

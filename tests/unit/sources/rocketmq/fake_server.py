@@ -22,6 +22,8 @@ class Wire:
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
+        self.version = 513
+        """Heads all answers: the ordinal of V5_5_0."""
 
     def send(self, data: bytes) -> None:
         """Send bytes as they are."""
@@ -29,7 +31,8 @@ class Wire:
 
     def answer(self, request: Command, code: int = 0, body: bytes = b"", remark: str = "", **changes: object) -> None:
         """Send an answer to ``request``; ``changes`` overwrite fields of its header."""
-        self.send(codec.encode(replace(answer_to(request, code, body, remark), **changes)))  # type: ignore[arg-type]
+        headed = {"version": self.version, **changes}
+        self.send(codec.encode(replace(answer_to(request, code, body, remark), **headed)))  # type: ignore[arg-type]
 
     def close(self) -> None:
         """End the connection from the server's side."""

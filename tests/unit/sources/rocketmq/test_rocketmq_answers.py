@@ -168,7 +168,7 @@ def test_unknown_group_has_no_offsets(version: str) -> None:
 def test_sample_of_307_leaves_dropped_and_pop_entries_out() -> None:
     info = answers.running_info(samples.RUNNING_INFO)
     assert info.owned == (MessageQueue("TopicA", "broker-a", 0),)
-    assert info.topics == ("TopicA",)
+    assert tuple(one.topic for one in info.subscriptions) == ("TopicA",)
     assert info.tuning.strategy_class == f"{REBALANCE}AllocateMessageQueueAveragely"
     assert info.tuning.threads == 20  # from the core size, as this client does not tell the maximum
     assert (info.tuning.batch_size, info.tuning.pull_threshold) == (None, None)
@@ -190,7 +190,7 @@ def test_recorded_307(version: str) -> None:
         *(MessageQueue("TopicA", "broker-a", queue_id) for queue_id in range(3)),
         *(MessageQueue("TopicB", "broker-a", queue_id) for queue_id in range(3)),
     )
-    assert info.topics == ("%RETRY%GroupA", "TopicA", "TopicB")
+    assert tuple(one.topic for one in info.subscriptions) == ("%RETRY%GroupA", "TopicA", "TopicB")
     assert (info.tuning.orderly, info.tuning.threads, info.tuning.batch_size) == (False, 20, 1)
     assert info.tuning.pull_threshold == 1000
     assert [one.topic for one in info.tuning.figures] == ["%RETRY%GroupA", "TopicA", "TopicB"]
@@ -217,7 +217,7 @@ def test_owned_queues_topics_and_figures_are_sorted_whatever_the_hash_order() ->
     }
     info = answers.running_info(java_json.body(body))
     assert [str(queue) for queue in info.owned] == ["S/z/0", "T/b-10/0", "T/b-2/9", "T/b-2/10"]
-    assert info.topics == ("S", "T")
+    assert tuple(one.topic for one in info.subscriptions) == ("S", "T")
     assert [one.topic for one in info.tuning.figures] == ["S", "T"]
 
 

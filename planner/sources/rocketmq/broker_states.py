@@ -1,0 +1,115 @@
+"""What brokers are set to, and how their clocks differ from ours: read at most once a minute by one client."""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from planner.errors import PlannerError
+from planner.model.brokers import BrokerState, GroupSettings
+from planner.model.routes import BrokerAddress
+from planner.sources.rocketmq.broker_answers import BrokerRuntime
+from planner.sources.rocketmq.client import RocketMQAdmin
+from planner.sources.rocketmq.look import Look, failure_of
+
+_RUNTIME: Final = re.compile(r"(\d+) days?, (\d+) hours?, (\d+) minutes?, (\d+) seconds?")
+Settings = Mapping[str, GroupSettings]
+"""Group -> its settings on one broker."""
+_TOLERATED_S: Final = 2.0
+"""Clocks within this time of each other are the same for us: samples are seconds apart."""
+
+
+def broker_states(look: Look, group: str) -> tuple[tuple[BrokerState, ...], tuple[str, ...]]:
+    """Return what is known of each broker of the look, in its order, and problems."""
+    known = [look.once.get(("state", broker.broker), partial(_state, look, broker)) for broker in look.brokers]
+    states = tuple(replace(state, settings=settings.get(group)) for state, settings, _ in known)
+    return states, tuple(problem for _, _, problems in known for problem in problems)
+
+
+def _state(look: Look, broker: BrokerAddress) -> tuple[BrokerState, Settings, tuple[str, ...]]:
+    clock = look.ask(broker, _clock_ahead, look.admin)
+    config = look.ask(broker, _config, look.admin)
+    settings = look.ask(broker, _settings, look.admin)
+    errors = {
+        "clock": failure_of(clock),
+        "settings": failure_of(config),
+        "groups' settings": failure_of(settings),
+    }
+    told = {} if errors["settings"] else config.result()
+    state = BrokerState(
+        broker=broker.broker,
+        version=look.admin.version_of(broker.address),
+        role=told.get("brokerRole"),
+        permission=_integer(told.get("brokerPermission")),
+        clock_ahead_s=None if errors["clock"] else clock.result(),
+    )
+    unknown = (f"broker {broker.broker}: its {what} are not known: {error}" for what, error in errors.items() if error)
+    return state, {} if errors["groups' settings"] else settings.result(), (*unknown, *_clock_problems(state))
+
+
+def _clock_problems(state: BrokerState) -> tuple[str, ...]:
+    if state.clock_ahead_s is None:
+        return ()
+    low, high = state.clock_ahead_s
+    if low <= _TOLERATED_S and high >= -_TOLERATED_S:
+        return ()
+    least, most, side = (low, high, "ahead of") if low > 0 else (-high, -low, "behind")
+    return (
+        f"the clock of broker {state.broker} is {least:.1f} to {most:.1f} s {side} ours: the times that it tells are "
+        f"off by as much, set one of the clocks right",
+    )
+
+
+def clock_ahead_s(runtime: BrokerRuntime, asked_at: float, answered_at: float) -> tuple[float, float] | None:
+    """Return by how many seconds a broker's clock is ahead of ours, from (at least) to (at most); ``None``: not told.
+
+    A broker tells when it started and for how many whole seconds it has been up (``StoreStatsService``); both by its
+    own clock. ``asked_at`` and ``answered_at`` are by ours, in epoch seconds.
+    """
+    told = _RUNTIME.search(runtime.figures.get("runtime", ""))
+    if told is None or runtime.started_at_ms is None:
+        return None
+    days, hours, minutes, seconds = map(int, told.groups())
+    now = runtime.started_at_ms / 1000 + ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return now - answered_at, now + 1 - asked_at
+
+
+def _clock_ahead(address: str, admin: RocketMQAdmin) -> tuple[float, float] | None:
+    def ask() -> tuple[float, float] | None:
+        asked_at = time.time()
+        runtime = admin.broker_runtime(address)
+        return clock_ahead_s(runtime, asked_at, time.time())
+
+    return admin.standing.get(("clock", address), ask)
+
+
+def _config(address: str, admin: RocketMQAdmin) -> Mapping[str, str]:
+    return admin.standing.get(("config", address), lambda: admin.broker_config(address))
+
+
+def _settings(address: str, admin: RocketMQAdmin) -> Settings:
+    def ask() -> Settings:
+        return {
+            one.group: GroupSettings(
+                can_consume=one.can_consume,
+                can_broadcast=one.can_broadcast,
+                notifies_changes=one.notifies_changes,
+                retry_queues=one.retry_queues,
+                retry_max_times=one.retry_max_times,
+            )
+            for one in admin.group_configs(address)
+        }
+
+    return admin.standing.get(("groups", address), ask)
+
+
+def settings_of(look: Look, broker: BrokerAddress) -> Settings | PlannerError:
+    """Return group -> its settings at a broker, or why they are not known."""
+    asked = look.ask(broker, _settings, look.admin)
+    return failure_of(asked) or asked.result()
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None

@@ -1,0 +1,65 @@
+"""The topics of a group: which ones, where their queues lie, and what was given up on."""
+
+from collections.abc import Sequence
+
+from planner.errors import OutOfReachError, PlannerError, UnknownNameError
+from planner.model.queues import RETRY_PREFIX
+from planner.model.routes import TopicRoute
+from planner.sources.rocketmq.look import Look, failure_of
+from planner.sources.rocketmq.views import BrokerView
+
+DEAD_LETTER_PREFIX = "%DLQ%"
+
+
+def wanted_topics(views: Sequence[BrokerView], group: str, topics: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the named topics, or else all that the group subscribes to or has committed on; its retry topic always."""
+    retry = f"{RETRY_PREFIX}{group}"
+    if topics is not None:
+        return tuple(sorted({*topics, retry}))
+    subscribed = {topic for view in views for topic in view.topics}
+    committed = {one.queue.topic for view in views for one in view.offsets or ()}
+    return tuple(sorted(subscribed | committed | {retry}))
+
+
+def routes_of(
+    look: Look, topics: Sequence[str], *, named: frozenset[str]
+) -> tuple[tuple[TopicRoute, ...], tuple[str, ...]]:
+    """Return the routes of ``topics``, and problems; raises ``UnknownNameError`` for a named topic without one."""
+    routes: list[TopicRoute] = []
+    problems: list[str] = []
+    for topic, future in [(topic, look.route(topic)) for topic in topics]:
+        failure = failure_of(future)
+        if failure is None:
+            route = future.result()
+            routes.append(route.topic)
+            if route.is_static:
+                problems.append(f"topic {topic} is a static topic: its mapped queues are not shown by this route")
+        elif topic in named:
+            raise failure
+        elif isinstance(failure, UnknownNameError):
+            problems.append(f"topic {topic} has no route at the name server, so its queues are not known")
+        else:
+            problems.append(f"topic {topic}: its route is not known: {failure}")
+    return tuple(routes), tuple(problems)
+
+
+def dead_letters(look: Look, group: str) -> tuple[int | None, tuple[str, ...]]:
+    """Return how many messages are in the group's ``%DLQ%`` topic, ``None`` with a problem where that is not known."""
+    topic = f"{DEAD_LETTER_PREFIX}{group}"
+    if not look.has_topic(topic):
+        return 0, ()
+    try:
+        return _messages_in(look, topic), ()
+    except UnknownNameError:  # made with the first dead letter
+        return 0, ()
+    except PlannerError as error:
+        return None, (f"how many messages are in {topic} is not known: {error}",)
+
+
+def _messages_in(look: Look, topic: str) -> int:
+    holders = {part.broker for part in look.route(topic).result().topic.brokers}
+    asked = [look.topic_stats(broker, topic) for broker in look.brokers if broker.broker in holders]
+    if len(asked) < len(holders):
+        raise OutOfReachError(f"not all of {', '.join(sorted(holders))} were asked: look at all clusters")
+    told = [future.result() for future in asked]
+    return sum(max(0, one.max_offset - one.min_offset) for stats in told if stats for one in stats.queues)
