@@ -23,7 +23,8 @@ class Evidence(StrEnum):
     NODE_ADDRESS = "node address"
 
 
-_CURE: Final = "give each client its pod's name as client id or instance name"
+CURE: Final = "give each client its pod's name as client id or instance name"
+"""What makes a member tell its pod, whatever the network does."""
 _NAMED: Final = 5
 """Pods that one sentence names before it says "and N more"."""
 
@@ -105,26 +106,18 @@ def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str
 
 def _match(member: MemberClues, pods: Sequence[Pod], label: str | None) -> Link | str:
     clues = _clues(member, pods, label)
-    strong = [clue for clue in clues if clue.kind is not Evidence.NODE_ADDRESS]
-    weak = [clue for clue in clues if clue.kind is Evidence.NODE_ADDRESS]
-    common = _common(strong or weak)
     if not clues:
-        return f"member {member.identity} runs in none of the pods looked at: {_said(member)}; {_CURE}"
-    if not common:
-        told = "; ".join(f"its {clue.said} says {_names(clue.pods)}" for clue in strong or weak)
-        return f"member {member.identity} contradicts itself: {told}; {_CURE}"
+        return f"member {member.identity} runs in none of the pods looked at: {_said(member)}; {CURE}"
+    used = [clue for clue in clues if clue.kind is not Evidence.NODE_ADDRESS] or clues
+    left = _common(used)
     # A node's address narrows what else is known. Against it, it counts for nothing: gateways have addresses too.
-    used = strong + [clue for clue in weak if not strong or len(common) > 1]
-    pods_left = (_common(used) or common) if strong else common
-    if len(pods_left) > 1:
-        return f"member {member.identity} could be any of the pods {_names(pods_left)}: {_told(used)}; {_CURE}"
-    pod = next(iter(pods_left))
-    if not strong and not pod.uses_host_network:
-        return (
-            f"member {member.identity} comes from address {pod.host_address} of node {pod.node}, as all pods there "
-            f"do behind address translation: that tells no pod; {_CURE}"
-        )
-    return Link(member.identity, pod, tuple(dict.fromkeys(clue.kind for clue in used)))
+    if len(left) > 1 and (narrowed := _common(clues)):
+        used, left = clues, narrowed
+    if len(left) != 1:
+        return _unclear(member, used, left)
+    (pod,) = left
+    link = Link(member.identity, pod, tuple(dict.fromkeys(clue.kind for clue in used)))
+    return _translated(link) if link.by == (Evidence.NODE_ADDRESS,) and not pod.uses_host_network else link
 
 
 def _clues(member: MemberClues, pods: Sequence[Pod], label: str | None) -> list[_Clue]:
@@ -181,8 +174,19 @@ def _said(member: MemberClues) -> str:
     return f"it has {', '.join(named)}" if named else "it shows neither address nor name"
 
 
-def _told(clues: Sequence[_Clue]) -> str:
-    return " and ".join(f"its {clue.said}" for clue in clues) + " tells no more"
+def _unclear(member: MemberClues, clues: Sequence[_Clue], left: frozenset[Pod]) -> str:
+    if left:
+        told = " and ".join(f"its {clue.said}" for clue in clues)
+        return f"member {member.identity} could be any of the pods {_names(left)}: {told} tells no more; {CURE}"
+    told = "; ".join(f"its {clue.said} says {_names(clue.pods)}" for clue in clues)
+    return f"member {member.identity} contradicts itself: {told}; {CURE}"
+
+
+def _translated(link: Link) -> str:
+    return (
+        f"member {link.member} comes from address {link.pod.host_address} of node {link.pod.node}, as all pods there "
+        f"do behind address translation: that tells no pod; {CURE}"
+    )
 
 
 def _names(pods: Iterable[Pod]) -> str:

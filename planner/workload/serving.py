@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from planner.model.deployments import Pod, Workload
 from planner.workload.clues import MemberClues
-from planner.workload.join import Evidence, Join, Link, join_members
+from planner.workload.join import CURE, Evidence, Join, Link, join_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,20 @@ def serving(pods: Sequence[Pod], members: Sequence[MemberClues], label: str | No
     wide = join_members(pods, members, label)
     links = [link for link in wide.links if link.by != (Evidence.NODE_ADDRESS,)]
     found = _by_workload(links)
-    if not found:
-        unknown = tuple(member.identity for member in members)
-        return Serving((), Join((), unknown, (), wide.member_problems, ()), (*_bare(links), *wide.member_problems))
-    workloads = {workload for workload, _ in found}
-    join = join_members([pod for pod in pods if pod.workload in workloads], members, label)
+    workloads, bare = {workload for workload, _ in found}, {link.pod for link in links if link.pod.workload is None}
+    scope = [pod for pod in pods if pod.workload in workloads or pod in bare]
+    join = join_members(scope, members, label) if scope else _nowhere(wide, members)
     return Serving(found, join, (*_several(found), *_foreign(found), *_bare(links), *join.problems))
+
+
+def _nowhere(wide: Join, members: Sequence[MemberClues]) -> Join:
+    unknown = tuple(member.identity for member in members)
+    weak = tuple(
+        f"member {link.member} comes from address {link.pod.host_address} of node {link.pod.node}, where "
+        f"{link.pod.name} is the only pod looked at, but other pods may be; {CURE}"
+        for link in wide.links
+    )
+    return Join((), unknown, (), (*wide.member_problems, *weak), ())
 
 
 def check_named(named: Workload, found: Serving) -> str | None:

@@ -4,6 +4,13 @@ Needs the extra ``kubernetes``. ``errors``, ``api`` (the one module that touches
 to our types), ``workload`` (``read_workload``, ``read_pods``).
 """
 
+from planner.errors import MissingExtraError
+
+try:
+    import kubernetes  # noqa: F401
+except ImportError as error:
+    raise MissingExtraError("reading Kubernetes needs the extra: pip install 'consumer-planner[kubernetes]'") from error
+
 from planner.sources.kubernetes.api import KubernetesApi
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
 from planner.sources.kubernetes.workload import read_pods, read_workload

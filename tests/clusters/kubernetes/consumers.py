@@ -1,0 +1,51 @@
+"""Containers that are real consumers: the load program's JVM, for process-backed pods."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from tests.clusters.artifacts import find_program
+from tests.clusters.kubernetes.rest import Json
+from tests.clusters.rocketmq_load import compiled
+
+_JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
+_LOG = "main.log"
+
+
+def rocketmq_consumer(
+    name_server: str,
+    *,
+    group: str,
+    topics: Sequence[str],
+    client_version: str,
+    client_ip: str = "$(POD_IP)",
+    instance: str = "$(POD_NAME)",
+    options: Mapping[str, str | int | float] | None = None,
+) -> Json:
+    """Return a container that runs a push consumer with client id ``client_ip@instance``.
+
+    ``$(POD_IP)`` and ``$(POD_NAME)`` are the pod's own, as in any manifest; instance ``DEFAULT`` lets the client name
+    itself ``pid#nanoseconds``; several, with commas, are several members. ``options`` are the load program's. It is
+    ready once it has started, and ends gracefully on SIGTERM. Raises CannotRunHereError without Java or the jars.
+    """
+    flags: dict[str, str | int | float] = {
+        "name-server": name_server,
+        "group": group,
+        "topics": ",".join(topics),
+        "instances": instance,
+        "client-ip": client_ip,
+        "strategy": "AVG",
+        "consume-from": "CONSUME_FROM_FIRST_OFFSET",
+        **(options or {}),
+    }
+    class_path = os.pathsep.join(map(str, compiled(client_version)))
+    program = [find_program("java"), *_JVM, "-Duser.home=.", "-cp", class_path, "dev.consumerplanner.load.Main"]
+    return {
+        "command": program,
+        "args": ["consume", *(word for key, value in flags.items() for word in (f"--{key}", str(value)))],
+        "env": [_field("POD_IP", "status.podIP"), _field("POD_NAME", "metadata.name")],
+        "readinessProbe": {"exec": {"command": ["grep", "-q", "^READY", _LOG]}, "periodSeconds": 1},
+    }
+
+
+def _field(name: str, path: str) -> Json:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}

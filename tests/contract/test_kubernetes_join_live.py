@@ -1,0 +1,206 @@
+"""Real consumers in process-backed pods, real brokers, a real API server: which pod is which member."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from planner.model.deployments import Deployment, Workload
+from planner.model.membership import GroupMember
+from planner.sources.kafka import KafkaAdmin
+from planner.sources.kafka import observe_group as observe_kafka
+from planner.sources.kubernetes import KubernetesApi, read_pods, read_workload
+from planner.sources.rocketmq import RocketMQAdmin, observe_group
+from planner.workload import Evidence, Serving, check_named, clues_of, join_members, serving
+from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes.consumers import rocketmq_consumer
+from tests.clusters.kubernetes.rest import Json
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+Clusters = Callable[[str], RocketMQCluster]
+
+# One librdkafka consumer in a pod: ready once it has been given partitions, gone from the group when told to stop.
+KAFKA_CONSUMER = """
+import os, pathlib, signal, sys
+from confluent_kafka import Consumer
+going = [True]
+signal.signal(signal.SIGTERM, lambda *_: going.clear())
+server, group, topic = sys.argv[1:]
+consumer = Consumer({"bootstrap.servers": server, "group.id": group, "client.id": os.environ["CLIENT"]})
+consumer.subscribe([topic], on_assign=lambda *_: pathlib.Path("assigned").touch())
+while going:
+    consumer.poll(0.1)
+consumer.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def api(control_plane: ControlPlane) -> Iterator[KubernetesApi]:
+    with KubernetesApi.connect(control_plane.kubeconfig) as api:
+        yield api
+
+
+def read(api: KubernetesApi, namespace: str, name: str) -> Deployment:
+    return read_workload(api, namespace, name, datetime.now(UTC))
+
+
+def members_of(rocketmq: RocketMQCluster, group: str) -> tuple[GroupMember, ...]:
+    with RocketMQAdmin(rocketmq.name_server) as admin:
+        return observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC)).members
+
+
+class Shop:
+    """A namespace whose Deployments consume the topic ``pods`` of a real broker in a group of the same name."""
+
+    def __init__(self, cluster: ControlPlane, rocketmq: RocketMQCluster, api: KubernetesApi, group: str) -> None:
+        rocketmq.create_topic("pods", 4)
+        self.cluster, self.rocketmq, self.api, self.group = cluster, rocketmq, api, group
+        self.namespace = cluster.namespace(group)
+
+    def run(self, name: str, replicas: int, *, host_network: bool = False, **consumer: str) -> None:
+        """Start a Deployment of consumers; return when all its pods are ready."""
+        container = rocketmq_consumer(
+            self.rocketmq.name_server, group=self.group, topics=["pods"], client_version=NEW, **consumer
+        )
+        document = deployment(name, replicas, container, **({"hostNetwork": True} if host_network else {}))
+        self.cluster.apply(document, namespace=self.namespace)
+        self.cluster.await_available(self.namespace, name, 120)
+
+    def members(self, count: int) -> Sequence[GroupMember]:
+        """Return the group's members once the brokers know as many."""
+
+        def probe() -> Sequence[GroupMember] | None:
+            found = members_of(self.rocketmq, self.group)
+            return found if len(found) == count else None
+
+        return self.cluster.wait_until(f"{count} members", probe)
+
+    def serving(self, count: int) -> Serving:
+        """Return who serves the group, by all pods of the namespace."""
+        return serving(read_pods(self.api, self.namespace), [clues_of(one) for one in self.members(count)])
+
+    def workload(self, name: str) -> Workload:
+        """Return a Deployment's name as pods have it."""
+        return Workload("Deployment", self.namespace, name)
+
+    def end(self) -> None:
+        """Remove the consumers and wait until the brokers have forgotten them: other tests share the machine."""
+        self.cluster.kubectl("delete", "deployment", "--all", "-n", self.namespace)
+        self.cluster.wait_until("no pods", lambda: not read_pods(self.api, self.namespace))
+
+
+@pytest.fixture
+def shop(
+    control_plane: ControlPlane, rocketmq_cluster: Clusters, api: KubernetesApi, request: pytest.FixtureRequest
+) -> Iterator[Shop]:
+    found = Shop(control_plane, rocketmq_cluster(NEW), api, request.param)
+    yield found
+    found.end()
+
+
+@pytest.mark.parametrize("shop", ["join-default"], indirect=True)
+def test_consumers_that_name_themselves_are_joined_by_their_pods_address(shop: Shop) -> None:
+    """What every Deployment has whose author never thought of names: ``podIP@pid#nanoseconds``."""
+    shop.run("app", 2, instance="DEFAULT")
+    members = shop.members(2)
+    assert all("#" in one.identity for one in members)
+    found = read(shop.api, shop.namespace, "app")
+    assert found.pods is not None
+    join = join_members(found.pods, [clues_of(one) for one in members])
+    assert join.problems == ()
+    assert {link.by for link in join.links} == {(Evidence.ADDRESS,)}
+    assert len(join.links) == 2
+    assert all(pod.addresses == (member.partition("@")[0],) for member, pod in join.pod_of.items())
+    served = shop.serving(2)
+    assert served.deployment == found.workload
+    assert served.problems == ()
+    assert check_named(found.workload, served) is None
+    # One pod less, and the member that has left is the one that this pod was.
+    shop.cluster.kubectl("scale", "-n", shop.namespace, "deployment/app", "--replicas=1")
+    (left,) = shop.members(1)
+    fewer = read(shop.api, shop.namespace, "app")
+    live = [pod for pod in fewer.pods or () if not pod.is_ending]
+    assert [pod.name for pod in live] == [join.pod_of[left.identity].name]
+
+
+@pytest.mark.parametrize("shop", ["join-host"], indirect=True)
+def test_pods_that_share_the_hosts_network_are_told_apart_by_name_or_not_at_all(shop: Shop) -> None:
+    shop.run("anonymous", 2, host_network=True, instance="DEFAULT")
+    members = shop.members(2)
+    pods = read(shop.api, shop.namespace, "anonymous").pods
+    assert pods is not None
+    join = join_members(pods, [clues_of(one) for one in members])
+    assert join.links == ()
+    assert len(join.members_without_pod) == len(join.pods_without_member) == 2
+    names = sorted(pod.name for pod in pods)
+    for member, problem in zip(members, join.member_problems, strict=True):
+        assert f"member {member.identity} could be any of the pods {', '.join(names)}" in problem
+    assert shop.serving(2).deployment is None
+    # The same pods with their name as instance name: told apart.
+    shop.cluster.kubectl("delete", "deployment", "anonymous", "-n", shop.namespace)
+    shop.run("named", 2, host_network=True)
+    named = join_members(read(shop.api, shop.namespace, "named").pods or (), [clues_of(one) for one in shop.members(2)])
+    assert named.problems == ()
+    assert {link.member for link in named.links} == {f"127.0.0.1@{link.pod.name}" for link in named.links}
+    assert shop.serving(2).deployment == shop.workload("named")
+
+
+@pytest.mark.parametrize("shop", ["join-two"], indirect=True)
+def test_two_deployments_two_members_in_a_pod_and_a_consumer_outside_are_all_named(shop: Shop) -> None:
+    shop.run("old", 1)
+    shop.run("new", 1, instance="$(POD_NAME)-1,$(POD_NAME)-2")
+    outside = shop.rocketmq.load(NEW).start_consumer(group=shop.group, topics=["pods"], instance="laptop")
+    served = shop.serving(4)
+    assert {(workload.name, len(members)) for workload, members in served.members} == {("old", 1), ("new", 2)}
+    assert served.deployment is None
+    told = "\n".join(served.problems)
+    assert "the group is served by 2 workloads" in told
+    assert "runs 2 members" in told
+    assert f"member {outside.client_id} " in told
+    assert served.join.members_without_pod == (outside.client_id,)
+    other = Workload("Deployment", shop.namespace, "absent")
+    assert "runs no member of the group; these do: Deployment" in (check_named(other, served) or "")
+    outside.stop()
+
+
+def kafka_container(bootstrap: str, client: str) -> Json:
+    return {
+        "command": [sys.executable, "-c", KAFKA_CONSUMER, bootstrap, "join-kafka", "join-kafka"],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "CLIENT", "value": client},
+        ],
+        "readinessProbe": {"exec": {"command": ["test", "-e", "assigned"]}, "periodSeconds": 1},
+    }
+
+
+def test_kafka_members_are_joined_by_client_id_and_their_nodes_address_alone_tells_nothing(
+    control_plane: ControlPlane, kafka_cluster: KafkaCluster, api: KubernetesApi
+) -> None:
+    """The broker sees the node's address here, as it does wherever pods reach it through address translation."""
+    kafka_cluster.create_topic("join-kafka", 4)
+    namespace = control_plane.namespace("kafka")
+    clients = {"named": "$(POD_NAME)-orders", "plain": "rdkafka"}
+    for name, client in clients.items():
+        control_plane.apply(deployment(name, 1, kafka_container(kafka_cluster.bootstrap, client)), namespace=namespace)
+    for name in clients:
+        control_plane.await_available(namespace, name, 120)
+
+    def look() -> Sequence[GroupMember] | None:
+        with KafkaAdmin(kafka_cluster.bootstrap.split(",")) as admin:
+            sample = observe_kafka(admin, cluster=None, group="join-kafka", topics=None, at=datetime.now(UTC))
+        return sample.members if len(sample.members) == 2 else None
+
+    members = control_plane.wait_until("both members", look)
+    served = serving(read_pods(api, namespace), [clues_of(one) for one in members])
+    (link,) = served.join.links
+    assert link.by == (Evidence.NAME,)
+    assert link.member.startswith(f"{link.pod.name}-orders")
+    assert served.deployment == Workload("Deployment", namespace, "named")
+    (unknown,) = served.join.members_without_pod
+    assert f"member {unknown} comes from address 127.0.0.1 of node node-1" in "\n".join(served.problems)
+    control_plane.kubectl("delete", "deployment", "--all", "-n", namespace)
