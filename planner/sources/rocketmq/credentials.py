@@ -9,7 +9,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, Self
 
 from planner.errors import BadInputError
 
@@ -17,6 +18,8 @@ _ACCESS_KEY: Final = "AccessKey"
 _TOKEN: Final = "SecurityToken"  # noqa: S105 (the name of a header field)
 _SIGNATURE: Final = "Signature"
 _HIDDEN: Final = "(hidden)"
+_FIELDS: Final = {"accessKey": "access_key", "secretKey": "secret_key", "securityToken": "security_token"}
+_MAX_FILE: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -30,6 +33,29 @@ class Credentials:
     def __post_init__(self) -> None:
         if not self.access_key or not self.secret_key:
             raise BadInputError("the RocketMQ account lacks its access key or its secret key: give both or neither")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the account in a file, such as a mounted Secret.
+
+        ``accessKey``, ``secretKey`` and, where there is one, ``securityToken``, one on each line, as YAML (``accessKey: reader``, like RocketMQ's own ``tools.yml``) or as properties
+        (``accessKey=reader``); in single or double quotes or not. Lines that start with ``#`` and other names are left
+        alone. Raises ``BadInputError``, which tells nothing of the file's content.
+        """
+        try:
+            with path.open(encoding="utf-8") as file:
+                text = file.read(_MAX_FILE)
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise BadInputError(f"credentials file {path} cannot be read ({reason}): check path and rights") from None
+        found = _values(text)
+        missing = [name for name in ("accessKey", "secretKey") if not found.get(_FIELDS[name])]
+        if missing:
+            raise BadInputError(
+                f"credentials file {path} lacks {' and '.join(missing)}: write accessKey and secretKey into it, "
+                f"one on each line, as in 'accessKey: NAME'"
+            )
+        return cls(**found)
 
     def __repr__(self) -> str:
         """Name the account and nothing that opens a door."""
@@ -49,6 +75,18 @@ class Credentials:
         for secret in (self.secret_key, self.security_token):
             text = text.replace(secret, _HIDDEN) if secret else text
         return text
+
+
+def _values(text: str) -> dict[str, str]:
+    found = {}
+    for line in text.splitlines():
+        # The first of both signs ends the name: secrets in base64 end in "=".
+        end = min((line.find(sign) for sign in ":=" if sign in line), default=0)
+        name, value = line[:end].strip(), line[end + 1 :].strip()
+        if name in _FIELDS:
+            is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+            found[_FIELDS[name]] = value[1:-1] if is_quoted else value
+    return found
 
 
 def signature(secret_key: str, content: bytes) -> str:

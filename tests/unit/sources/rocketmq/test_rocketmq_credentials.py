@@ -3,6 +3,7 @@
 import logging
 import traceback
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +71,43 @@ def test_no_error_and_no_log_holds_a_secret(caplog: pytest.LogCaptureFixture) ->
     told += "".join(str(vars(record)) for record in caplog.records)
     for secret in (SECRET, TOKEN, request.fields["Signature"]):
         assert secret not in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "accessKey: reader\nsecretKey: a:b=c==\n",
+        "# of the planner\naccessKey=reader\nsecretKey=a:b=c==\nother: x",
+        "accessKey : 'reader'\r\nsecretKey = \"a:b=c==\"\r\n",
+    ],
+)
+def test_account_is_read_from_a_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "account"
+    path.write_text(text)
+    assert Credentials.read(path) == Credentials("reader", "a:b=c==")
+    path.write_text(f"{text}\nsecurityToken: t-1")
+    assert Credentials.read(path) == Credentials("reader", "a:b=c==", "t-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        (b"", "accessKey and secretKey"),
+        (b"hunter2", "accessKey and secretKey"),
+        (b"accessKey: reader\nsecretKey:\n", "secretKey"),
+        (b"accesskey: reader\nsecretKey: hunter2", "accessKey"),
+        (b"\xff\xfehunter2", "not UTF-8"),
+    ],
+)
+def test_file_without_an_account_is_refused_and_not_quoted(tmp_path: Path, text: bytes, lacks: str) -> None:
+    path = tmp_path / "account"
+    path.write_bytes(text)
+    with pytest.raises(BadInputError, match=lacks) as caught:
+        Credentials.read(path)
+    assert str(path) in str(caught.value)
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"nowhere cannot be read \(No such file"):
+        Credentials.read(tmp_path / "nowhere")
