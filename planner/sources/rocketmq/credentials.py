@@ -38,9 +38,10 @@ class Credentials:
     def read(cls, path: Path) -> Self:
         """Return the account in a file, such as a mounted Secret.
 
-        ``accessKey``, ``secretKey`` and, where there is one, ``securityToken``, one on each line, as YAML (``accessKey: reader``, like RocketMQ's own ``tools.yml``) or as properties
-        (``accessKey=reader``); in single or double quotes or not. Lines that start with ``#`` and other names are left
-        alone. Raises ``BadInputError``, which tells nothing of the file's content.
+        ``accessKey``, ``secretKey`` and, where there is one, ``securityToken``, one on each line: as YAML
+        (``accessKey: reader``, like RocketMQ's own ``tools.yml``) or as properties (``accessKey=reader``), in quotes or
+        not. Lines that start with ``#`` and other names are left alone. Raises ``BadInputError``, which tells nothing
+        of the file's content.
         """
         try:
             with path.open(encoding="utf-8") as file:
