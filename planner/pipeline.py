@@ -13,6 +13,8 @@ from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import UnknownNameError
 from planner.history.intervals import queue_intervals
+from planner.inference import with_evidence
+from planner.model.intervals import QueueInterval
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
@@ -59,7 +61,15 @@ def take_snapshot(
         group = policy.spec.source.group
         raise UnknownNameError(f"group {group} has no sample up to {at.isoformat()}: observe it first")
     newest = max(until, key=lambda sample: sample.at)
-    return build_snapshot(newest, queue_intervals(until, sample_every_s), at, policy.snapshot_settings)
+    return snapshot_from(newest, queue_intervals(until, sample_every_s), policy, at)
+
+
+def snapshot_from(
+    newest: GroupSample, intervals: Sequence[QueueInterval], policy: ConsumerScalingPolicy, at: datetime
+) -> GroupSnapshot:
+    """Return the group's snapshot as of ``at``, its strategy held against who owns what."""
+    built = build_snapshot(newest, intervals, at, policy.snapshot_settings)
+    return with_evidence(built, newest, intervals, policy.spec.strategy)
 
 
 def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[tuple[str, int], ...]:

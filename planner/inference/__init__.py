@@ -3,6 +3,7 @@
 ``infer`` answers for RocketMQ, ``infer_assignor`` for Kafka; ``contradiction`` holds a policy's word against it.
 """
 
+from planner.inference.evidence import with_evidence
 from planner.inference.explanation import (
     Evidence,
     Explanation,
@@ -34,4 +35,5 @@ __all__ = [
     "observation_of",
     "partition_observation_of",
     "settled_observations",
+    "with_evidence",
 ]

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from planner.allocation.strategy import Strategy
+from planner.errors import BadInputError
 from planner.inference import families, rooms, wrappers
 from planner.inference.explanation import Evidence, Explanation, Freedom, Inference, MemberExplanation, Refuted
 from planner.inference.families import Family, Found, Search, World
@@ -55,6 +57,14 @@ def infer(observations: Sequence[Observation], search: Search | None = None) -> 
     if len(names) + len(custom) > 1:
         return _mixed_by_word(world, told, start)
     return _explained(world, told, start)
+
+
+def misplaced(strategy: Strategy, observations: Sequence[Observation]) -> str | None:
+    """Return in a sentence the first queue that the strategy gives to another member, ``None`` when all are right."""
+    try:
+        return families.first_wrong(views_of(observations), strategy, strategy.name)
+    except BadInputError as error:
+        return str(error)
 
 
 def class_strategy(strategy_class: str) -> str:

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.allocation.rocketmq import Averagely, AveragelyByCircle, ConsistentHash
-from planner.allocation.rocketmq.consistent_hash import Points, java_bytes, queue_points, ring_points
+from planner.allocation.rocketmq.consistent_hash import (
+    Points,
+    Ring,
+    build_ring,
+    java_bytes,
+    queue_points,
+    ring_points,
+)
 from planner.allocation.strategy import Strategy, holdings_of
 from planner.inference.observation import BoolArray, IntArray, View
 
@@ -81,7 +88,15 @@ def virtual_nodes_right(view: View, most: int) -> BoolArray:
 
 
 def _is_right(part: View, nodes: int) -> bool:
-    return bool(rows_right(part, ConsistentHash(nodes)).all())
+    owners = _ring(tuple(part.clients), nodes).lookup(queue_points(part.queues))
+    table = owners == np.arange(len(part.clients))[:, None]
+    return bool(((table == part.held).all(axis=1) | ~part.known).all())
+
+
+@lru_cache(maxsize=1_024)
+def _ring(clients: tuple[str, ...], nodes: int) -> Ring:
+    """Return the ring of a list in which an id occurs twice: laid node by node, so worth keeping."""
+    return build_ring(clients, nodes)
 
 
 def _surviving(part: View, alive: IntArray) -> IntArray:

@@ -14,7 +14,8 @@ from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
-from planner.snapshot.build import RECENT, build_snapshot
+from planner.pipeline import snapshot_from
+from planner.snapshot.build import RECENT
 from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder, group_folder, time_name
 from spark_apps.common.policies import policy_of
@@ -62,7 +63,7 @@ def _write_one(
         files.forget_results()
         write_atomically(files.no_decision, missing + "\n")
         return name, missing
-    snapshot = build_snapshot(newest, intervals_of(intervals), at, policy.snapshot_settings)
+    snapshot = snapshot_from(newest, intervals_of(intervals), policy, at)
     write_atomically(run.snapshot(name), SNAPSHOT.dump(snapshot))
     files.no_decision.unlink(missing_ok=True)
     return name, None

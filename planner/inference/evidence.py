@@ -1,0 +1,95 @@
+"""What ownership adds to a snapshot's word about the strategy: its parameters, a confirmation, or a contradiction."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planner.allocation.registry import runnable_strategy
+from planner.inference.explanation import Explanation, Freedom, Inference, contradiction
+from planner.inference.kafka import infer_assignor, partition_observation_of
+from planner.inference.observation import SETTLED_AFTER, observation_of
+from planner.inference.rocketmq import infer, misplaced
+from planner.inference.spreads import HASH
+from planner.model.intervals import QueueInterval
+from planner.model.samples import GroupSample
+from planner.model.snapshot import GroupSnapshot
+
+FILLED_IN = (HASH, "MACHINE_ROOM")
+"""Strategies whose parameters, once they are the only ones that fit, hold for clients that are yet to come."""
+
+
+def with_evidence(
+    snapshot: GroupSnapshot, newest: GroupSample, intervals: Sequence[QueueInterval], stated: str | None
+) -> GroupSnapshot:
+    """Return the snapshot with what the newest sample's ownership says of its strategy; a policy's word is ``stated``.
+
+    ``strategy_source`` then carries the evidence. A strategy that nobody names is filled in when exactly one without
+    parameters explains everything; parameters are, when they alone do. A statement that ownership contradicts, and a
+    number of virtual nodes that is known not to be the default and not known itself, leave the strategy unknown. While
+    ownership changes it says nothing, and the snapshot stays as it is.
+    """
+    if not is_at_rest(newest, intervals):
+        return snapshot
+    inferred = infer_newest(newest)
+    if not inferred.evidence.queues_observed:
+        return snapshot
+    if stated is not None:
+        return _checked(snapshot, newest, inferred, stated)
+    return _found(snapshot, inferred) if snapshot.strategy is None else _confirmed(snapshot, inferred)
+
+
+def infer_newest(newest: GroupSample) -> Inference:
+    """Return what one sample tells of the group's strategy."""
+    if newest.system == "kafka":
+        return infer_assignor([partition_observation_of(newest)])
+    return infer([observation_of(newest)])
+
+
+def is_at_rest(newest: GroupSample, intervals: Sequence[QueueInterval]) -> bool:
+    """Return whether every queue has had the owners of the newest sample for ``SETTLED_AFTER`` or longer."""
+    owners, since = newest.owners, newest.at - SETTLED_AFTER
+    begins = max((one.ended_at for one in intervals if one.ended_at <= since), default=None)
+    if begins is None:
+        return False
+    recent = (one for one in intervals if begins <= one.ended_at <= newest.at)
+    return all(set(one.owners) == set(owners.get(one.queue, ())) for one in recent)
+
+
+def _checked(snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, stated: str) -> GroupSnapshot:
+    """Return the snapshot without its strategy when ownership speaks against the policy's."""
+    strategy = runnable_strategy(stated, snapshot.strategy_options) if newest.system == "rocketmq" else None
+    if snapshot.strategy is None:
+        return snapshot
+    if strategy is None:
+        wrong = contradiction(stated, inferred)
+    else:
+        reason = misplaced(strategy, [observation_of(newest)])
+        wrong = None if reason is None else f"the policy states {stated}, but {reason}"
+    if wrong is not None:
+        return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
+    return snapshot
+
+
+def _found(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
+    """Return the snapshot with the strategy that ownership alone shows beyond doubt, else with what can be said."""
+    source = f"{snapshot.strategy_source}; {inferred.sentence}"
+    name = inferred.strategy
+    if name is None or inferred.custom or inferred.explanations[0].freedom > Freedom.NONE:
+        return replace(snapshot, strategy_source=source)
+    return replace(snapshot, strategy=name, strategy_source=source)
+
+
+def _confirmed(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
+    source = f"{snapshot.strategy_source}; {inferred.sentence}"
+    best = next((one for one in inferred.explanations if one.strategy == snapshot.strategy), None)
+    if best is None or best.freedom == Freedom.NONE or best.strategy not in FILLED_IN:
+        return replace(snapshot, strategy_source=source)
+    return _with_parameters(snapshot, best, source)
+
+
+def _with_parameters(snapshot: GroupSnapshot, best: Explanation, source: str) -> GroupSnapshot:
+    if len(best.parameters) == 1:
+        return replace(snapshot, strategy_options=dict(best.options), strategy_source=source)
+    if best.strategy == HASH:
+        source = f"{source}: state the number in spec.strategyOptions"
+        return replace(snapshot, strategy=None, strategy_source=source)
+    return replace(snapshot, strategy_source=source)
