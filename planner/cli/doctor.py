@@ -1,7 +1,7 @@
 """``planner doctor``: what is wrong with one group or all of them, what it costs, what to do."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planner.cli.console import Output, OutputForm, errors, print_json, text_console
+from planner.cli.console import Output, OutputForm, print_json, text_console
 
 if TYPE_CHECKING:
+    from planner.cli.doctor_reading import Read
     from planner.diagnosis.finding import Diagnosis, DoctorReport, Finding
-    from planner.diagnosis.picture import Picture
-    from planner.sources.survey import Survey
 
 WATCH_S = 10.0
 TOP = 20
@@ -33,6 +32,9 @@ def doctor(
         str | None,
         typer.Option("--name-server", "-n", help="RocketMQ name servers, host:port;host:port.", show_default=False),
     ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(help="Kafka bootstrap servers, host:port,host:port.", show_default=False)
+    ] = None,
     cluster: Annotated[str | None, typer.Option(help="Only this RocketMQ cluster.", show_default=False)] = None,
     group: Annotated[
         list[str] | None, typer.Option("--group", "-g", help="A group by name; may be repeated.", show_default=False)
@@ -42,6 +44,13 @@ def doctor(
     ] = None,
     sample: Annotated[
         list[Path] | None, typer.Option(help="Read sample files instead; may be repeated.", show_default=False)
+    ] = None,
+    deployment: Annotated[
+        str | None, typer.Option(help="The Deployment that runs the group: adds what pods tell.", show_default=False)
+    ] = None,
+    namespace: Annotated[str | None, typer.Option(help="Its namespace.", show_default="default")] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="How to reach its API server.", show_default="kubectl's own")
     ] = None,
     watch: Annotated[
         float,
@@ -55,15 +64,30 @@ def doctor(
 
     Exit code 1 when a finding is an error, 3 when something that was asked for could not be read, else 0.
     """
+    from planner.cli.doctor_reading import Wanted, read
     from planner.diagnosis.finding import Severity
     from planner.documents.diagnosis import DOCTOR_REPORT
 
-    pictures, taken = _pictures(policy, everything, name_server, cluster, group or [], capture, sample or [], watch)
-    report = _report(pictures, taken)
+    wanted = Wanted(
+        policy=policy,
+        everything=everything,
+        name_server=name_server,
+        kafka=kafka,
+        cluster=cluster,
+        groups=tuple(group or ()),
+        capture=capture,
+        samples=tuple(sample or ()),
+        watch_s=watch,
+        deployment=deployment,
+        namespace=namespace,
+        kubeconfig=kubeconfig,
+    )
+    taken = read(wanted)
+    report = _report(taken)
     if html is not None:
         from planner.report.doctor import write_doctor_page
 
-        write_doctor_page(html, report, pictures)
+        write_doctor_page(html, report, taken.pictures)
     if output is OutputForm.JSON:
         print_json(DOCTOR_REPORT.document(report))
     else:
@@ -76,106 +100,17 @@ def doctor(
         raise typer.Exit(3)
 
 
-def _pictures(
-    policy: Path | None,
-    everything: bool,
-    name_server: str | None,
-    cluster: str | None,
-    groups: Sequence[str],
-    capture: Path | None,
-    samples: Sequence[Path],
-    watch_s: float,
-) -> "tuple[list[Picture], Survey]":
-    from planner.errors import BadInputError
-
-    ways = [policy is not None, name_server is not None, capture is not None, bool(samples)]
-    if sum(ways) != 1:
-        raise BadInputError(
-            f"planner doctor: found {sum(ways)} of --policy, --name-server, --capture, --sample, expected one of them: "
-            "planner doctor --all -n HOST:PORT is the quickest"
-        )
-    if policy is not None:
-        return _of_policy(policy, watch_s)
-    if name_server is not None:
-        if everything == bool(groups):
-            raise BadInputError("planner doctor: say either --all or --group NAME beside --name-server")
-        return _of_cluster(name_server, cluster, groups, watch_s)
-    return _of_records(capture, samples, groups)
-
-
-def _of_policy(path: Path, watch_s: float) -> "tuple[list[Picture], Survey]":
-    from planner.diagnosis.picture import Picture
-    from planner.documents.policy import read_policy
-    from planner.sources.live import SAMPLE_EVERY_S, watch
-    from planner.sources.survey import Survey
-
-    wanted = read_policy(path)
-    source = wanted.spec.source
-    samples = []
-    with errors.status(f"reading group {source.group}") as status:
-        for taken in watch(source, max(watch_s, SAMPLE_EVERY_S)):
-            samples.append(taken)
-            status.update(f"watching group {source.group}: {len(samples)} looks")
-    picture = Picture(
-        tuple(samples), SAMPLE_EVERY_S, wanted.snapshot_settings.strategy, wanted.objective.oldest_message_s
-    )
-    return [picture], Survey({source.group: samples})
-
-
-def _of_cluster(
-    name_server: str, cluster: str | None, groups: Sequence[str], watch_s: float
-) -> "tuple[list[Picture], Survey]":
-    from planner.diagnosis.picture import Picture
-    from planner.errors import BadInputError
-    from planner.sources.live import SAMPLE_EVERY_S
-    from planner.sources.rocketmq import RocketMQAdmin
-    from planner.sources.survey import group_names, rocketmq_look, survey
-
-    with RocketMQAdmin(name_server) as admin, errors.status("asking the name server") as status:
-        wanted = tuple(dict.fromkeys(groups)) or group_names(admin, cluster)
-        if not wanted:
-            raise BadInputError(f"{name_server} knows no consumer group yet: start a consumer, or check the cluster")
-        taken = survey(rocketmq_look(admin, cluster), wanted, watch_s, status.update, named=bool(groups))
-    if not taken.samples and taken.failures:
-        raise next(iter(taken.failures.values()))
-    return [Picture(tuple(samples), SAMPLE_EVERY_S) for samples in taken.samples.values()], taken
-
-
-def _of_records(capture: Path | None, files: Sequence[Path], groups: Sequence[str]) -> "tuple[list[Picture], Survey]":
-    from planner.diagnosis.picture import Picture
-    from planner.documents.data import SAMPLE
-    from planner.errors import UnknownNameError
-    from planner.sources.capture import open_capture
-    from planner.sources.survey import Survey
-
-    taken = Survey()
-    every_s = 5.0
-    if capture is not None:
-        opened = open_capture(capture)
-        every_s = opened.header.sample_every_s
-        of_groups = opened.samples()
-    else:
-        of_groups = iter(sorted((SAMPLE.read(path) for path in files), key=lambda one: one.at))
-    for one in of_groups:
-        taken.samples.setdefault(one.group, []).append(one)
-    missing = [name for name in groups if name not in taken.samples]
-    if missing:
-        raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {', '.join(taken.samples)}")
-    chosen = {name: samples for name, samples in taken.samples.items() if not groups or name in groups}
-    return [Picture(tuple(samples), every_s) for samples in chosen.values()], Survey(chosen)
-
-
-def _report(pictures: "Iterable[Picture]", taken: "Survey") -> "DoctorReport":
+def _report(taken: "Read") -> "DoctorReport":
     from planner.diagnosis.diagnose import examine
     from planner.diagnosis.finding import DoctorReport, Severity, Unread
 
-    examined = [examine(picture) for picture in pictures]
+    examined = [examine(picture) for picture in taken.pictures]
     ranks = {severity: severity.rank for severity in Severity}
     return DoctorReport(
         at=max((one.at for one in examined), default=datetime.now(UTC)),
         groups=tuple(sorted(examined, key=lambda one: (ranks[one.worst] if one.worst else len(ranks), one.group))),
-        unread=tuple(Unread(group, str(error)) for group, error in sorted(taken.unread.items())),
-        unused=len(taken.unused),
+        unread=tuple(Unread(group, str(error)) for group, error in sorted(taken.survey.unread.items())),
+        unused=len(taken.survey.unused),
     )
 
 

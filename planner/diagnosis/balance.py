@@ -42,6 +42,8 @@ def idle_members(picture: Picture) -> Iterator[Symptom | Gap]:
     sizes = topic_sizes(picture.queues)
     if len(picture.members) <= max(sizes.values()) or _is_spread_thin(picture):
         return
+    if picture.is_moving:
+        return  # tilt says so
     idle = [member.identity for member in picture.members if member.owned is not None and not _data(member.owned)]
     if not idle:
         if picture.silent:
@@ -102,6 +104,9 @@ def tilt(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     if picture.silent:
         yield Gap(f"{counted(len(picture.silent), 'member')} did not tell what they own: {some(picture.silent)}")
+        return
+    if picture.is_moving:
+        yield Gap("a rebalance may be under way, so who owns how much is not judged")
         return
     counts = {member.identity: len(_data(member.owned or ())) for member in picture.members}
     now = balance(list(counts.values()))

@@ -3,7 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner.diagnosis import balance, clients, kafka, membership, ownership, progress, subscription, topics
+from planner.diagnosis import (
+    balance,
+    brokers,
+    clients,
+    deployment,
+    kafka,
+    membership,
+    ownership,
+    progress,
+    subscription,
+    topics,
+)
 from planner.diagnosis.finding import Gap, Symptom
 from planner.diagnosis.picture import Picture
 
@@ -40,7 +51,8 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("owned-twice", "queues with more than one owner", ownership.owned_twice, (*_CAUSES, "other-view")),
     Check("no-owner", "queues that nobody consumes", ownership.without_owner, (*_CAUSES, "other-view")),
-    Check("retry-no-owner", "retry queues that nobody consumes", ownership.retry_without_owner),
+    Check("against-policy", "the policy states another strategy", ownership.against_policy),
+    Check("retry-no-owner", "retry queues that nobody consumes", ownership.retry_without_owner, _CAUSES),
     Check("different-topics", "members subscribe to different topics", subscription.different_topics),
     Check("different-tags", "members filter one topic differently", subscription.different_tags),
     Check("idle-members", "more members than queues", balance.idle_members),
@@ -50,6 +62,7 @@ CHECKS: tuple[Check, ...] = (
     Check("stalled", "queues stand still while messages wait", progress.stalled),
     Check("rewinding", "commits went back", progress.rewinding),
     Check("falling-behind", "the backlog grows", progress.falling_behind),
+    Check("long-backlog", "a new message waits long behind the backlog", progress.long_backlog),
     Check("never-commits", "the group consumes and commits nothing", progress.never_commits),
     Check("too-old", "messages wait longer than the policy allows", progress.too_old),
     Check("unread-queues", "queues that are written and never read", topics.unread_queues),
@@ -64,9 +77,15 @@ CHECKS: tuple[Check, ...] = (
     Check("retries", "messages fail and come again", topics.retries),
     Check("dead-letters", "messages were given up", topics.dead_letters),
     Check("no-shutdown-wait", "a stop interrupts running calls", clients.shutdown_without_wait),
+    Check("group-settings", "the brokers' settings of the group are odd", brokers.group_settings),
+    Check("clock-skew", "a broker's clock differs from ours", brokers.clock_skew),
     Check("old-client", "client versions with known faults", clients.old_clients),
     Check("mixed-versions", "client versions that rebalance differently", clients.mixed_versions),
     Check("mixed-order", "some members consume in order, others do not", clients.orderly_members),
+    Check("other-scaler", "somebody else sets the replicas", deployment.other_scalers),
+    Check("crash-prone", "pods restart again and again", deployment.crash_prone),
+    Check("short-grace", "pods may be killed before they have stopped", deployment.short_grace),
+    Check("pods-without-member", "pods that are ready and consume nothing", deployment.pods_without_member),
     Check("kafka-eager", "every change stops everybody", kafka.eager_group),
     Check("kafka-mixed-assignors", "members offer different assignors", kafka.mixed_assignors),
     Check("kafka-no-static-ids", "every restart is two rebalances", kafka.dynamic_members),

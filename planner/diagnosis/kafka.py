@@ -71,14 +71,15 @@ def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
 def dynamic_members(picture: Picture) -> Iterator[Symptom | Gap]:
     """Members without ``group.instance.id``: every restart of one is a leave and a join (KIP-345)."""
     group, members = picture.newest.kafka, _members(picture)
-    if group is None or len(members) < LARGE:
+    rolls = picture.deployment is not None and picture.deployment.strategy.kind == "RollingUpdate"
+    if group is None or not members or not (rolls or len(members) >= LARGE):
         return
     dynamic = [member for member in members if not member.instance_id]
     if not dynamic:
         return
     count = len(dynamic)
     yield Symptom(
-        severity=Severity.NOTICE,
+        severity=Severity.WARNING if rolls else Severity.NOTICE,
         title=f"{counted(count, 'member')} {verb(count, 'has', 'have')} no static id",
         evidence=(f"no group.instance.id: {some(member.client_id for member in dynamic)}",),
         consequence=f"a rolling restart of them rebalances the group {2 * count} times; with static ids and a session "

@@ -42,11 +42,10 @@ def duplicate_client_ids(picture: Picture) -> Iterator[Symptom | Gap]:
     twice = {client: count for client, count in always[-1].items() if all(client in one for one in always)}
     if not twice:
         return
-    doubled = [queue for queue, owners in picture.owners.items() if set(owners) & set(twice)]
+    doubled = [queue for queue in picture.queues if set(picture.owners.get(queue, ())) & set(twice)]
     orphans = _orphans_of(picture)
-    lost = (
-        f", and {counted(len(orphans), 'queue')} that the second place stands for belong to nobody" if orphans else ""
-    )
+    unread = [queue for queue in orphans if not queue.is_retry]
+    lost = f", and {counted(len(unread), 'queue')} of its second place belong to nobody" if unread else ""
     yield Symptom(
         severity=Severity.ERROR,
         title=f"{counted(len(twice), 'client id')} {verb(len(twice), 'runs', 'run')} more than once",
@@ -70,7 +69,7 @@ def _repeated(sample: GroupSample) -> dict[str, int]:
 def _orphans_of(picture: Picture) -> list[Queue]:
     if picture.strategy is None:
         return [queue for queue in picture.queues if not picture.owners.get(queue)] if not picture.silent else []
-    queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue)]
+    queues = [queue for queue in (*picture.queues, *picture.retry_queues) if isinstance(queue, MessageQueue)]
     return list(allocate_group(picture.strategy, queues, picture.processes).unowned)
 
 

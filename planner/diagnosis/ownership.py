@@ -12,12 +12,15 @@ from planner.allocation.strategy import Strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import ADOPTS_ROUTES_S, Picture, subscribed_topics, tuning_property
+from planner.inference import contradiction
 from planner.model.membership import GroupMember
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
 from planner.snapshot.strategy import strategy_name
 
 LOOK_AGAIN = "a rebalance under way looks the same for some seconds: look again with --watch 60 before you act"
+
+MOVING = "a rebalance may be under way: look again with --watch 60"
 
 MOST_VIEWS = 64
 """Members whose view is searched for; more would only repeat the same."""
@@ -46,7 +49,7 @@ def mixed_strategies(picture: Picture) -> Iterator[Symptom | Gap]:
         ),
         consequence=torn.consequence,
         advice="give all members the same strategy; a rollout that changes it tears the group until its end",
-        about=torn.about,
+        about=(*torn.about, *picture.clients),
     )
 
 
@@ -142,6 +145,9 @@ def owned_twice(picture: Picture) -> Iterator[Symptom | Gap]:
     doubled = {queue: owners for queue, owners in picture.owners.items() if len(owners) > 1 and not queue.is_retry}
     if not doubled:
         return
+    if picture.is_moving:
+        yield Gap(f"{counted(len(doubled), 'queue')} {verb(len(doubled), 'has', 'have')} two owners now, but {MOVING}")
+        return
     lasts = _lasts(picture, [set(_doubled(sample.owners)) for sample in picture.samples])
     found = torn(picture, doubled, ())
     yield Symptom(
@@ -172,6 +178,9 @@ def without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
             f"{counted(len(picture.silent), 'member')} did not tell what they own, and one of them may own the "
             f"{counted(len(orphans), 'queue')} that no other has: {some(picture.silent)}"
         )
+        return
+    if picture.is_moving:
+        yield Gap(f"{counted(len(orphans), 'queue')} {verb(len(orphans), 'has', 'have')} no owner now, but {MOVING}")
         return
     lasts = _lasts(picture, [set(picture.queues) - set(sample.owners) for sample in picture.samples])
     found = torn(picture, {}, orphans)
@@ -238,13 +247,18 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     strategy = picture.strategy
     if strategy is None:
-        yield Gap(_why_not_computed(picture))
+        yield _unexplained(picture)
         return
     queues = tuple(queue for queue in picture.queues if isinstance(queue, MessageQueue))
     expected = _expected(picture, _answers(strategy, queues, picture.processes))
     owned = {member.client_id: _data(member) for member in picture.rocketmq_members if member.owned is not None}
     astray = [client for client, of_client in owned.items() if of_client != expected.get(client, frozenset())]
     if not astray:
+        return
+    if picture.is_moving:
+        yield Gap(
+            f"{counted(len(astray), 'member')} {verb(len(astray), 'is', 'are')} on another view now, but {MOVING}"
+        )
         return
     reasons = {client: _view(picture, strategy, queues, client, owned[client]) for client in astray[:MOST_VIEWS]}
     lasting = picture.has_settled and all(
@@ -273,10 +287,35 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def _why_not_computed(picture: Picture) -> str:
-    if picture.strategy_name is None:
-        return "the allocation strategy is not known, so who should own what cannot be computed"
-    return f"the parameters of {picture.strategy_name} cannot be seen from outside, so its owners cannot be computed"
+def _unexplained(picture: Picture) -> Symptom | Gap:
+    """Say why nothing can be computed: a strategy that is not known, or owners that no parameters of it explain."""
+    found = picture.inference
+    if found is None or not found.told or found.explanations or found.is_mixed or not picture.has_settled:
+        return Gap(f"who should own what cannot be computed: {found.sentence if found else 'no owner is known'}")
+    now = _torn_now(picture)
+    return Symptom(
+        severity=Severity.ERROR if now else Severity.WARNING,
+        title=f"No parameters of {found.told[0]} explain who owns what",
+        evidence=(found.sentence, *now.evidence),
+        consequence=now.consequence if now else "every queue has one owner, but not the one that all members agree on",
+        advice="see whether all members are set up with the same parameters (virtual nodes, rooms, lists)",
+        about=now.about,
+    )
+
+
+def against_policy(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A policy that states another strategy than the members run: it would plan for a group that does not exist."""
+    if picture.stated_strategy is None or picture.inference is None:
+        return
+    against = contradiction(picture.stated_strategy, picture.inference)
+    if against is not None and picture.has_settled:
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"The policy states {picture.stated_strategy}, and the group runs another strategy",
+            evidence=(against,),
+            consequence="every forecast that rests on the policy's word predicts the wrong owners",
+            advice="correct spec.strategy in the policy, or leave it out: members tell RocketMQ's own classes",
+        )
 
 
 def _expected(picture: Picture, answers: Mapping[str, frozenset[MessageQueue]]) -> dict[str, frozenset[MessageQueue]]:

@@ -5,20 +5,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.allocation.registry import runnable_strategy
+from planner.allocation.registry import find_strategy, runnable_strategy
 from planner.allocation.strategy import Strategy
 from planner.history.intervals import queue_intervals
+from planner.inference import Inference, infer, observation_of
+from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.snapshot.strategy import observed_strategy
 
+PLAIN = ("AVG", "AVG_BY_CIRCLE")
+"""Strategies without parameters."""
+
 SETTLES_S = 25.0
 """A difference in what members see that lasts this long is no rebalance under way: clients look again every 20 s."""
 
 CALM_S = 4.0
 """A leave or a crash that is noticed settles within 2 s, a join within 3 s (rocketmq.md 3.12)."""
+
+FRESH_S = 30.0
+"""A member younger than this may still be taking its queues: nothing that members see differently is judged."""
 
 ADOPTS_ROUTES_S = 120.0
 """A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s seen for retry queues)."""
@@ -64,6 +72,11 @@ class Picture:
         return (self.newest.at - self.samples[0].at).total_seconds()
 
     @property
+    def deployment(self) -> Deployment | None:
+        """The Deployment that serves the group, where it was read."""
+        return self.newest.deployment
+
+    @property
     def members(self) -> tuple[GroupMember, ...]:
         """Who is there now."""
         return self.newest.members
@@ -94,12 +107,15 @@ class Picture:
     @cached_property
     def is_broadcasting(self) -> bool:
         """True when each member reads every queue by design."""
-        return any(tuning_property(member, "messageModel") == "BROADCASTING" for member in self.rocketmq_members)
+        told = self.newest.rocketmq.message_models if self.newest.rocketmq else ()
+        own = {tuning_property(member, "messageModel") for member in self.rocketmq_members}
+        return "BROADCASTING" in {*told, *own}
 
     @cached_property
     def is_pop(self) -> bool:
         """True when the broker hands out messages (POP or server-side rebalance): queues are shared by design."""
-        return any(
+        told = self.newest.rocketmq.consume_types if self.newest.rocketmq else ()
+        return "CONSUME_POP" in told or any(
             tuning_property(member, "clientRebalance") == "false"
             or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_POP"
             for member in self.rocketmq_members
@@ -185,9 +201,21 @@ class Picture:
         return observed_strategy(self.members)[0] or self.stated_strategy
 
     @cached_property
+    def inference(self) -> Inference | None:
+        """What explains the owners of the last look; ``None`` where queues have no single owner by design."""
+        if self.is_kafka or not self.has_owners:
+            return None
+        return infer([observation_of(self.newest)])
+
+    @cached_property
     def strategy(self) -> Strategy | None:
-        """That strategy, where its name alone is enough to compute owners."""
-        return runnable_strategy(self.strategy_name)
+        """That strategy, where owners can be computed: by its name alone, or with parameters that explain them now."""
+        if self.strategy_name in PLAIN:
+            return runnable_strategy(self.strategy_name)
+        found = self.inference
+        if found is None or found.strategy is None:
+            return None
+        return find_strategy(found.strategy, found.options)
 
     @cached_property
     def youngest_s(self) -> float | None:
@@ -202,6 +230,12 @@ class Picture:
     def is_steady(self) -> bool:
         """True when nobody joined or left over all looks."""
         return len({frozenset(member.identity for member in sample.members) for sample in self.samples}) == 1
+
+    @cached_property
+    def is_moving(self) -> bool:
+        """True when a rebalance may be under way: somebody came or went, has just started, or nobody looked twice."""
+        is_fresh = self.youngest_s is not None and self.youngest_s < FRESH_S and self.watched_s < SETTLES_S
+        return not self.is_steady or is_fresh or self.watched_s < CALM_S
 
     @cached_property
     def has_settled(self) -> bool:

@@ -23,6 +23,14 @@ SURE_S = 60.0
 
 TREND_S = 25.0
 LOOKS = 4
+
+GROWS = 0.1
+LEAST_GROWTH = 10
+"""A backlog grows when it takes in a tenth of what arrives, and so many messages at least: less is how commits step."""
+
+LONG_S = 600.0
+"""A backlog of ten minutes outlasts what a rebalance or a burst leaves behind."""
+
 """A trend needs so many seconds and looks: commits come in steps of up to 5 s."""
 
 
@@ -204,7 +212,31 @@ def _grows(course: _Course) -> bool:
     lags = [lag for lag in course.lags if lag is not None]
     if len(lags) < LOOKS or 0 in lags:
         return False
-    return all(later >= earlier for earlier, later in pairwise(lags)) and lags[-1] > lags[0]
+    arrived = sum(max(0, one.arrived) for one in course.intervals)
+    is_much = lags[-1] - lags[0] >= max(LEAST_GROWTH, GROWS * arrived)
+    return is_much and all(later >= earlier for earlier, later in pairwise(lags))
+
+
+def long_backlog(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A backlog behind which a new message waits ``LONG_S`` or more, at the pace of the watch."""
+    if not picture.members or picture.is_broadcasting or not picture.lag or not picture.watched_s:
+        return
+    consumed = sum(max(0, one.consumed or 0) for course in _courses(picture) for one in course.intervals)
+    pace = consumed / picture.watched_s
+    if pace <= 0 or picture.lag / pace < LONG_S:
+        return
+    arriving = sum(picture.arrival_rates.values())
+    spare = pace - arriving
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"A message that comes now waits {seconds(picture.lag / pace)}",
+        evidence=(
+            f"{counted(picture.lag, 'message')} behind, {rate(pace)} consumed, {rate(arriving)} come in",
+            f"at this pace gone in {seconds(picture.lag / spare)}" if spare > 0 else "at this pace never gone",
+        ),
+        consequence=f"{counted(picture.lag, 'message')} wait, the newest for {seconds(picture.lag / pace)}",
+        advice="planner plan says how many consumers drain it in time; one queue alone drains at one consumer's pace",
+    )
 
 
 def never_commits(picture: Picture) -> Iterator[Symptom | Gap]:

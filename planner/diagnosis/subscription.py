@@ -41,7 +41,7 @@ def different_topics(picture: Picture) -> Iterator[Symptom | Gap]:
         consequence=f"{lost}{torn(picture, {}, orphans).consequence}. Every heartbeat of one set replaces the other at "
         "the broker, so the group rebalances every few seconds",
         advice="give each set of topics a consumer group of its own, or make all members subscribe to all topics",
-        about=tuple(map(str, orphans)),
+        about=(*picture.clients, *map(str, orphans)),
     )
 
 
@@ -91,8 +91,8 @@ def _torn_topic(picture: Picture, topic: str, by_expression: Mapping[str, list[s
         title=f"Members filter topic {topic} by {len(by_expression)} different expressions",
         evidence=tuple(f"{expression}: {some(clients)}" for expression, clients in sorted(by_expression.items())),
         consequence=f"the broker keeps one of them at a time and filters all {counted(len(queues), 'queue')} by it: "
-        f"at any time the wishes of {members - most} to {members - 1} of {counted(members, 'member')} "
-        f"{verb(members - 1, 'is', 'are')} not served, and messages that only they want are skipped for good",
+        f"at any time {members - most} or more of {counted(members, 'member')} are not served, "
+        "and messages that only they want are skipped for good",
         advice="give each expression a consumer group of its own, or subscribe to all tags (TagA || TagB) in every "
         "member and choose in the listener",
         about=tuple(sorted(client for clients in by_expression.values() for client in clients)),

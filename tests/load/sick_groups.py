@@ -29,16 +29,19 @@ SICK: Mapping[str, frozenset[str]] = {
     "sick-spare": frozenset({"empty-queues"}),
     "sick-drained": frozenset({"broker-permission"}),
     "sick-retries": frozenset({"retries"}),
-    "sick-dead-letters": frozenset({"dead-letters"}),
+    "sick-dead-letters": frozenset({"dead-letters", "retries"}),
     "sick-hasty": frozenset({"no-shutdown-wait"}),
     "sick-old": frozenset({"old-client"}),
     "sick-broadcast": frozenset({"broadcasting"}),
     "sick-mixed-order": frozenset({"mixed-order"}),
     "sick-restless": frozenset({"frequent-rebalances"}),
-    "sick-overlapping": frozenset({"owned-twice", "no-owner", "retry-no-owner"}),
+    "sick-overlapping": frozenset({"owned-twice", "no-owner"}),
     "sick-abandoned": frozenset({"no-members"}),
     "sick-behind": frozenset({"falling-behind"}),
 }
+
+LATER: Mapping[str, frozenset[str]] = {"sick-overlapping": frozenset({"retry-no-owner"})}
+"""Findings that come when a group is two minutes old."""
 
 HEALTHY = ("well-busy", "well-quiet", "well-alone", "well-orderly", "well-two-topics", "well-fresh")
 

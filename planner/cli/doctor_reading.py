@@ -1,0 +1,143 @@
+"""Where ``planner doctor`` gets its pictures from: a policy's group, a live installation, recorded samples."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planner.cli.console import errors
+from planner.diagnosis.picture import Picture
+from planner.documents.data import SAMPLE
+from planner.documents.policy import read_policy
+from planner.errors import BadInputError, UnknownNameError
+from planner.model.deployments import Deployment
+from planner.model.samples import GroupSample
+from planner.sources.capture import open_capture
+from planner.sources.live import SAMPLE_EVERY_S, watch
+from planner.sources.survey import Ground, Survey, open_kafka, open_rocketmq, survey
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asked for."""
+
+    policy: Path | None = None
+    everything: bool = False
+    name_server: str | None = None
+    kafka: str | None = None
+    cluster: str | None = None
+    groups: Sequence[str] = ()
+    capture: Path | None = None
+    samples: Sequence[Path] = ()
+    watch_s: float = 10.0
+    deployment: str | None = None
+    namespace: str | None = None
+    kubeconfig: Path | None = None
+
+
+@dataclass(frozen=True)
+class Read:
+    """The pictures of all groups that could be read, and the survey that they come from."""
+
+    pictures: list[Picture]
+    survey: Survey = field(default_factory=Survey)
+
+
+def read(wanted: Wanted) -> Read:
+    """Return the pictures of what was asked for.
+
+    Raises ``BadInputError`` for options that do not go together, and what stands in the way of every group.
+    """
+    _check(wanted)
+    if wanted.policy is not None:
+        return _of_policy(wanted, wanted.policy)
+    if wanted.name_server is not None:
+        return _of_installation(wanted, open_rocketmq(wanted.name_server, wanted.cluster, wanted.groups))
+    if wanted.kafka is not None:
+        return _of_installation(wanted, open_kafka(wanted.kafka, wanted.groups))
+    return _of_records(wanted)
+
+
+def _check(wanted: Wanted) -> None:
+    ways = {
+        "--policy": wanted.policy,
+        "--name-server": wanted.name_server,
+        "--kafka": wanted.kafka,
+        "--capture": wanted.capture,
+        "--sample": wanted.samples,
+    }
+    given = [name for name, value in ways.items() if value]
+    if len(given) != 1:
+        raise BadInputError(
+            f"planner doctor: found {' and '.join(given) or 'none'} of {', '.join(ways)}, expected one of them: "
+            "planner doctor --all -n HOST:PORT is the quickest"
+        )
+    is_live = wanted.name_server is not None or wanted.kafka is not None
+    if is_live and wanted.everything == bool(wanted.groups):
+        raise BadInputError(f"planner doctor: {given[0]} goes with either --all or --group NAME: say one of them")
+    if wanted.policy is not None and (wanted.everything or wanted.groups):
+        raise BadInputError("planner doctor: --policy names its group: leave --all and --group out")
+    if wanted.deployment is not None and wanted.policy is None and len(wanted.groups) != 1:
+        raise BadInputError("planner doctor: --deployment belongs to one group: name it with --group")
+    if wanted.kubeconfig is not None and wanted.deployment is None and wanted.policy is None:
+        raise BadInputError("planner doctor: --kubeconfig needs --deployment NAME, or a policy that names one")
+
+
+def _of_policy(wanted: Wanted, path: Path) -> Read:
+    policy = read_policy(path)
+    source, spec = policy.spec.source, policy.spec
+    samples = []
+    with errors.status(f"reading group {source.group}") as status:
+        for taken in watch(policy, max(wanted.watch_s, SAMPLE_EVERY_S)):
+            samples.append(taken)
+            status.update(f"watching group {source.group} for {wanted.watch_s:.0f} s: {len(samples)} looks")
+    asked = wanted.kubeconfig is not None or wanted.deployment is not None
+    name = wanted.deployment or spec.scale_target_ref.name
+    named = wanted.namespace or policy.metadata.namespace
+    deployment = _deployment(wanted, name, named) if asked else samples[-1].deployment
+    settings = policy.snapshot_settings
+    picture = Picture(_with(samples, deployment), SAMPLE_EVERY_S, settings.strategy, policy.objective.oldest_message_s)
+    return Read([picture], Survey({source.group: samples}))
+
+
+def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) -> Read:
+    with errors.status("asking which groups there are") as status, opening as ground:
+        found = survey(ground, wanted.watch_s, status.update, named=bool(wanted.groups))
+    if not found.samples and found.failures:
+        raise next(iter(found.failures.values()))
+    name = wanted.deployment
+    deployment = _deployment(wanted, name, wanted.namespace or "default") if name else None
+    pictures = [Picture(_with(of_group, deployment), SAMPLE_EVERY_S) for of_group in found.samples.values()]
+    return Read(pictures, found)
+
+
+def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tuple[GroupSample, ...]:
+    """Return the samples, the newest with the Deployment."""
+    return tuple(samples) if deployment is None else (*samples[:-1], replace(samples[-1], deployment=deployment))
+
+
+def _deployment(wanted: Wanted, name: str, namespace: str) -> Deployment:
+    from planner.sources.kubernetes import KubernetesApi, read_workload
+
+    with errors.status(f"reading Deployment {namespace}/{name}"), KubernetesApi.connect(wanted.kubeconfig) as api:
+        return read_workload(api, namespace, name, datetime.now(UTC))
+
+
+def _of_records(wanted: Wanted) -> Read:
+    every_s = SAMPLE_EVERY_S
+    if wanted.capture is not None:
+        capture = open_capture(wanted.capture)
+        every_s = capture.header.sample_every_s
+        recorded = list(capture.samples())
+    else:
+        recorded = sorted((SAMPLE.read(path) for path in wanted.samples), key=lambda one: one.at)
+    found = Survey()
+    for one in recorded:
+        if not wanted.groups or one.group in wanted.groups:
+            found.samples.setdefault(one.group, []).append(one)
+    missing = [name for name in wanted.groups if name not in found.samples]
+    if missing:
+        there = ", ".join(sorted({one.group for one in recorded}))
+        raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {there}")
+    return Read([Picture(tuple(of_group), every_s) for of_group in found.samples.values()], found)

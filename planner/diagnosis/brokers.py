@@ -1,0 +1,64 @@
+"""What the brokers tell of themselves: their settings of the group, their clocks."""
+
+from collections.abc import Iterator
+
+from planner.diagnosis.finding import Severity, Symptom
+from planner.diagnosis.phrases import counted, seconds, some
+from planner.diagnosis.picture import Picture
+
+SKEWED_S = 5.0
+"""Clocks that differ by less do no harm to ages and rates that span several seconds."""
+
+
+def group_settings(picture: Picture) -> Iterator[Symptom]:
+    """Settings of the subscription group that stop it, or slow its rebalances (``SubscriptionGroupConfig``)."""
+    told = picture.newest.rocketmq
+    if told is None:
+        return
+    settings = {one.broker: one.settings for one in told.brokers if one.settings is not None}
+    shut = [broker for broker, one in settings.items() if not one.can_consume]
+    if shut:
+        queues = [queue for queue in picture.queues if queue.place[-1] in shut]
+        yield Symptom(
+            severity=Severity.ERROR,
+            title=f"The group may not consume from {some(shut)}",
+            evidence=(f"consumeEnable is false at {some(shut)}",),
+            consequence=f"{counted(len(queues), 'queue')} cannot be consumed: pulls are refused",
+            advice="switch it on again: mqadmin updateSubGroup -s true",
+            about=tuple(map(str, queues)),
+        )
+    mute = [broker for broker, one in settings.items() if not one.notifies_changes]
+    if mute:
+        yield Symptom(
+            severity=Severity.WARNING,
+            title=f"Members are not told of each other's coming and going by {some(mute)}",
+            evidence=(f"notifyConsumerIdsChangedEnable is false at {some(mute)}",),
+            consequence="each change is noticed at the members' own ticks, up to 20 s apart: so long queues have two "
+            "owners or none",
+            advice="switch it on again: mqadmin updateSubGroup -a true",
+        )
+
+
+def clock_skew(picture: Picture) -> Iterator[Symptom]:
+    """Brokers whose clock is surely ahead of ours, or behind it, by ``SKEWED_S`` or more."""
+    told = picture.newest.rocketmq
+    off: dict[str, float] = {}
+    for one in told.brokers if told else ():
+        if one.clock_ahead_s is not None:
+            least, most = one.clock_ahead_s
+            if least >= SKEWED_S or most <= -SKEWED_S:
+                off[one.broker] = least if least >= SKEWED_S else most
+    if off:
+        worst = max(off.values(), key=abs)
+        yield Symptom(
+            severity=Severity.WARNING,
+            title=f"The clock of {some(sorted(off))} differs from ours by {seconds(abs(worst))} or more",
+            evidence=(
+                some(
+                    f"{name} {seconds(abs(by))} {'ahead' if by > 0 else 'behind'}" for name, by in sorted(off.items())
+                ),
+            ),
+            consequence=f"how long messages have waited is wrong by {seconds(abs(worst))}, as is every age told here",
+            advice="see whether both machines keep time (NTP)",
+            about=tuple(sorted(off)),
+        )

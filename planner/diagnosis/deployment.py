@@ -1,0 +1,141 @@
+"""What the group's Deployment adds: who else sets its replicas, pods that crash, time to stop."""
+
+from collections.abc import Iterable, Iterator
+
+from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.phrases import counted, seconds, some, verb
+from planner.diagnosis.picture import Picture, topic_sizes, tuning_property
+from planner.model.deployments import Autoscaler, Deployment
+
+NOT_READ = "no Deployment was read: name it with --deployment (and --namespace, --kubeconfig)"
+
+CRASHES = 2
+PER_DAY = 1.0
+"""Restarts of containers seen at least, and per day, before pods are called crash-prone: one alone is an accident."""
+
+UNREGISTER_S = 3.0
+"""A stopping client tells each broker, and waits so long for each at most (rocketmq.md 3.10)."""
+
+
+def other_scalers(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Autoscalers that set the Deployment's replicas by rules of their own, and whoever works against them."""
+    found = picture.deployment
+    if found is None:
+        if picture.members:
+            yield Gap(NOT_READ)
+        return
+    active = found.active_autoscalers
+    if active is None:
+        yield Gap(f"the autoscalers of Deployment {found.name} could not be read: {some(found.problems, 2)}")
+        return
+    owners = [one for one in active if not (one.kind == "ScaledObject" and _has_made(active, one.name))]
+    by_hand = sorted({one.manager for one in found.replicas_set_by if one.subresource != "scale"})
+    if len(owners) > 1 or (owners and by_hand):
+        others = [*(f"{one.kind} {one.name}" for one in owners), *by_hand]
+        yield Symptom(
+            severity=Severity.WARNING,
+            title=f"{len(others)} of them set the replicas of Deployment {found.name}: {some(others)}",
+            evidence=(f"{found.replicas} replicas now", *(_words(one.kind, one.name, one.desired) for one in owners)),
+            consequence="each undoes what the other has set, and every change is a rebalance of "
+            f"{counted(len(picture.queues), 'queue')}",
+            advice="leave the count to one of them: take spec.replicas out of the manifest, or remove the autoscaler",
+        )
+    elif owners:
+        yield from _too_wide(picture, found)
+
+
+def _has_made(active: Iterable[Autoscaler], name: str) -> bool:
+    return any(one.made_by == name for one in active)
+
+
+def _words(kind: str, name: str, desired: int | None) -> str:
+    return f"{kind} {name} wants {desired if desired is not None else 'a count that it does not tell'}"
+
+
+def _too_wide(picture: Picture, found: Deployment) -> Iterator[Symptom]:
+    """One autoscaler that may go beyond what can help."""
+    sizes = topic_sizes(picture.queues).values()
+    for scaler in found.active_autoscalers or ():
+        if picture.has_owners and sizes and scaler.maximum > sum(sizes):
+            yield Symptom(
+                severity=Severity.WARNING,
+                title=f"{scaler.kind} {scaler.name} may start {scaler.maximum} pods for {sum(sizes)} queues",
+                evidence=(f"between {scaler.minimum} and {scaler.maximum}; largest topic: {max(sizes)} queues",),
+                consequence=f"{scaler.maximum - sum(sizes)} of them would own nothing, and each still rebalances the "
+                "group when it comes and goes",
+                advice=f"set its maximum to {sum(sizes)} at most",
+            )
+
+
+def crash_prone(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Containers that restart: each crash is a rebalance without a commit; orderly groups wait for the broker's lock.
+
+    A crashed orderly owner's lock lives on for 40 to 60 s (rocketmq.md 3.7: 61 s and 41.9 s measured).
+    """
+    found = picture.deployment
+    if found is None or found.pods is None:
+        if picture.members:
+            yield Gap(NOT_READ if found is None else f"the pods of Deployment {found.name} could not be read")
+        return
+    restarts = {pod.name: pod.restarts for pod in found.pods if pod.restarts}
+    total = sum(restarts.values())
+    ages = [(picture.newest.at - pod.started_at).total_seconds() for pod in found.pods if pod.started_at is not None]
+    days = max(ages, default=0.0) / 86_400
+    if total < CRASHES or (days and total / days < PER_DAY):
+        return
+    orderly = any(member.tuning.orderly for member in picture.members if member.tuning)
+    share = counted(max(1, round(len(picture.queues) / max(1, len(picture.members)))), "queue")
+    yield Symptom(
+        severity=Severity.ERROR if orderly else Severity.WARNING,
+        title=f"Pods crash: {counted(total, 'restart')} within {seconds(max(ages, default=0.0))}"
+        + (", and the group consumes in order" if orderly else ""),
+        evidence=(some(f"{pod} {count}" for pod, count in sorted(restarts.items())),),
+        consequence=f"each crash stops about {share} for 40 to 61 s, as the broker's lock of a crashed owner has to "
+        "expire first"
+        if orderly
+        else f"each crash moves about {share} twice, and what was not committed comes again",
+        advice="find the reason: kubectl logs --previous, OOMKilled, probes",
+        about=tuple(restarts),
+    )
+
+
+def short_grace(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Less time to stop than the client takes: SIGKILL comes before offsets and unregistering."""
+    found = picture.deployment
+    if found is None or picture.is_kafka:
+        return
+    waits = [tuning_property(member, "awaitTerminationMillisWhenShutdown") for member in picture.rocketmq_members]
+    longest = max((int(wait) for wait in waits if wait and wait.isdigit()), default=0) / 1000
+    brokers = len({part.broker for route in picture.newest.routes.topics for part in route.brokers})
+    sleeps = max((one.pre_stop.sleep_s or 0 for one in found.containers if one.pre_stop), default=0)
+    needed = sleeps + 2 * longest + UNREGISTER_S * brokers
+    if found.grace_s >= needed:
+        return
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"Pods may be killed before they have stopped: {found.grace_s} s of grace",
+        evidence=(
+            f"a stop may take {needed:.0f} s: preStop {sleeps} s, twice the client's wait of {longest:g} s, "
+            f"{UNREGISTER_S:.0f} s for each of {counted(brokers, 'broker')}",
+        ),
+        consequence="a killed client commits nothing and does not leave: its messages come again as after a crash",
+        advice=f"set terminationGracePeriodSeconds to {needed:.0f} or more, or the wait to less",
+    )
+
+
+def pods_without_member(picture: Picture) -> Iterator[Symptom | Gap]:
+    """More ready pods than members: a pod is there and consumes nothing."""
+    found = picture.deployment
+    if found is None or picture.is_kafka or not found.is_observed or found.ready <= len(picture.members):
+        return
+    if any(len(sample.members) >= found.ready for sample in picture.samples):
+        return
+    missing = found.ready - len(picture.members)
+    yield Symptom(
+        severity=Severity.WARNING,
+        title=f"{counted(found.ready, 'pod')} {verb(found.ready, 'is', 'are')} ready, "
+        f"{counted(len(picture.members), 'member')} {verb(len(picture.members), 'is', 'are')} in the group",
+        evidence=(f"Deployment {found.namespace}/{found.name}",),
+        consequence=f"{counted(missing, 'pod')} {verb(missing, 'consumes', 'consume')} nothing, or two share an id",
+        advice="see the logs of the pods that did not join, and tie readiness to the consumer's start",
+    )
