@@ -244,6 +244,7 @@ class RocketMQCluster:
     def _prepare_broker(self, name: str, first_port: int, settings: Mapping[str, str]) -> Broker:
         home = self._home(name)
         for path, text in self._broker_files.items():
+            (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_text(text)
         # It listens on three ports: two below (for clients that ask for it), its own, one above (replication).
         port = first_port + 2

@@ -255,7 +255,7 @@ class RocketMQLoad:
         return producer
 
     def start_ward(
-        self, lines: Iterable[Mapping[str, str | int | float]], *, wait_ready: bool = True
+        self, lines: Iterable[Mapping[str, str | int | float]], *, wait_ready: bool = True, heap: str = "512m"
     ) -> ConsumerProcess:
         """Start many groups in one JVM, each line's flags as ``consume`` takes them (see ``Ward.java``).
 
@@ -272,7 +272,7 @@ class RocketMQLoad:
         plan = directory / "plan.txt"
         plan.write_text("".join(f"{' '.join(f'--{key} {value}' for key, value in line.items())}\n" for line in wanted))
         ids = tuple(f"{line['client-ip']}@{one}" for line in wanted for one in str(line["instances"]).split(","))
-        process = self._start(name, directory, "ward", {"plan": str(plan)}, {}, heap="512m")
+        process = self._start(name, directory, "ward", {"plan": str(plan)}, {}, heap=heap)
         ward = ConsumerProcess(ids, process, directory / "deliveries.tsv")
         if wait_ready:
             ward.await_ready()

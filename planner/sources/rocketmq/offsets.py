@@ -38,11 +38,11 @@ def offsets_of(
     read = [queue for route in routes for queue in route.read_queues]
     answered = {view.broker.broker for view in views if view.offsets is not None}
     silent_topics = {queue for queue in read if queue not in told and queue.broker in answered}
-    ranges = _ranges(look, uncommitted | silent_topics)
+    ranges, range_problems = _ranges(look, uncommitted | silent_topics)
     known = told | {queue: replace(told[queue], consumer_offset=None) for queue in uncommitted}
     known |= {queue: QueueOffsets(queue, one.max_offset, None, 0, one.min_offset) for queue, one in ranges.items()}
     found = tuple(known[queue] for queue in sorted(known))
-    return found, (*problems, *_unknown_lags(found), *_missing(routes, known), *_unread(routes, told))
+    return found, (*problems, *range_problems, *_unknown_lags(found), *_missing(routes, known), *_unread(routes, told))
 
 
 def _uncommitted(
@@ -80,14 +80,22 @@ def _committed(look: Look, broker: BrokerAddress, group: str, queues: Sequence[M
     return {queue for queue in queues if queue.queue_id in known.get(queue.topic, ())}
 
 
-def _ranges(look: Look, queues: Iterable[MessageQueue]) -> Mapping[MessageQueue, QueueRange]:
-    """Return what those queues hold (request 202, once for all queues of a topic at a broker), if that is told."""
+def _ranges(look: Look, queues: Iterable[MessageQueue]) -> tuple[Mapping[MessageQueue, QueueRange], tuple[str, ...]]:
+    """Return what those queues hold (request 202, once for all queues of a topic at a broker), and problems."""
     wanted = set(queues)
     brokers = {broker.broker: broker for broker in look.brokers}
     places = sorted({(queue.topic, queue.broker) for queue in wanted})
-    answers = [look.topic_stats(brokers[broker], topic) for topic, broker in places]
-    told = [future.result() for future in answers if failure_of(future) is None]
-    return {one.queue: one for stats in told if stats for one in stats.queues if one.queue in wanted}
+    asked = [(topic, broker, look.topic_stats(brokers[broker], topic)) for topic, broker in places]
+    failures = [(topic, broker, failure_of(future)) for topic, broker, future in asked]
+    told = [future.result() for _, _, future in asked if failure_of(future) is None]
+    return (
+        {one.queue: one for stats in told if stats for one in stats.queues if one.queue in wanted},
+        tuple(
+            f"broker {broker}: what topic {topic} holds there is not known: {error}"
+            for topic, broker, error in failures
+            if error is not None
+        ),
+    )
 
 
 def _unknown_lags(offsets: Iterable[QueueOffsets]) -> tuple[str, ...]:

@@ -134,8 +134,9 @@ def test_topic_that_never_saw_a_commit_has_its_messages_counted(world: FakeClust
     assert requests_of(world).count(202) == 2
     world.broker("b").fails = {202: 1}
     untold = look(world).problems
-    assert "on 2 queues, which hold 12 messages: a/0, a/1" in untold[0]
-    assert untold[1].startswith("topic T has no offsets for 2 queues, as their brokers were not asked")
+    assert untold[0].startswith("broker b: what topic T holds there is not known: 127.0.0.1:")
+    assert "on 2 queues, which hold 12 messages: a/0, a/1" in untold[1]
+    assert untold[2].startswith("topic T has no offsets for 2 queues, as their brokers were not asked")
 
 
 @pytest.mark.parametrize(("version", "code"), [(407, 43), (441, 14), (513, 14)])
