@@ -34,7 +34,7 @@ class Metric:
 
     ``dimensions`` are roles or label names; two series that agree in all of them give the same figure twice.
     ``unit`` times a value is messages, seconds or members. ``only`` are matchers that always apply.
-    ``zero_is_unknown``: the exporter also says 0 of what it cannot see.
+    ``only_grows``: a counter, or an offset. ``zero_is_unknown``: the exporter also says 0 of what it cannot see.
     """
 
     names: tuple[str, ...]
@@ -42,6 +42,7 @@ class Metric:
     unit: float = 1.0
     total: Total = Total.SUM
     only: tuple[tuple[str, str], ...] = ()
+    only_grows: bool = False
     zero_is_unknown: bool = False
 
 
@@ -95,7 +96,7 @@ ROCKETMQ_BROKER: Final = Family(
     name="rocketmq-broker",
     system="rocketmq",
     roles={"cluster": "cluster", "group": "consumer_group", "topic": "topic", "broker": "node_id"},
-    arrived=Metric(("rocketmq_messages_in_total",), ("cluster", "broker", "topic", "message_type")),
+    arrived=Metric(("rocketmq_messages_in_total",), ("cluster", "broker", "topic", "message_type"), only_grows=True),
     handed_out=Metric(("rocketmq_messages_out_total",), _BROKER_LAG),
     lag=Metric(("rocketmq_consumer_lag_messages",), _BROKER_LAG, only=_NO_RETRY),
     lag_time=Metric(
@@ -117,8 +118,8 @@ ROCKETMQ_EXPORTER: Final = Family(
     name="rocketmq-exporter",
     system="rocketmq",
     roles={"cluster": "cluster", "group": "group", "topic": "topic", "broker": "broker"},
-    arrived=Metric(("rocketmq_producer_offset",), ("cluster", "broker", "topic")),
-    consumed=Metric(("rocketmq_consumer_offset",), _BROKER_LAG),
+    arrived=Metric(("rocketmq_producer_offset",), ("cluster", "broker", "topic"), only_grows=True),
+    consumed=Metric(("rocketmq_consumer_offset",), _BROKER_LAG, only_grows=True),
     lag=Metric(("rocketmq_group_diff",), ("group", "topic")),
     lag_time=Metric(("rocketmq_group_get_latency_by_storetime",), _BROKER_LAG, unit=0.001, total=Total.LARGEST),
     members=Metric(("rocketmq_group_count",), ("group",), total=Total.LARGEST),
@@ -134,8 +135,8 @@ KAFKA_EXPORTER: Final = Family(
     name="kafka-exporter",
     system="kafka",
     roles={"group": "consumergroup", "topic": "topic", "partition": "partition"},
-    arrived=Metric(("kafka_topic_partition_current_offset",), _PARTITION),
-    consumed=Metric(("kafka_consumergroup_current_offset",), _GROUP_PARTITION),
+    arrived=Metric(("kafka_topic_partition_current_offset",), _PARTITION, only_grows=True),
+    consumed=Metric(("kafka_consumergroup_current_offset",), _GROUP_PARTITION, only_grows=True),
     lag=Metric(("kafka_consumergroup_lag",), _GROUP_PARTITION),
     # It asks by the classic protocol only, to which brokers answer that a KIP-848 group has no members.
     members=Metric(("kafka_consumergroup_members",), ("cluster", "group"), total=Total.LARGEST, zero_is_unknown=True),
@@ -147,8 +148,8 @@ KAFKA_LAG_EXPORTER: Final = Family(
     name="kafka-lag-exporter",
     system="kafka",
     roles={"cluster": "cluster_name", "group": "group", "topic": "topic", "partition": "partition"},
-    arrived=Metric(("kafka_partition_latest_offset",), _PARTITION),
-    consumed=Metric(("kafka_consumergroup_group_offset",), _GROUP_PARTITION),
+    arrived=Metric(("kafka_partition_latest_offset",), _PARTITION, only_grows=True),
+    consumed=Metric(("kafka_consumergroup_group_offset",), _GROUP_PARTITION, only_grows=True),
     lag=Metric(("kafka_consumergroup_group_lag",), _GROUP_PARTITION),
     lag_time=Metric(("kafka_consumergroup_group_lag_seconds",), _GROUP_PARTITION, total=Total.LARGEST),
     refresh_s=30.0,

@@ -24,7 +24,7 @@ GONE_S: Final = 3600.0
 _OVERLAP: Final = 3
 """Columns in which two series of one figure may meet: a pod was replaced. More, and they are two figures."""
 _READING: Final = "planner_reads"
-_VALUE, _TIME, _LOWEST = "value", "time", "lowest"
+_VALUE, _TIME, _LOWEST, _RESETS = "value", "time", "lowest", "resets"
 
 Key = tuple[str, ...]
 
@@ -34,7 +34,8 @@ class Sheet:
     """Rows ``keys`` (the metric's dimensions in order) by columns ``grid`` (seconds since 1970).
 
     ``values`` and ``times`` (of the scrapes) are NaN where nothing was there. ``lowest`` is the smallest value since
-    the column before: below the value there, and a counter has begun anew in between.
+    the column before: below the value there, and a counter has begun anew in between. It is -inf where the server saw
+    that happen.
     """
 
     dimensions: tuple[str, ...]
@@ -94,7 +95,8 @@ def read_sheet(
     until: datetime,
     step_s: float,
 ) -> Sheet:
-    """Return the metric over time. One query a selector reads values, their times and the lowest since: one moment's.
+    """Return the metric over time. One query a selector reads values, their times and, of what only grows, the lowest
+    since the column before: all as of one moment.
 
     Raises what ``Prometheus.range`` raises, and ``AmbiguousSeriesError``.
     """
@@ -102,7 +104,7 @@ def read_sheet(
     grid: Floats = since.timestamp() + np.arange(points, dtype=np.float64) * step_s
     found: dict[tuple[tuple[str, str], ...], dict[str, Series]] = {}
     for one in selectors:
-        for series in prometheus.range(_readings(one, step_s), since, until, step_s):
+        for series in prometheus.range(_readings(one, step_s, metric), since, until, step_s):
             labels = {k: v for k, v in series.labels.items() if k not in (_READING, "__name__")}
             found.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
     least = np.nextafter(0, 1) if metric.zero_is_unknown else 0.0
@@ -110,12 +112,11 @@ def read_sheet(
     return _sheet(family, metric, [run for run in runs if run is not None], grid, step_s)
 
 
-def _readings(one: str, step_s: float) -> str:
-    parts = {
-        _VALUE: one,
-        _TIME: f"timestamp({one})",
-        _LOWEST: f"min_over_time({one}[{max(1, round(1000 * step_s))}ms])",
-    }
+def _readings(one: str, step_s: float, metric: Metric) -> str:
+    parts = {_VALUE: one, _TIME: f"timestamp({one})"}
+    if metric.only_grows:
+        since = f"{one}[{max(1, round(1000 * step_s))}ms]"
+        parts |= {_LOWEST: f"min_over_time({since})", _RESETS: f"resets({since})"}
     return " or ".join(f'label_replace({part},"{_READING}","{name}","","")' for name, part in parts.items())
 
 
@@ -130,13 +131,15 @@ class _Dense:
 def _dense(
     labels: dict[str, str], readings: Mapping[str, Series], grid: Floats, step_s: float, least: float
 ) -> _Dense | None:
-    values, times, lowest = (_on_grid(readings.get(name), grid, step_s) for name in (_VALUE, _TIME, _LOWEST))
+    every = (_VALUE, _TIME, _LOWEST, _RESETS)
+    values, times, lowest, resets = (_on_grid(readings.get(name), grid, step_s) for name in every)
     # kafka_exporter says -1 for what nobody committed, kafka-lag-exporter NaN: neither is a figure.
     known = np.isfinite(values) & np.isfinite(times) & (values >= least)
     if not known.any():
         return None
-    nothing = np.full_like(values, np.nan)
-    return _Dense(labels, np.where(known, values, nothing), np.where(known, times, nothing), lowest)
+    # Between scrapes a value is only repeated, and nothing lies in the step to be the lowest.
+    lowest = np.where(np.isnan(lowest), values, np.where(resets > 0, -np.inf, lowest))
+    return _Dense(labels, np.where(known, values, np.nan), np.where(known, times, np.nan), lowest)
 
 
 def _on_grid(series: Series | None, grid: Floats, step_s: float) -> Floats:
