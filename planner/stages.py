@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,18 +17,18 @@ from planner import pipeline
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, document_name, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError, UnknownNameError
+from planner.errors import BadInputError, DocumentError, PlannerError
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
-from planner.sources.live import SAMPLE_EVERY_S, watch
+from planner.sources.live import SAMPLE_EVERY_S, Installation, installations, watch_installation
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder
 
 log = logging.getLogger(__name__)
 
-GROUPS_AT_ONCE = 32
+INSTALLATIONS_AT_ONCE = 8
 _JUST_AFTER = timedelta(microseconds=1)
 
 
@@ -131,30 +132,34 @@ def _moment(value: Moment, name: str) -> datetime:
 def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Run:
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
-    ``None`` watches for the longest window of all policies. Groups are watched side by side; one that cannot be read
-    is named and left to the snapshot stage. Raises the first group's error when not a single one could be read.
+    ``None`` watches for the longest window of all policies. Installations are watched side by side, the groups of one
+    together; a group that cannot be read is named and left to the snapshot stage. Raises the first group's error when
+    not a single one could be read.
     """
     wanted = read_policies(policies)
     seconds = watch_s if watch_s is not None else max(policy.snapshot_settings.window_s for policy in wanted)
     since = datetime.now(UTC)
-    with ThreadPoolExecutor(max_workers=GROUPS_AT_ONCE, thread_name_prefix="observe") as pool:
-        failures = list(pool.map(lambda policy: _watch(policy, data, seconds), wanted))
-    first = next((failure for failure in failures if failure is not None), None)
-    if first is not None and all(failures):
-        raise first
+    places = installations(wanted)
+    with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
+        failures = dict(chain.from_iterable(pool.map(lambda place: _watch(place, data, seconds), places)))
+    if len(failures) == len(wanted):
+        raise failures[wanted[0].metadata.name]
     return Run(data, policies, since, datetime.now(UTC), SAMPLE_EVERY_S)
 
 
-def _watch(policy: ConsumerScalingPolicy, data: Path, seconds: float) -> PlannerError | None:
-    """Land a sample every ``SAMPLE_EVERY_S``; return what kept the group from being read at all."""
-    source = policy.spec.source
-    try:
-        for sample in watch(policy, seconds):
-            pipeline.land_samples(data, (sample,))
-    except (OutOfReachError, UnknownNameError) as error:
-        log.warning("group not read", extra={"group": source.group, "reason": str(error)})
-        return error
-    return None
+def _watch(installation: Installation, data: Path, seconds: float) -> Sequence[tuple[str, PlannerError]]:
+    """Land every sample; return, for each policy whose group was never read, the last reason."""
+    failures: dict[str, PlannerError] = {}
+    has_answered: set[str] = set()
+    for policy, said in watch_installation(installation, seconds):
+        if isinstance(said, PlannerError):
+            failures[policy.metadata.name] = said
+            if not has_answered and len(failures) == len(installation.policies):
+                break  # nobody answers: whoever called may try again sooner than the watch would end
+        else:
+            pipeline.land_samples(data, (said,))
+            has_answered.add(policy.metadata.name)
+    return [(name, error) for name, error in failures.items() if name not in has_answered]
 
 
 def plan(run: Run) -> Sequence[Path]:

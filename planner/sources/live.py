@@ -1,47 +1,98 @@
-"""The live source of one group, whichever system it lives in: one look, or a watch of many."""
+"""Live groups, whichever system they live in: what policies name is watched, over few connections.
+
+Policies that share an installation (the same servers and account) share its connections, and are looked at together.
+"""
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.documents.source import KafkaSource, RocketMQSource, Source
-from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.documents.source import KafkaSource, RocketMQSource
+from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 
 log = logging.getLogger(__name__)
 
 SAMPLE_EVERY_S = 5.0
 
-Look = Callable[[datetime], GroupSample]
-"""Read the group once, as of the given time."""
+Said = GroupSample | PlannerError
+"""A group's sample, or why there is none."""
+
+Look = Callable[[datetime], Iterable[tuple[str, Said]]]
+"""Read all groups of an installation once, as of the given time: (group, what it said)."""
+
+Complete = Callable[[ConsumerScalingPolicy, GroupSample], Said]
+"""Add the group's Deployment to its sample, where the policy wants that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """Policies whose groups live behind the same servers and account."""
+
+    policies: tuple[ConsumerScalingPolicy, ...]
+
+    @property
+    def source(self) -> RocketMQSource | KafkaSource:
+        """The way in, as the first policy has it: the others' is the same."""
+        return self.policies[0].spec.source
+
+
+def installations(policies: Iterable[ConsumerScalingPolicy]) -> tuple[Installation, ...]:
+    """Return the policies by installation."""
+    ordered = sorted(policies, key=_way_in)
+    return tuple(Installation(tuple(together)) for _, together in groupby(ordered, key=_way_in))
+
+
+def _way_in(policy: ConsumerScalingPolicy) -> str:
+    source = policy.spec.source
+    return source.model_dump_json(exclude={"group", "topics", "prometheus"})
 
 
 def watch(policy: ConsumerScalingPolicy, seconds: float) -> Iterator[GroupSample]:
-    """Yield a sample of the group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
-
-    With ``spec.kubernetes`` each sample carries its Deployment.
+    """Yield a sample of the policy's group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
 
     Raises what keeps the first look from being taken (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
     A later look that fails is logged and left out: the history marks the gap, and a broker that restarts must not end
     the watch.
     """
     has_answered = False
-    source = policy.spec.source
-    with open_group(source) as look, open_deployment(policy) as look_at_deployment:
+    for _, said in watch_installation(Installation((policy,)), seconds):
+        if isinstance(said, GroupSample):
+            has_answered = True
+            yield said
+        elif not has_answered:
+            raise said
+
+
+def watch_installation(installation: Installation, seconds: float) -> Iterator[tuple[ConsumerScalingPolicy, Said]]:
+    """Yield each policy with what its group said, for every look; failures are logged, and tried again at the next.
+
+    With ``spec.kubernetes`` a sample carries its Deployment. Raises ``BadInputError`` for settings that cannot be.
+    """
+    by_group = {policy.spec.source.group: policy for policy in installation.policies}
+    with ExitStack() as opened:
+        complete = opened.enter_context(_open_deployments(installation.policies))
+        look = None
         for _ in _ticks(seconds):
+            at = datetime.now(UTC)
             try:
-                sample = look_at_deployment(look(datetime.now(UTC)))
+                look = look or opened.enter_context(_open(installation))
+                for group, said in look(at):
+                    policy = by_group[group]
+                    yield policy, _logged(group, complete(policy, said) if isinstance(said, GroupSample) else said)
             except (OutOfReachError, UnknownNameError) as error:
-                if not has_answered:
-                    raise
-                log.warning("group not read", extra={"group": source.group, "reason": str(error)})
-            else:
-                has_answered = True
-                yield sample
+                yield from ((policy, _logged(group, error)) for group, policy in by_group.items())
+
+
+def _logged(group: str, said: Said) -> Said:
+    if isinstance(said, PlannerError):
+        log.warning("group not read", extra={"group": group, "reason": str(said)})
+    return said
 
 
 def _ticks(seconds: float) -> Iterator[int]:
@@ -52,52 +103,90 @@ def _ticks(seconds: float) -> Iterator[int]:
 
 
 @contextmanager
-def open_deployment(policy: ConsumerScalingPolicy) -> Iterator[Callable[[GroupSample], GroupSample]]:
-    """Give the way to complete a sample by its Deployment; without ``spec.kubernetes`` samples stay as they are.
-
-    A Deployment that cannot be read is among the sample's problems; one that is not there is the policy's mistake:
-    ``UnknownNameError``.
-    """
-    wanted = policy.spec.kubernetes
-    if wanted is None:
-        yield lambda sample: sample
-        return
-    from planner.sources.kubernetes import KubernetesApi, read_workload  # noqa: PLC0415  needs the kubernetes extra
-
-    namespace, name = policy.metadata.namespace, policy.spec.scale_target_ref.name
-
-    def complete(sample: GroupSample) -> GroupSample:
-        try:
-            return replace(sample, deployment=read_workload(api, namespace, name, sample.at))
-        except OutOfReachError as error:
-            problem = f"Deployment {namespace}/{name} was not read: {error}"
-            return replace(sample, problems=(*sample.problems, problem))
-
-    with KubernetesApi.connect(wanted.kubeconfig_file, wanted.context) as api:
-        yield complete
+def _open(installation: Installation) -> Iterator[Look]:
+    source = installation.source
+    topics = {policy.spec.source.group: policy.spec.source.topics for policy in installation.policies}
+    if isinstance(source, KafkaSource):
+        with _open_kafka(source, topics) as look:
+            yield look
+    else:
+        with _open_rocketmq(source, topics) as look:
+            yield look
 
 
-def open_group(source: Source) -> AbstractContextManager[Look]:
-    """Return a context that holds the connections and gives the way to look at the group."""
-    return _open_kafka(source) if isinstance(source, KafkaSource) else _open_rocketmq(source)
+Topics = dict[str, tuple[str, ...] | None]
+"""Group -> the topics that a look is limited to."""
 
 
 @contextmanager
-def _open_rocketmq(source: RocketMQSource) -> Iterator[Look]:
-    from planner.sources.rocketmq import RocketMQAdmin, Tls, observe_group  # noqa: PLC0415  only this system needs it
+def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[Look]:
+    from planner.sources.rocketmq import (  # noqa: PLC0415  only this system needs it
+        Credentials,
+        RocketMQAdmin,
+        Tls,
+        observe_group,
+        observe_groups,
+    )
 
-    if source.credentials_file is not None:
-        raise BadInputError(f"group {source.group}: field spec.source.credentialsFile is not built yet: remove it")
-    spec = source.tls
+    limited = {group: only for group, only in topics.items() if only is not None}
+    whole = [group for group in topics if group not in limited]
+    one_alone = len(topics) == 1
+
+    def look(at: datetime) -> Iterator[tuple[str, Said]]:
+        if whole and not one_alone:
+            yield from observe_groups(admin, groups=whole, cluster=source.cluster, at=at)
+        for group in topics if one_alone else limited:
+            try:
+                yield group, observe_group(admin, cluster=source.cluster, group=group, topics=topics[group], at=at)
+            except (OutOfReachError, UnknownNameError) as error:
+                yield group, error
+
+    account, spec = source.credentials_file, source.tls
     tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None
-    with RocketMQAdmin(source.name_servers, tls=tls) as admin:
-        yield lambda at: observe_group(admin, cluster=source.cluster, group=source.group, topics=source.topics, at=at)
+    with RocketMQAdmin(
+        source.name_servers, credentials=Credentials.read(account) if account else None, tls=tls
+    ) as admin:
+        yield look
 
 
 @contextmanager
-def _open_kafka(source: KafkaSource) -> Iterator[Look]:
-    from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_group  # noqa: PLC0415  needs the kafka extra
+def _open_kafka(source: KafkaSource, topics: Topics) -> Iterator[Look]:
+    from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_groups  # noqa: PLC0415  needs the kafka extra
 
     settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
     with KafkaAdmin(source.bootstrap_servers, settings=settings) as admin:
-        yield lambda at: observe_group(admin, cluster=source.cluster, group=source.group, topics=source.topics, at=at)
+        yield lambda at: observe_groups(admin, cluster=source.cluster, groups=topics, at=at).items()
+
+
+@contextmanager
+def _open_deployments(policies: Sequence[ConsumerScalingPolicy]) -> Iterator[Complete]:
+    """Give the way to complete a sample by its Deployment; without ``spec.kubernetes`` samples stay as they are.
+
+    A Deployment that cannot be read is among the sample's problems; one that is not there is the policy's mistake.
+    """
+    wanted = {policy.spec.kubernetes for policy in policies} - {None}
+    if not wanted:
+        yield lambda _, sample: sample
+        return
+    from planner.sources.kubernetes import KubernetesApi, read_workload  # noqa: PLC0415  needs the kubernetes extra
+
+    def complete(policy: ConsumerScalingPolicy, sample: GroupSample) -> Said:
+        if policy.spec.kubernetes is None:
+            return sample
+        namespace, name = policy.metadata.namespace, policy.spec.scale_target_ref.name
+        try:
+            found = read_workload(apis[policy.spec.kubernetes], namespace, name, sample.at)
+        except UnknownNameError as error:
+            return error
+        except OutOfReachError as error:
+            problem = f"Deployment {namespace}/{name} was not read: {error}"
+            return replace(sample, problems=(*sample.problems, problem))
+        return replace(sample, deployment=found)
+
+    with ExitStack() as opened:
+        apis = {
+            spec: opened.enter_context(KubernetesApi.connect(spec.kubeconfig_file, spec.context))
+            for spec in wanted
+            if spec is not None
+        }
+        yield complete
