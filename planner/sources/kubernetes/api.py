@@ -34,7 +34,12 @@ _PAGE: Final = 500
 _QUOTED: Final = 300
 """Characters of a server's own words that one error carries."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_GONE: Final = 410
 _KEDA: Final = ("keda.sh", "v1alpha1", "scaledobjects")
+
+
+class _ListExpiredError(AnswerError):
+    """The snapshot that a list's next page belongs to is no longer kept (after five minutes or so)."""
 
 
 class KubernetesApi:
@@ -142,19 +147,27 @@ class KubernetesApi:
         return self._within(request, lambda: self._pages(request, listing, where, options))
 
     def _pages(self, request: str, listing: Callable[..., Any], where: tuple[str, ...], options: Json) -> list[Json]:
+        def page(more: str) -> Json | None:
+            return self._ask(request, listing, *where, limit=_PAGE, **options, **({"_continue": more} if more else {}))
+
+        try:
+            return self._turned(request, page)
+        except _ListExpiredError as error:
+            log.debug("list expired between two pages, read again", extra={"request": request, "reason": str(error)})
+            return self._turned(request, page)
+
+    def _turned(self, request: str, page: Callable[[str], Json | None]) -> list[Json]:
         items: list[Json] = []
         more = ""
-        while True:
-            page = self._ask(request, listing, *where, limit=_PAGE, **options, **({"_continue": more} if more else {}))
-            if page is None:  # the kind itself is not there
-                return []
+        while (found := page(more)) is not None:  # None: the kind itself is not there
             try:
-                items += page["items"] or []
-                more = page["metadata"].get("continue") or ""
+                items += found["items"] or []
+                more = found["metadata"].get("continue") or ""
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnswerError(f"{self.server}: {request}: the answer is no list of Kubernetes objects") from error
             if not more:
-                return items
+                break
+        return items
 
     def _within(self, request: str, call: Callable[[], _T]) -> _T:
         return _within(self.deadline_s, f"{self.server}: {request}", call)
@@ -198,7 +211,8 @@ class KubernetesApi:
             )
         if status == 429:
             return OutOfReachError(f"{self.server} has too much to do: {request}: {said}: try again later")
-        return AnswerError(f"{self.server}: {request}: answered {status}: {said}")
+        kind = _ListExpiredError if status == _GONE else AnswerError
+        return kind(f"{self.server}: {request}: answered {status}: {said}")
 
 
 def _load(configuration: official.Configuration, kubeconfig: Path | None, context: str | None) -> None:
