@@ -6,7 +6,7 @@ from datetime import datetime
 from planner.decision.decision import Decision, HoldCause, Rejection
 from planner.decision.grounds import first_ground_to_hold
 from planner.decision.objective import Objective
-from planner.model.snapshot import GroupSnapshot
+from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
 
 RECOVERY_S = 600.0
@@ -35,6 +35,9 @@ def decide(
     if chosen.count == current:
         reason = f"Hold at {_consumers(current)}: {_why(chosen)}, and no smaller count meets the objective."
         return _hold(snapshot, at, HoldCause.RIGHT_ALREADY, reason, rejected)
+    if chosen.count > current and snapshot.capacity is not None and snapshot.capacity.is_lower_bound:
+        reason = f"Hold at {_consumers(current)}: {_perhaps_enough(snapshot.capacity)}."
+        return _hold(snapshot, at, HoldCause.UNKNOWN_CAPACITY, reason, rejected)
     return Decision(
         group=snapshot.group,
         decided_at=at,
@@ -43,6 +46,14 @@ def decide(
         target=chosen.count,
         reason=f"Scale from {current} to {_consumers(chosen.count)}: then {_why(chosen)}.",
         rejected=rejected,
+    )
+
+
+def _perhaps_enough(capacity: Capacity) -> str:
+    """A bound from below shows that fewer consumers are enough, never that more are needed."""
+    return (
+        f"what one consumer can do is known as {capacity.source}; whether more are needed shows when one is busy, or "
+        "state spec.capacity in the policy"
     )
 
 

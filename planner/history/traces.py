@@ -1,10 +1,11 @@
 """The same intervals for one queue as whole columns: what ``planner.history.intervals`` says, without a loop over rows.
 
-Times are whole microseconds since 1970 (UTC), offsets and lag whole messages; owners are numbers of a list that the caller
-keeps, 0 for nobody. A value that is not known is 0 in its column and False in the column beside it.
+Times are whole microseconds since 1970 (UTC), offsets and lag whole messages; owners are numbers of a list that the
+caller keeps, 0 for nobody. A value that is not known is 0 in its column and False in the column beside it.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +167,7 @@ def _last_at_most(ascending: Ints, wanted: Ints, resets: Ints) -> Ints:
     """Return for each row the last place, since the reset before it, at which ``ascending`` is at most ``wanted``."""
     found = np.empty(len(wanted), dtype=np.int64)
     borders = [0, *resets.tolist(), len(wanted)]
-    for first, end in zip(borders, borders[1:], strict=False):
+    for first, end in pairwise(borders):
         found[first:end] = first - 1 + np.searchsorted(ascending[first:end], wanted[first:end], side="right")
     return found
 

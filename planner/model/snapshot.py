@@ -30,10 +30,24 @@ class QueueState:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Messages per second that one consumer can do, and where the figure comes from (a sentence)."""
+    """Messages per second that one consumer can do, and where the figure comes from (a sentence).
+
+    Learned figures are the mean of so many ``observations`` of busy consumers, and lie between ``low`` and ``high``
+    with 95 % confidence; both are ``None`` where nobody can say how sure the figure is. ``is_lower_bound`` says that no
+    consumer was seen busy: it can do so much, and perhaps more.
+    """
 
     messages_per_s: float
     source: str
+    low: float | None = None
+    high: float | None = None
+    observations: int = 0
+    is_lower_bound: bool = False
+
+    @property
+    def sure_messages_per_s(self) -> float:
+        """What one consumer can do at least, as far as that is known: decisions go by it."""
+        return self.messages_per_s if self.low is None else self.low
 
 
 @dataclass(frozen=True, slots=True)

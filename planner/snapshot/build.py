@@ -12,7 +12,7 @@ from planner.model.membership import GroupMember, KafkaMember
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod, Part, QueueState
-from planner.snapshot.capacity import observed_capacity
+from planner.snapshot.capacity import known_capacity
 from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.workload import clues_of, join_members
 
@@ -59,7 +59,7 @@ def build_snapshot(
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
         clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
-        capacity=_capacity(newest.members, settings),
+        capacity=_capacity(newest.members, intervals, at, settings),
         parts=_parts(newest, queues, rates, at, settings),
         problems=(*newest.problems, *queue_problems, *pod_problems),
         recent=group_series(intervals, at - RECENT, at),
@@ -89,10 +89,12 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
     return settings.strategy, "stated by the policy"
 
 
-def _capacity(members: Sequence[GroupMember], settings: SnapshotSettings) -> Capacity | None:
+def _capacity(
+    members: Sequence[GroupMember], intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
+) -> Capacity | None:
     if settings.capacity_messages_per_s is not None:
         return Capacity(settings.capacity_messages_per_s, "stated by the policy")
-    return observed_capacity(members)
+    return known_capacity([interval for interval in intervals if at - RECENT < interval.ended_at <= at], members)
 
 
 def _pods(newest: GroupSample, settings: SnapshotSettings) -> tuple[tuple[MemberPod, ...], tuple[str, ...]]:

@@ -1,9 +1,82 @@
-"""What one consumer can do, as far as its own figures tell."""
+"""What one consumer can do: learned from when it was busy, or told by its own figures."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
+from statistics import stdev
 
+from planner.history.busy import BUSY_S, ClientSpan, client_spans
+from planner.model.intervals import QueueInterval
 from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
+
+FEWEST_SPANS = 3
+"""With fewer busy spans nothing can be said about how sure their mean is."""
+
+COMMIT_S = 5.0
+"""Offsets may be committed so long after the messages were done (``persistConsumerOffsetInterval``, 5.5.0; the same is
+``auto.commit.interval.ms``, Kafka 4): what a span shows may have been done in so much more time."""
+
+DECIMALS = 3
+
+_T_975 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.12, 2.11, 2.10)
+"""Student's t for 95 %, by degrees of freedom from 1 on; from the last one on it is taken to stay."""
+
+
+def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMember]) -> Capacity | None:
+    """Return the best that is known of one consumer's capacity, ``None`` when nothing is.
+
+    What was seen while consumers were busy comes first, their own figures next, and last the highest rate that was
+    seen: a bound that they can do at least. Figures below that bound are refuted by it.
+    """
+    learned, told = learned_capacity(client_spans(intervals)), observed_capacity(members)
+    if learned is None or told is None:
+        return learned or told
+    if learned.is_lower_bound:
+        return told if told.messages_per_s >= learned.messages_per_s else learned
+    return replace(learned, source=f"{learned.source}; {told.source}")
+
+
+def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
+    """Return what one consumer can do in messages per second, ``None`` when none was seen to consume anything.
+
+    The mean of the busy spans with its 95 % interval, by Student's t over the spans. Spans that follow each other share
+    the lump of a commit, one more and the other less: the true interval is narrower. Never seen busy for
+    ``FEWEST_SPANS``: the highest rate of all spans, as a lower bound.
+    """
+    busy = [span for span in spans if span.is_saturated]
+    if len(busy) < FEWEST_SPANS:
+        return _lower_bound(spans)
+    mean = sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
+    t = _T_975[min(len(busy) - 1, len(_T_975)) - 1]
+    margin = t * stdev(span.rate for span in busy) / sqrt(len(busy))
+    low, high = round(max(mean - margin, 0.0), DECIMALS), round(mean + margin, DECIMALS)
+    consumers = len({span.client for span in busy})
+    return Capacity(
+        messages_per_s=round(mean, DECIMALS),
+        source=f"{len(busy)} spans in which {_consumers(consumers)} had work for more than {BUSY_S:.0f} s waiting: "
+        f"{low:.1f} to {high:.1f} messages/s (95 %)",
+        low=low,
+        high=high,
+        observations=len(busy),
+    )
+
+
+def _lower_bound(spans: Sequence[ClientSpan]) -> Capacity | None:
+    highest = max((span.consumed / (span.seconds + COMMIT_S) for span in spans), default=0.0)
+    if highest <= 0:
+        return None
+    return Capacity(
+        messages_per_s=round(highest, DECIMALS),
+        source=f"at least {highest:.1f} messages/s, the most that one of them did: none was seen busy for long enough",
+        low=round(highest, DECIMALS),
+        observations=sum(span.is_saturated for span in spans),
+        is_lower_bound=True,
+    )
+
+
+def _consumers(count: int) -> str:
+    return "1 consumer" if count == 1 else f"{count} consumers"
 
 
 def observed_capacity(members: Sequence[GroupMember]) -> Capacity | None:

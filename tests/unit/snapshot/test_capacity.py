@@ -1,0 +1,90 @@
+"""What one consumer can do: learned, told, or at least so much."""
+
+from dataclasses import replace
+
+import pytest
+
+from planner.history.busy import ClientSpan
+from planner.history.intervals import queue_intervals
+from planner.model.samples import GroupSample
+from planner.model.snapshot import Capacity
+from planner.snapshot.capacity import known_capacity, learned_capacity
+from tests.sample_builders import START, Offsets, tuning, watch
+
+TOPICS = {"orders": 1}
+BUSY: Offsets = lambda _, number: (10_000 + 60 * number, 50 * number)  # noqa: E731  20 messages/s of two queues
+IDLE: Offsets = lambda _, number: (1000 + 50 * number, 950 + 50 * number)  # noqa: E731
+
+
+def span(consumed: int, is_saturated: bool = True, client: str = "c1") -> ClientSpan:
+    return ClientSpan(client, START, 30.0, consumed, is_saturated)
+
+
+def watched(offsets: Offsets, rt_ms: float = 0.0, count: int = 37) -> tuple[GroupSample, ...]:
+    return watch(count, offsets, topics=TOPICS, clients=("10.0.0.1@1",), client_tuning=tuning(rt_ms=rt_ms))
+
+
+def capacity_of(samples: tuple[GroupSample, ...]) -> Capacity:
+    found = known_capacity(queue_intervals(samples, 5.0), samples[-1].members)
+    assert found is not None
+    return found
+
+
+def test_busy_spans_give_a_mean_and_how_sure_it_is() -> None:
+    learned = learned_capacity([span(300), span(330), span(270), span(600, is_saturated=False)])
+    assert learned is not None
+    assert (learned.messages_per_s, learned.observations, learned.is_lower_bound) == (10.0, 3, False)
+    # The standard deviation of 10, 11 and 9 is 1: 4.30 x 1 / sqrt(3).
+    assert (learned.low, learned.high) == (pytest.approx(7.517, abs=0.001), pytest.approx(12.483, abs=0.001))
+    assert learned.sure_messages_per_s == learned.low
+
+
+def test_more_spans_make_it_surer() -> None:
+    few, many = ([span(300), span(330), span(270)] * times for times in (1, 20))
+    widths = [
+        found.high - found.low for found in map(learned_capacity, (few, many)) if found and found.high and found.low
+    ]
+    assert widths[1] < widths[0] / 5
+
+
+def test_never_seen_saturated_is_a_lower_bound_that_a_late_commit_cannot_raise() -> None:
+    learned = learned_capacity([span(350, is_saturated=False), span(70, is_saturated=False)])
+    assert learned is not None
+    assert (learned.is_lower_bound, learned.messages_per_s, learned.observations) == (True, 10.0, 0)
+    assert "at least 10.0 messages/s" in learned.source
+
+
+def test_two_busy_spans_are_too_few_to_be_sure() -> None:
+    learned = learned_capacity([span(350), span(350)])
+    assert learned is not None
+    assert (learned.is_lower_bound, learned.observations) == (True, 2)
+
+
+def test_nothing_consumed_says_nothing() -> None:
+    assert learned_capacity([]) is None
+    assert learned_capacity([span(0, is_saturated=False)]) is None
+
+
+def test_what_was_seen_while_busy_comes_before_the_members_own_figures() -> None:
+    found = capacity_of(watched(BUSY, rt_ms=20.0))
+    assert found.messages_per_s == 20.0
+    assert "threads / consume time" in found.source
+
+
+def test_the_members_own_figures_come_before_a_lower_bound() -> None:
+    found = capacity_of(watched(IDLE, rt_ms=20.0))
+    assert found.messages_per_s == 100.0
+
+
+def test_own_figures_below_what_was_seen_are_refuted() -> None:
+    found = capacity_of(watched(IDLE, rt_ms=1000.0))
+    assert found.is_lower_bound
+    assert found.messages_per_s == round(600 / 35, 3)
+
+
+def test_without_own_figures_the_bound_is_what_is_known() -> None:
+    samples = watched(IDLE)
+    silent = tuple(
+        replace(sample, members=tuple(replace(m, tuning=None) for m in sample.members)) for sample in samples
+    )
+    assert capacity_of(silent).is_lower_bound
