@@ -43,6 +43,17 @@ PARAMS = {
         minLength=1,
         description="Folder of samples, history and runs. Default: CONSUMER_PLANNER_DATA.",
     ),
+    "history": Param(
+        os.environ.get("CONSUMER_PLANNER_HISTORY", ""),
+        type="string",
+        description="URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
+    ),
+    "keep_days": Param(
+        int(os.environ.get("CONSUMER_PLANNER_KEEP_DAYS", "30")),
+        type="integer",
+        minimum=1,
+        description="Days of history and packed samples that are kept. Default: CONSUMER_PLANNER_KEEP_DAYS.",
+    ),
     "source": Param(
         "live",
         oneOf=[{"title": "the brokers themselves", "const": "live"}, RECORDING],
@@ -113,17 +124,25 @@ def report(ti: Any = None) -> str:
     return str(run.folder.path)
 
 
-def spark(task_id: str, **arguments: str) -> SparkSubmitOperator:
-    """Return the task that submits ``spark_apps/<task_id>/app.py``; each argument is a field of the run's message."""
-    told = [[f"--{name.replace('_', '-')}", _of_run(field)] for name, field in arguments.items()]
+def spark(task_id: str, params: tuple[str, ...] = (), **arguments: str) -> SparkSubmitOperator:
+    """Return the task that submits ``spark_apps/<task_id>/app.py``.
+
+    Each argument is a field of the run's message; params are passed on under their own names.
+    """
+    told = [_argument(name, _of_run(field)) for name, field in arguments.items()]
+    told += [_argument(name, f"{{{{ params.{name} }}}}") for name in params]
     return SparkSubmitOperator(
         task_id=task_id,
         conn_id="spark_default",
         application=str(ROOT / "spark_apps" / task_id / "app.py"),
         name=f"consumer-planner-{task_id}",
-        application_args=[part for pair in told for part in pair],
+        application_args=told,
         env_vars={"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},
     )
+
+
+def _argument(name: str, value: str) -> str:
+    return f"--{name.replace('_', '-')}={value}"
 
 
 def _of_run(field: str) -> str:
@@ -142,8 +161,8 @@ with DAG(
 ):
     chain(
         observe(),
-        spark("history", data="data", since="since", until="until", sample_every="sample_every_s"),
-        spark("snapshot", data="data", policies="policies", at="until"),
+        spark("history", ("history", "keep_days"), data="data", until="until", sample_every="sample_every_s"),
+        spark("snapshot", ("history",), data="data", policies="policies", at="until"),
         spark("simulate", data="data", policies="policies", at="until"),
         spark("decide", data="data", policies="policies", at="until"),
         plan(),

@@ -11,6 +11,7 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser that every app's arguments are added to."""
     arguments = argparse.ArgumentParser(description=description)
     arguments.add_argument("--data", type=Path, required=True, help="data folder: samples, history, runs")
+    arguments.add_argument("--history", default="", help="URI of the lag history, where it is not <data>/history")
     return arguments
 
 
@@ -31,3 +32,10 @@ def time(text: str) -> datetime:
     if at is None or at.tzinfo is None:
         raise BadInputError(f"time {text!r}: expected one with zone like 2026-11-21T10:00:00Z")
     return at.astimezone(UTC)
+
+
+def days(text: str) -> int:
+    """Return a number of days, at least 1. Raises ``BadInputError`` for anything else."""
+    if not text.isdecimal() or int(text) < 1:
+        raise BadInputError(f"{text!r} days to keep: expected a whole number of at least 1")
+    return int(text)

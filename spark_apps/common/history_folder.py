@@ -1,20 +1,35 @@
-"""The lag history as a folder: which planner can read it, and where its hours lie."""
+"""The lag history as a folder: which planner can read it, where its tables lie, and how it changes.
 
-from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
+::
+
+    _version.json                           which planner can read it
+    intervals/day=.../system=.../*.parquet  the lag history
+    traces/day=.../system=.../*.parquet     raw samples, packed: what each queue's offsets and owners were
+    samples/day=.../system=.../*.parquet    raw samples, packed: the documents
+    states/*.parquet                        where each queue's history ends
+    _staging/                               what is being written; never read
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 
 from pydantic import TypeAdapter
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 from pyspark.sql.types import StructType
 
 from planner.documents.data import DataKind
 from planner.errors import DocumentError, NewerVersionError
-from planner.storage.files import write_atomically
+from planner.storage.layout import time_name
+from spark_apps.common.folder import Folder
 
-VERSION = 1
+VERSION = 2
 VERSION_FILE = "_version.json"
+DAILY_TABLES = ("intervals", "traces", "samples")
+STATES_TABLE = "states"
+EPOCH, MICRO = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,41 +42,141 @@ class HistoryVersion:
 HISTORY_VERSION: DataKind[HistoryVersion] = DataKind("LagHistory", TypeAdapter(HistoryVersion))
 
 
-def check_version(history: Path) -> None:
-    """Raise ``NewerVersionError`` when a newer planner wrote the folder; one that is not there yet is fine."""
-    path = history / VERSION_FILE
-    if not path.exists():
-        if any(history.glob("day=*")):
+def version_of(history: Folder) -> int | None:
+    """Return the version of the history, ``None`` where there is none yet.
+
+    Raises ``NewerVersionError`` when a newer planner wrote it.
+    """
+    file = history.under(VERSION_FILE)
+    if not file.exists():
+        if any(folder.name.startswith("day=") or folder.name in DAILY_TABLES for folder in history.folders()):
             raise DocumentError(
-                f"{history}: found days of a history without {VERSION_FILE}: restore that file, or move the folder away"
+                f"{history.uri}: found days of a history without {VERSION_FILE}: restore that file, or move the folder "
+                "away"
             )
-        return
-    found = HISTORY_VERSION.read(path).version
+        return None
+    found = HISTORY_VERSION.parse(file.read(), file.uri).version
     if found > VERSION:
         raise NewerVersionError(
-            f"{history}: found a history of version {found}, this planner reads version {VERSION}: "
+            f"{history.uri}: found a history of version {found}, this planner reads version {VERSION}: "
             "use the planner version that wrote it, or another data folder"
+        )
+    return found
+
+
+def check_version(history: Folder) -> None:
+    """Raise ``DocumentError`` unless the folder is a history of this version, or none yet."""
+    found = version_of(history)
+    if found not in (None, VERSION):
+        raise DocumentError(
+            f"{history.uri}: found a history of version {found}, expected {VERSION}: run the history app once, "
+            "it brings the folder up to date"
         )
 
 
-def mark_version(history: Path) -> None:
-    """Write the version file where there is none."""
-    path = history / VERSION_FILE
-    if not path.exists():
-        write_atomically(path, HISTORY_VERSION.dump(HistoryVersion(VERSION)))
+def read_states(history: Folder, schema: StructType) -> DataFrame:
+    """Return the state of every queue; none is an empty frame."""
+    return _read(history, history.under(STATES_TABLE).files(), schema)
 
 
-def read_hours(spark: SparkSession, history: Path, schema: StructType, first: datetime, last: datetime) -> DataFrame:
-    """Return the rows that end within the hours of ``first`` to ``last``, both included; none is an empty frame."""
-    folders = [str(folder) for folder in _hour_folders(history, first, last)]
-    if not folders:
-        return spark.createDataFrame([], schema)
+def newest_of_groups(states: DataFrame) -> dict[tuple[str, str, str], str]:
+    """Return the time, as ``time_name`` writes it, up to which the history of each group reaches."""
+    newest = states.groupBy("system", "cluster", "group").agg(F.unix_micros(F.max("at")).alias("micros")).collect()
+    return {(row.system, row.cluster, row.group): time_name(EPOCH + row.micros * MICRO) for row in newest}
+
+
+def read_days(history: Folder, table: str, schema: StructType, first: date, last: date) -> DataFrame:
+    """Return the rows of the days from ``first`` to ``last``, both included; none is an empty frame."""
+    folders = [place for place in day_folders(history, table) if first <= day_of(place) <= last]
+    return _read(history.under(table), folders, schema)
+
+
+def _read(base: Folder, places: Sequence[Folder], schema: StructType) -> DataFrame:
+    if not places:
+        return base.spark.createDataFrame([], schema)
+    reader = base.spark.read.schema(schema).option("basePath", base.uri)
     # Parquet columns are nullable on reading, whatever was promised on writing.
-    frame = spark.read.schema(schema).option("basePath", str(history)).parquet(*folders)
-    return frame.select(*(F.col(name) for name in schema.fieldNames()))
+    return reader.parquet(*(place.uri for place in places)).select(*(F.col(name) for name in schema.fieldNames()))
 
 
-def _hour_folders(history: Path, first: datetime, last: datetime) -> list[Path]:
-    lowest, highest = f"{first:day=%Y-%m-%d/hour=%H}", f"{last:day=%Y-%m-%d/hour=%H}"
-    found = (path for path in history.glob("day=*/hour=*") if path.is_dir())
-    return sorted(path for path in found if lowest <= path.relative_to(history).as_posix() <= highest)
+def day_folders(history: Folder, table: str) -> list[Folder]:
+    """Return the folders of a table that hold files: one for each day and system."""
+    days = (day for day in history.under(table).folders() if day.name.startswith("day="))
+    return [system for day in days for system in day.folders()]
+
+
+def day_of(folder: Folder) -> date:
+    """Return the day of one of the ``day_folders``."""
+    return date.fromisoformat(folder.uri.rpartition("/")[0].rpartition("day=")[2])
+
+
+@dataclass(slots=True)
+class Change:
+    """New files that are written aside and then made visible at once, with what they replace.
+
+    Until ``commit`` nothing is changed. A run that ends within ``commit`` is carried on by ``recover``.
+    """
+
+    history: Folder
+    moves: list[tuple[str, str]] = field(default_factory=list)
+    deletes: list[str] = field(default_factory=list)
+    written: int = 0
+
+    def write(self, frame: DataFrame, *folder: str, source: str) -> None:
+        """Write the frame for a folder of the history; files are named after what their rows come from."""
+        staged = _staging(self.history).under(str(self.written), *folder)
+        self.written += 1
+        frame.write.option("compression", "zstd").parquet(staged.uri)
+        for file in staged.files():
+            target = self.history.under(*folder, f"{source}-{file.name}")
+            self.moves.append((file.uri, target.uri))
+
+    def write_version(self) -> None:
+        """Let the history be of this planner's version."""
+        staged = _staging(self.history).under(VERSION_FILE)
+        staged.write(HISTORY_VERSION.dump(HistoryVersion(VERSION)))
+        self.moves.append((staged.uri, self.history.under(VERSION_FILE).uri))
+
+    def delete(self, places: Sequence[Folder]) -> None:
+        """Let files or folders go with this change."""
+        self.deletes.extend(place.uri for place in places)
+
+    def commit(self) -> None:
+        """Make the change visible: first written down as a whole, then carried out."""
+        journal = {"moves": self.moves, "deletes": self.deletes}
+        _staging(self.history).under(_JOURNAL).write(json.dumps(journal).encode())
+        recover(self.history)
+
+
+_JOURNAL = "journal.json"
+
+
+def recover(history: Folder) -> None:
+    """Carry on a change that an earlier run had written down, and forget one that it had not."""
+    staging = _staging(history)
+    journal = staging.under(_JOURNAL)
+    if journal.exists():
+        wanted = json.loads(journal.read())
+        for source, target in wanted["moves"]:
+            if (staged := Folder(history.spark, source)).exists():
+                staged.move_to(Folder(history.spark, target))
+        for place in wanted["deletes"]:
+            Folder(history.spark, place).delete()
+    staging.delete()
+
+
+def _staging(history: Folder) -> Folder:
+    return history.under("_staging")
+
+
+def files_by_source(folder: Folder) -> dict[str, list[Folder]]:
+    """Return the files of a folder by the source that their names begin with."""
+    found: dict[str, list[Folder]] = {}
+    for file in folder.files():
+        found.setdefault(file.name.partition("-")[0], []).append(file)
+    return found
+
+
+def day_name(at: datetime | date) -> str:
+    """Return the name of a day's folder."""
+    return f"{at:day=%Y-%m-%d}"

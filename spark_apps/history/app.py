@@ -1,100 +1,198 @@
-"""Bring the lag history up to date: raw samples below ``<data>/samples`` to Parquet below ``<data>/history``.
+"""Bring the lag history up to date: raw samples below ``<data>/samples`` to Parquet below the history folder.
 
-    spark-submit spark_apps/history/app.py --data DIR --since TIME --until TIME --sample-every SECONDS
+    spark-submit spark_apps/history/app.py --data DIR --until TIME --sample-every SECONDS
+        [--history URI] [--keep-days N] [--rebuild]
 
-Whole hours are computed again from the raw samples and replaced, from the hour of ``since`` to the hour of
-``until``; the other hours stay as they are. Running it twice changes nothing.
+Reads only what has landed since the last run, adds it to the history, packs the raw samples into the history folder and
+removes their files; the newest file of each group stays. What landed below ``<data>/metrics`` is imported. Running it
+twice changes nothing.
 """
 
 import argparse
-import re
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import groupby
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
-from planner.errors import DocumentError
-from planner.snapshot.build import RECENT
+from planner.storage.landing import GroupKey, LandedSample, landed_samples
 from planner.storage.layout import history_folder, samples_folder, time_name
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
-from spark_apps.common.history_folder import check_version, mark_version, read_hours
-from spark_apps.common.session import session
-from spark_apps.history.schemas import HISTORY, PATHS
-from spark_apps.history.transforms import (
-    continue_from,
-    derive_intervals,
-    in_file_order,
-    newest_states,
-    read_sightings,
-    within,
+from spark_apps.common.folder import Folder
+from spark_apps.common.history_folder import (
+    STATES_TABLE,
+    VERSION,
+    Change,
+    day_folders,
+    day_name,
+    day_of,
+    files_by_source,
+    newest_of_groups,
+    read_states,
+    recover,
+    version_of,
 )
+from spark_apps.common.session import session
+from spark_apps.history.metrics import import_metrics
+from spark_apps.history.schemas import BATCHES, HISTORY, STATES, TRACES
+from spark_apps.history.transforms import (
+    SAMPLED,
+    continue_states,
+    derive_intervals,
+    read_documents,
+    read_traces,
+    states_of_history,
+)
+from spark_apps.history.upgrade import upgrade
+from spark_apps.history.upkeep import tidy
 
-HOUR = timedelta(hours=1)
-LOOK_BACK = timedelta(minutes=10)
-"""How far before the first hour raw samples are read: a queue's very first sighting leaves no row in the history."""
-FILES_A_TASK = 200
-_SAMPLE_NAME = re.compile(r"\d{8}T\d{6}\.\d{3}Z\.json")
+FILES_A_BATCH = 200
+KEEP_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """How many sample files were read, and how many of them came after a later one of their group was known already.
+
+    Late samples are packed and not in the history; ``rebuild`` puts them in.
+    """
+
+    samples: int
+    late: int
 
 
 def main() -> None:
     """Run with the arguments of the command line."""
     given = _parser().parse_args()
     with session("history") as spark:
-        files = update(spark, given.data, given.since, given.until, given.sample_every)
-    print(f"history: {files} samples up to {given.until.isoformat()} in {history_folder(given.data)}")  # noqa: T201
+        place = given.history or str(history_folder(given.data))
+        history = Folder.of(spark, place)
+        done = update(spark, given.data, given.until, given.sample_every, place)
+        imported = import_metrics(history, given.data)
+        if given.rebuild:
+            rebuild(history, given.sample_every)
+        tidy(history, given.until, given.keep_days)
+    late = f", {done.late} of them too late for it: run with --rebuild to add them" if done.late else ""
+    if imported:
+        print(f"history: {imported} intervals and points of metrics in {place}")  # noqa: T201
+    print(f"history: {done.samples} samples up to {given.until.isoformat()} in {place}{late}")  # noqa: T201
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments.parser(__doc__)
-    parser.add_argument("--since", type=arguments.time, required=True, help="first time of the interval")
-    parser.add_argument("--until", type=arguments.time, required=True, help="last time of the interval, included")
+    parser.add_argument("--until", type=arguments.time, required=True, help="last time of the run, included")
     parser.add_argument("--sample-every", type=float, required=True, help="sampling period in seconds")
+    parser.add_argument("--keep-days", type=arguments.days, default=KEEP_DAYS, help="older days go (%(default)s)")
+    parser.add_argument("--rebuild", action="store_true", help="make the history again from the packed raw samples")
     return parser
 
 
-def update(spark: SparkSession, data: Path, since: datetime, until: datetime, sample_every_s: float) -> int:
-    """Compute the hours from ``since`` to ``until`` again; return how many sample files were read.
+def update(
+    spark: SparkSession, data: Path, until: datetime, sample_every_s: float, place: Path | str | None = None
+) -> Updated:
+    """Add the samples that landed up to ``until`` to the history, pack them and remove their files.
 
-    Continues from the last known state of each queue, at most ``RECENT`` before the first hour, so that gaps and
-    commit ages reach over the hour. Nothing is written when a newer planner wrote the folder or a file is broken.
+    Continues from the last known state of each queue, however long ago. Nothing is written when a newer planner wrote
+    the history or a file is broken.
     """
-    history = history_folder(data)
-    check_version(history)
-    start, end = _hour_of(since), _hour_of(until) + HOUR
-    paths = [str(path) for path in sample_files(samples_folder(data), start - LOOK_BACK, end)]
-    if not paths:
-        return 0
-    tasks = max(spark.sparkContext.defaultParallelism, len(paths) // FILES_A_TASK)
-    files = spark.createDataFrame([(path,) for path in paths], PATHS).repartition(min(tasks, len(paths)))
-    earlier = read_hours(spark, history, HISTORY, start - RECENT, start - HOUR)
-    intervals = (
-        read_sightings(files)
-        .transform(continue_from, newest_states(earlier))
-        .transform(derive_intervals, sample_every_s)
-        .transform(within, start, end)
-        .transform(in_file_order)
-    )
-    mark_version(history)
-    intervals.write.mode("overwrite").partitionBy("day", "hour").parquet(str(history))
-    return len(paths)
+    history = Folder.of(spark, place or history_folder(data))
+    prepare(history)
+    known = newest_of_groups(read_states(history, STATES))
+    landed = [sample for sample in landed_samples(samples_folder(data)) if sample.time_name <= time_name(until)]
+    fresh = [sample for sample in landed if sample.time_name != known.get(sample.key)]
+    for (day, system), of_day in groupby(sorted(fresh, key=_day_and_system), key=_day_and_system):
+        _pack(history, day, system, list(of_day), sample_every_s)
+    _forget_all_but_the_newest(landed)
+    return Updated(len(fresh), sum(sample.time_name < known.get(sample.key, "") for sample in fresh))
 
 
-def sample_files(samples: Path, start: datetime, end: datetime) -> Iterator[Path]:
-    """Yield the sample files of all groups taken from ``start`` up to, not including, ``end``, by their names."""
-    first, last = time_name(start), time_name(end)
-    for path in sorted(samples.glob("*/*/*/*.json")):
-        if path.name.startswith("."):
-            continue
-        if not _SAMPLE_NAME.fullmatch(path.name):
-            raise DocumentError(f"{path}: found among samples, but not named like one: move it elsewhere")
-        if first <= path.stem < last:
-            yield path
+def prepare(history: Folder) -> None:
+    """Let the folder be a whole history of this version."""
+    version_of(history)  # a newer planner's is left alone, its half-done change too
+    recover(history)
+    if version_of(history) != VERSION:
+        upgrade(history)
 
 
-def _hour_of(at: datetime) -> datetime:
-    return at.replace(minute=0, second=0, microsecond=0)
+def _day_and_system(sample: LandedSample) -> tuple[date, str]:
+    return sample.day, sample.key[0]
+
+
+def _pack(history: Folder, day: date, system: str, samples: Sequence[LandedSample], sample_every_s: float) -> None:
+    """Add one day's samples of one system, and let the history hold them from now on."""
+    batches = _batches(history.spark, samples)
+    traces = read_traces(batches).persist()
+    change = Change(history)
+    add_day(change, day, system, traces, sample_every_s)
+    change.write(traces.drop("system"), "traces", *_folder(day, system), source=SAMPLED)
+    change.write(read_documents(batches).drop("system"), "samples", *_folder(day, system), source=SAMPLED)
+    change.commit()
+    traces.unpersist()
+
+
+def add_day(change: Change, day: date, system: str, traces: DataFrame, sample_every_s: float) -> None:
+    """Let a change add what one day's traces of one system say."""
+    states = read_states(change.history, STATES)
+    intervals = derive_intervals(traces, states.where(F.col("system") == system), sample_every_s)
+    change.write(intervals.drop("system"), "intervals", *_folder(day, system), source=SAMPLED)
+    change.delete(change.history.under(STATES_TABLE).files())
+    change.write(continue_states(traces, states, sample_every_s), STATES_TABLE, source=SAMPLED)
+
+
+def _folder(day: date, system: str) -> tuple[str, str]:
+    return day_name(day), f"system={system}"
+
+
+def _batches(spark: SparkSession, samples: Sequence[LandedSample]) -> DataFrame:
+    """Return the files in batches of one group each, spread over the executors."""
+    rows: list[tuple[list[str]]] = []
+    for _, of_group in groupby(sorted(samples, key=lambda sample: (sample.key, sample.time_name)), key=_group):
+        paths = [str(sample.path) for sample in of_group]
+        rows.extend((paths[first : first + FILES_A_BATCH],) for first in range(0, len(paths), FILES_A_BATCH))
+    tasks = max(spark.sparkContext.defaultParallelism, len(samples) // FILES_A_BATCH)
+    return spark.createDataFrame(rows, BATCHES).repartition(min(tasks, len(rows)))
+
+
+def _group(sample: LandedSample) -> GroupKey:
+    return sample.key
+
+
+def _forget_all_but_the_newest(landed: Sequence[LandedSample]) -> None:
+    """Remove sample files that the history holds; a snapshot starts from the newest one of its group."""
+    newest = {sample.key: sample for sample in sorted(landed, key=lambda sample: sample.time_name)}
+    for sample in landed:
+        if newest[sample.key] != sample:
+            sample.path.unlink(missing_ok=True)
+
+
+def rebuild(history: Folder, sample_every_s: float) -> None:
+    """Make the history again from the packed raw samples, day by day; rows from elsewhere stay."""
+    _forget_sampled(history)
+    for folder in sorted(day_folders(history, "traces"), key=lambda folder: (day_of(folder), folder.uri)):
+        system = folder.name.removeprefix("system=")
+        traces = history.spark.read.schema(TRACES).option("basePath", history.under("traces").uri).parquet(folder.uri)
+        change = Change(history)
+        add_day(change, day_of(folder), system, traces.select(*TRACES.names), sample_every_s)
+        change.commit()
+
+
+def _forget_sampled(history: Folder) -> None:
+    change = Change(history)
+    kept: list[Folder] = []
+    for folder in day_folders(history, "intervals"):
+        files = files_by_source(folder)
+        change.delete(files.pop(SAMPLED, []))
+        kept.extend(file for rest in files.values() for file in rest)
+    change.delete(history.under(STATES_TABLE).files())
+    if kept:
+        rows = history.spark.read.schema(HISTORY).option("basePath", history.under("intervals").uri)
+        sampled = rows.parquet(*(file.uri for file in kept)).where(F.col("source") == SAMPLED)
+        change.write(states_of_history(sampled), STATES_TABLE, source=SAMPLED)
+    change.commit()
 
 
 if __name__ == "__main__":

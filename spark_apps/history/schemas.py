@@ -1,8 +1,9 @@
-"""Columns of the history app."""
+"""Columns of the history's tables; ``docs/history.md`` says what each of them means."""
 
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
+    DataType,
     DoubleType,
     IntegerType,
     LongType,
@@ -12,55 +13,98 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-QUEUE_KEY = ("system", "cluster", "group", "topic", "broker", "queue_id")
+PLACE_KEY = ("system", "cluster", "group", "topic", "broker")
+QUEUE_KEY = (*PLACE_KEY, "queue_id")
 
-_QUEUE = [
-    StructField("system", StringType()),
-    StructField("cluster", StringType()),
-    StructField("group", StringType()),
-    StructField("topic", StringType()),
-    StructField("broker", StringType()),
-    StructField("queue_id", IntegerType()),
-]
 
-PATHS = StructType([StructField("path", StringType(), nullable=False)])
+def _columns(**types: DataType) -> list[StructField]:
+    return [StructField(name, of_type) for name, of_type in types.items()]
 
-SIGHTINGS = StructType(
+
+TEXT, TIME, WHOLE, FLAG, FRACTION = StringType(), TimestampType(), LongType(), BooleanType(), DoubleType()
+TEXTS = ArrayType(TEXT)
+GROUP = _columns(system=TEXT, cluster=TEXT, group=TEXT)
+QUEUE = [*GROUP, *_columns(topic=TEXT, broker=TEXT, queue_id=IntegerType())]
+
+BATCHES = StructType([StructField("paths", ArrayType(TEXT), nullable=False)])
+"""Sample files that one task reads in one go, all of one group."""
+
+SAMPLES = StructType([*GROUP, *_columns(at=TIME, document=TEXT)])
+"""One look at one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""
+
+TRACES = StructType(
     [
-        *_QUEUE,
-        StructField("at", TimestampType()),
-        StructField("broker_offset", LongType()),
-        StructField("consumer_offset", LongType()),
-        StructField("lag", LongType()),
-        StructField("owners", ArrayType(StringType())),
+        *QUEUE,
+        *_columns(
+            at=ArrayType(TIME),
+            broker_offset=ArrayType(WHOLE),
+            consumer_offset=ArrayType(WHOLE),
+            lag=ArrayType(WHOLE),
+            owners=ArrayType(IntegerType()),
+            owner_lists=ArrayType(TEXTS),
+        ),
     ]
 )
-"""One queue in one sample; offsets in messages. A Kafka partition is a ``queue_id`` with an empty ``broker``."""
+"""One queue over a stretch of time, packed: the n-th values of all lists are one sighting.
+
+``owners`` are places in ``owner_lists``. A Kafka partition is a ``queue_id`` with an empty ``broker``.
+"""
+
+STATES = StructType(
+    [
+        *QUEUE,
+        *_columns(
+            first_at=TIME,
+            at=TIME,
+            consumer_offset=WHOLE,
+            lag=WHOLE,
+            moved_at=TIME,
+            known_owners=TEXTS,
+            curve_at=ArrayType(TIME),
+            curve_offset=ArrayType(WHOLE),
+        ),
+    ]
+)
+"""Where the history of one queue begins and ends, and what the next interval needs of the past."""
+
+INTERVALS = StructType(
+    [
+        *QUEUE,
+        *_columns(
+            started_at=TIME,
+            ended_at=TIME,
+            seconds=FRACTION,
+            broker_offset=WHOLE,
+            consumer_offset=WHOLE,
+            arrived=WHOLE,
+            consumed=WHOLE,
+            is_gap=FLAG,
+            commit_age_s=FRACTION,
+            owners=TEXTS,
+            lag=WHOLE,
+            lag_s=FRACTION,
+            lag_s_is_least=FLAG,
+            moved_from=TEXTS,
+        ),
+    ]
+)
+"""One queue from one sighting to the next, as ``planner.model.intervals.QueueInterval``."""
 
 HISTORY = StructType(
     [
-        *_QUEUE,
-        StructField("started_at", TimestampType()),
-        StructField("ended_at", TimestampType()),
-        StructField("seconds", DoubleType()),
-        StructField("broker_offset", LongType()),
-        StructField("consumer_offset", LongType()),
-        StructField("arrived", LongType()),
-        StructField("consumed", LongType()),
-        StructField("is_gap", BooleanType()),
-        StructField("commit_age_s", DoubleType()),
-        StructField("owners", ArrayType(StringType())),
-        StructField("lag", LongType()),
-        StructField("arrival_rate", DoubleType()),
-        StructField("consumption_rate", DoubleType()),
-        StructField("broker_reset", BooleanType()),
-        StructField("consumer_reset", BooleanType()),
-        StructField("day", StringType()),
-        StructField("hour", StringType()),
+        *INTERVALS,
+        *_columns(
+            arrival_rate=FRACTION,
+            consumption_rate=FRACTION,
+            broker_reset=FLAG,
+            consumer_reset=FLAG,
+            source=TEXT,
+            day=TEXT,
+        ),
     ]
 )
-"""One queue from one sample to the next, as ``planner.model.intervals.QueueInterval``; version 1.
+"""The lag history, version 2: intervals with their rates. Partitioned by ``day`` (UTC, of ``ended_at``) and ``system``.
 
-Offsets and lag in messages as of ``ended_at``, rates in messages per second. Partitioned by ``day`` and ``hour`` (UTC)
-of ``ended_at``.
+Offsets and lag in messages as of ``ended_at``, rates in messages per second. Version 1 had no ``lag_s``,
+``lag_s_is_least``, ``moved_from`` and ``source``: they are null in rows that it wrote.
 """

@@ -1,145 +1,138 @@
-"""From raw samples to intervals, in columns; ``planner.history.intervals`` says the same for one group."""
+"""From raw samples to the lag history: a group's queues are put together once, then everything is columns."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 
-import pandas as pd
-from pyspark.sql import Column, DataFrame, Window
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.documents.data import SAMPLE
-from planner.history.intervals import GAP_FACTOR
-from planner.model.queues import MessageQueue
+from planner.model.queues import MessageQueue, Queue
 from planner.model.samples import GroupSample
-from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SIGHTINGS
+from planner.storage.landing import LandedSample
+from planner.storage.layout import time_of_name
+from spark_apps.history.columns import OwnerLists, intervals_of, states_after
+from spark_apps.history.schemas import INTERVALS, PLACE_KEY, SAMPLES, STATES, TRACES
 
-MICROS = 1_000_000.0
-
-
-def read_sightings(paths: DataFrame) -> DataFrame:
-    """Return every queue of every sample file: ``SIGHTINGS``. A file that is not a whole sample stops it by name."""
-    return paths.mapInPandas(_sightings_of_files, SIGHTINGS)
-
-
-def _sightings_of_files(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for frame in frames:
-        rows = [row for path in frame["path"] for row in _sightings(SAMPLE.read(Path(path)))]
-        sightings = pd.DataFrame(rows, columns=SIGHTINGS.fieldNames())
-        # Nullable whole numbers: a float would round offsets beyond 2^53.
-        sightings = sightings.astype({"consumer_offset": "Int64", "lag": "Int64"})
-        sightings["at"] = pd.to_datetime(sightings["at"], utc=True)
-        yield sightings
+SAMPLED = "sample"
+"""The source of intervals that come from samples."""
 
 
-def _sightings(sample: GroupSample) -> Iterator[tuple[object, ...]]:
-    owners = sample.owners
-    for offsets in sample.offsets:
-        queue = offsets.queue
-        yield (
-            sample.system,
-            sample.cluster,
-            sample.group,
-            queue.topic,
-            queue.broker if isinstance(queue, MessageQueue) else "",
-            queue.number,
-            sample.at,
-            offsets.broker_offset,
-            offsets.consumer_offset,
-            offsets.lag,
-            list(owners.get(queue, ())),
-        )
+def read_traces(batches: DataFrame) -> DataFrame:
+    """Return what the files of each batch say of each queue: ``TRACES``.
 
-
-def newest_states(history: DataFrame) -> DataFrame:
-    """Return where the known history of each queue ends: its last sighting, and when its offset last moved."""
-    newest = history.groupBy(*QUEUE_KEY).agg(F.max_by(F.struct(*history.columns), "ended_at").alias("newest"))
-    state = F.col("newest")
-    age_micros = F.round(state["commit_age_s"] * F.lit(MICROS)).cast("long")
-    return newest.select(
-        *QUEUE_KEY,
-        state["ended_at"].alias("at"),
-        state["broker_offset"].alias("broker_offset"),
-        state["consumer_offset"].alias("consumer_offset"),
-        state["lag"].alias("lag"),
-        state["owners"].alias("owners"),
-        F.timestamp_micros(F.unix_micros(state["ended_at"]) - age_micros).alias("moved_at"),
-    )
-
-
-def continue_from(sightings: DataFrame, states: DataFrame) -> DataFrame:
-    """Return the sightings that come after each queue's state, and the state itself as the first of them.
-
-    Column ``moved_at`` is set in states only. Queues without a state keep all their sightings.
+    A file that is not a whole sample stops it by name.
     """
-    known_until = states.select(*QUEUE_KEY, F.col("at").alias("known_until"))
-    fresh = (
-        sightings.join(known_until, on=list(QUEUE_KEY), how="left")
-        .where(F.col("known_until").isNull() | (F.col("at") > F.col("known_until")))
-        .drop("known_until")
-        .withColumn("moved_at", F.lit(None).cast("timestamp"))
-    )
-    return fresh.unionByName(states)
+    return batches.mapInArrow(_traces_of_batches, TRACES)
 
 
-def derive_intervals(sightings: DataFrame, sample_every_s: float) -> DataFrame:
-    """Return every interval between consecutive sightings of each queue: ``HISTORY``.
+def _traces_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        for paths in table["paths"].to_pylist():
+            rows = traces_of([SAMPLE.read(Path(path)) for path in paths])
+            yield from pa.Table.from_pylist(rows, to_arrow_schema(TRACES, timezone="UTC")).to_batches()
 
-    Takes the columns of ``continue_from``. Negative differences stay and are marked.
+
+def traces_of(samples: list[GroupSample]) -> list[dict[str, object]]:
+    """Return one row of ``TRACES`` for each queue that the samples of one group speak of."""
+    by_queue: dict[Queue, dict[str, list[object]]] = {}
+    lists: dict[Queue, OwnerLists] = {}
+    for sample in samples:
+        owners = sample.owners
+        for told in sample.offsets:
+            row = by_queue.setdefault(told.queue, {name: [] for name in TRACES.names[len(PLACE_KEY) + 1 : -1]})
+            number = lists.setdefault(told.queue, OwnerLists()).number(owners.get(told.queue, ()))
+            values = (sample.at, told.broker_offset, told.consumer_offset, told.lag, number)
+            for column, value in zip(row.values(), values, strict=True):
+                column.append(value)
+    return [{**_key(samples[0], queue), **row, "owner_lists": lists[queue].lists} for queue, row in by_queue.items()]
+
+
+def _key(sample: GroupSample, queue: Queue) -> dict[str, object]:
+    return {
+        "system": sample.system,
+        "cluster": sample.cluster,
+        "group": sample.group,
+        "topic": queue.topic,
+        "broker": queue.broker if isinstance(queue, MessageQueue) else "",
+        "queue_id": queue.number,
+    }
+
+
+def read_documents(batches: DataFrame) -> DataFrame:
+    """Return the files of each batch as they are: ``SAMPLES``."""
+    return batches.mapInArrow(_documents_of_batches, SAMPLES)
+
+
+def _documents_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        for paths in table["paths"].to_pylist():
+            rows = [_document(Path(path)) for path in paths]
+            yield from pa.Table.from_pylist(rows, to_arrow_schema(SAMPLES, timezone="UTC")).to_batches()
+
+
+def _document(path: Path) -> dict[str, object]:
+    system, cluster, group = LandedSample(path).key
+    text = path.read_text(encoding="utf-8")
+    return {"system": system, "cluster": cluster, "group": group, "at": time_of_name(path.stem), "document": text}
+
+
+def derive_intervals(traces: DataFrame, states: DataFrame, sample_every_s: float) -> DataFrame:
+    """Return the intervals that the traces add to the states: ``HISTORY`` without its partition columns.
+
+    ``planner.history.intervals`` says the same for one group. Sightings that a state knows already add nothing.
     """
-    by_time = Window.partitionBy(*QUEUE_KEY).orderBy("at")
-    so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    has_committed = ~F.col("consumer_offset").eqNullSafe(F.col("consumer_offset_before"))
-    has_moved = F.col("started_at").isNotNull() & (has_committed | F.coalesce(F.col("lag") == 0, F.lit(False)))
-    return (
-        sightings.withColumn("started_at", F.lag("at").over(by_time))
-        .withColumn("broker_offset_before", F.lag("broker_offset").over(by_time))
-        .withColumn("consumer_offset_before", F.lag("consumer_offset").over(by_time))
-        .withColumn("moved_here_at", F.coalesce(F.when(has_moved, F.col("at")), F.col("moved_at")))
-        .withColumn("last_moved_at", F.last("moved_here_at", ignorenulls=True).over(so_far))
-        .where(F.col("started_at").isNotNull())
-        .withColumn("seconds", _seconds_between("started_at", "at"))
-        .withColumn("arrived", F.col("broker_offset") - F.col("broker_offset_before"))
-        .withColumn("consumed", F.col("consumer_offset") - F.col("consumer_offset_before"))
-        .select(
-            *QUEUE_KEY,
-            "started_at",
-            F.col("at").alias("ended_at"),
-            "seconds",
-            "broker_offset",
-            "consumer_offset",
-            "arrived",
-            "consumed",
-            (F.col("seconds") > F.lit(GAP_FACTOR * sample_every_s)).alias("is_gap"),
-            _seconds_between("last_moved_at", "at").alias("commit_age_s"),
-            "owners",
-            "lag",
-            _rate("arrived").alias("arrival_rate"),
-            _rate("consumed").alias("consumption_rate"),
-            (F.col("arrived") < 0).alias("broker_reset"),
-            F.coalesce(F.col("consumed") < 0, F.lit(False)).alias("consumer_reset"),
-            F.date_format("at", "yyyy-MM-dd").alias("day"),
-            F.date_format("at", "HH").alias("hour"),
-        )
+    by_place = traces.groupBy(*PLACE_KEY).cogroup(states.groupBy(*PLACE_KEY))
+    derive = partial(intervals_of, sample_every_s=sample_every_s)
+    return with_rates(by_place.applyInArrow(derive, INTERVALS), F.lit(SAMPLED))
+
+
+def with_rates(intervals: DataFrame, source: Column) -> DataFrame:
+    """Return ``INTERVALS`` with their rates, resets and source. Negative differences stay and have no rate."""
+    return intervals.select(
+        *INTERVALS.names,
+        _rate("arrived").alias("arrival_rate"),
+        _rate("consumed").alias("consumption_rate"),
+        (F.col("arrived") < 0).alias("broker_reset"),
+        F.coalesce(F.col("consumed") < 0, F.lit(False)).alias("consumer_reset"),
+        source.alias("source"),
     )
-
-
-def _seconds_between(start: str, end: str) -> Column:
-    """Microseconds are whole numbers, so the division gives what ``timedelta.total_seconds`` gives, bit for bit."""
-    return (F.unix_micros(end) - F.unix_micros(start)) / F.lit(MICROS)
 
 
 def _rate(difference: str) -> Column:
     return F.when(F.col(difference) >= 0, F.col(difference) / F.col("seconds"))
 
 
-def within(history: DataFrame, start: datetime, end: datetime) -> DataFrame:
-    """Return the intervals that end from ``start`` up to, not including, ``end``."""
-    return history.where((F.col("ended_at") >= F.lit(start)) & (F.col("ended_at") < F.lit(end))).select(
-        *HISTORY.fieldNames()
+def continue_states(traces: DataFrame, states: DataFrame, sample_every_s: float) -> DataFrame:
+    """Return the ``STATES`` of all queues after the traces."""
+    by_place = traces.groupBy(*PLACE_KEY).cogroup(states.groupBy(*PLACE_KEY))
+    carry_on = partial(states_after, sample_every_s=sample_every_s)
+    return by_place.applyInArrow(carry_on, STATES)
+
+
+def states_of_history(history: DataFrame) -> DataFrame:
+    """Return the ``STATES`` that a history without states ends with: of each queue the newest row."""
+    key = STATES.names[:6]
+    newest = history.groupBy(*key).agg(
+        F.max_by(F.struct(*history.columns), "ended_at").alias("newest"),
+        F.min("started_at").alias("first_at"),
+        F.max_by(F.when(F.size("owners") > 0, F.col("owners")), F.when(F.size("owners") > 0, F.col("ended_at"))).alias(
+            "known_owners"
+        ),
     )
-
-
-def in_file_order(history: DataFrame) -> DataFrame:
-    """Return the rows sorted within partitions, neighbours alike: small files that are quick to filter."""
-    return history.sortWithinPartitions("day", "hour", *QUEUE_KEY, "ended_at")
+    state = F.col("newest")
+    age_micros = F.round(state["commit_age_s"] * F.lit(1_000_000)).cast("long")
+    return newest.select(
+        *key,
+        "first_at",
+        state["ended_at"].alias("at"),
+        state["consumer_offset"].alias("consumer_offset"),
+        state["lag"].alias("lag"),
+        F.timestamp_micros(F.unix_micros(state["ended_at"]) - age_micros).alias("moved_at"),
+        F.coalesce("known_owners", F.array().cast("array<string>")).alias("known_owners"),
+        F.array(state["ended_at"]).alias("curve_at"),
+        F.array(state["broker_offset"]).alias("curve_offset"),
+    ).select(*STATES.names)

@@ -1,6 +1,6 @@
 """Take one snapshot for each policy from the lag history and the group's newest raw sample.
 
-    spark-submit spark_apps/snapshot/app.py --data DIR --policies DIR --at TIME
+    spark-submit spark_apps/snapshot/app.py --data DIR --policies DIR --at TIME [--history URI]
 
 Writes ``<data>/runs/<run>/snapshots/<policy>.json``; a policy whose group has no sample gets
 ``<data>/runs/<run>/<policy>/no-decision.txt`` and a line in the log, and the others go on.
@@ -8,20 +8,25 @@ Writes ``<data>/runs/<run>/snapshots/<policy>.json``; a policy whose group has n
 
 import shutil
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
-from spark_apps.common.history_folder import check_version, read_hours
+from spark_apps.common.folder import Folder
+from spark_apps.common.history_folder import check_version, read_days
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
 from spark_apps.history.schemas import HISTORY
-from spark_apps.snapshot.transforms import reach, write_snapshots
+from spark_apps.history.schemas import SAMPLES as PACKED
+from spark_apps.snapshot.schemas import GROUP_KEY
+from spark_apps.snapshot.transforms import key_of, landed_later_only, reach, write_snapshots
 
 
 def main() -> None:
@@ -29,24 +34,44 @@ def main() -> None:
     given = arguments.run_parser(__doc__).parse_args()
     policies = read_policies(given.policies)
     with session("snapshot") as spark:
-        missing = take_snapshots(spark, given.data, policies, given.at)
+        missing = take_snapshots(spark, given.data, policies, given.at, given.history or None)
     for sentence in missing:
         print(sentence)  # noqa: T201
     print(f"snapshot: {len(policies) - len(missing)} of {len(policies)} policies as of {given.at.isoformat()}")  # noqa: T201
 
 
 def take_snapshots(
-    spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
+    spark: SparkSession,
+    data: Path,
+    policies: Sequence[ConsumerScalingPolicy],
+    at: datetime,
+    place: Path | str | None = None,
 ) -> Sequence[str]:
     """Write the snapshots of a run afresh; return one sentence for each policy that has none."""
-    history = history_folder(data)
+    history = Folder.of(spark, place or history_folder(data))
     check_version(history)
     run = RunFolder.of(data, at)
     shutil.rmtree(run.snapshots, ignore_errors=True)
-    known = read_hours(spark, history, HISTORY, at - reach(policies), at)
-    results = write_snapshots(policy_frame(spark, policies), known, data, run, at)
+    since = at - reach(policies)
+    known = read_days(history, "intervals", HISTORY, since.date(), at.date()).where(F.col("ended_at") > F.lit(since))
+    packed = packed_samples(history, data, policies, at)
+    results = write_snapshots(policy_frame(spark, policies), known, data, run, at, packed)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
     return sorted(row.missing for row in results.where("missing is not null").collect())
+
+
+def packed_samples(
+    history: Folder, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
+) -> dict[GroupKey, str]:
+    """Return the newest packed document up to ``at`` of each group whose landed files are all newer: a run repeated."""
+    wanted = [key for key in map(key_of, policies) if landed_later_only(data, key, at)]
+    if not wanted:
+        return {}
+    keys = history.spark.createDataFrame(wanted, list(GROUP_KEY))
+    samples = read_days(history, "samples", PACKED, date.min, at.date()).where(F.col("at") <= F.lit(at))
+    newest = samples.join(keys, on=list(GROUP_KEY), how="left_semi").groupBy(*GROUP_KEY)
+    rows = newest.agg(F.max_by("document", "at").alias("document")).collect()
+    return {(row.system, row.cluster, row.group): row.document for row in rows}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """From history to snapshots: the planner's own function, one group at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from planner.model.samples import GroupSample
 from planner.pipeline import snapshot_from
 from planner.snapshot.build import RECENT
 from planner.storage.files import write_atomically
+from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder, group_folder, time_name
 from spark_apps.common.policies import policy_of
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
@@ -27,34 +28,51 @@ def reach(policies: Sequence[ConsumerScalingPolicy]) -> timedelta:
     return max(RECENT, *(timedelta(seconds=policy.snapshot_settings.window_s) for policy in policies))
 
 
-def write_snapshots(policies: DataFrame, history: DataFrame, data: Path, run: RunFolder, at: datetime) -> DataFrame:
+def key_of(policy: ConsumerScalingPolicy) -> GroupKey:
+    """Return whose group a policy speaks of."""
+    source = policy.spec.source
+    return source.system, source.cluster, source.group
+
+
+def landed_later_only(data: Path, key: GroupKey, at: datetime) -> bool:
+    """Tell whether a group has sample files and all are newer than ``at``."""
+    names = [path.stem for path in group_folder(data, *key).glob("*.json")]
+    return bool(names) and min(names) > time_name(at)
+
+
+def write_snapshots(
+    policies: DataFrame, history: DataFrame, data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
+) -> DataFrame:
     """Write each policy's snapshot as of ``at`` and return ``RESULTS``, one row a policy.
 
-    A policy whose group has no sample gets its reason instead of a snapshot, the others go on.
+    A snapshot starts from the newest landed sample, else from the group's document in ``packed``. A policy whose group
+    has neither gets its reason instead of a snapshot, the others go on.
     """
     intervals = (
-        history.where(F.col("ended_at") <= F.lit(at))
+        history.where((F.col("ended_at") <= F.lit(at)) & F.col("queue_id").isNotNull())
         .join(policies.select(*GROUP_KEY), on=list(GROUP_KEY), how="left_semi")
         .select(*GROUP_KEY, *INTERVAL_COLUMNS)
     )
     by_group = policies.groupBy(*GROUP_KEY).cogroup(intervals.groupBy(*GROUP_KEY))
-    return by_group.applyInPandas(_writer(data, run, at), RESULTS)
+    return by_group.applyInPandas(_writer(data, run, at, packed), RESULTS)
 
 
-def _writer(data: Path, run: RunFolder, at: datetime) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
+def _writer(
+    data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
+) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-        rows = [_write_one(policy_of(row), intervals, data, run, at) for row in policies.itertuples()]
+        wanted = [policy_of(row) for row in policies.itertuples()]
+        rows = [_write_one(policy, intervals, _newest(data, policy, at, packed), run, at) for policy in wanted]
         return pd.DataFrame(rows, columns=RESULTS.fieldNames())
 
     return write
 
 
 def _write_one(
-    policy: ConsumerScalingPolicy, intervals: pd.DataFrame, data: Path, run: RunFolder, at: datetime
+    policy: ConsumerScalingPolicy, intervals: pd.DataFrame, newest: GroupSample | None, run: RunFolder, at: datetime
 ) -> tuple[str, str | None]:
     name, source = policy.metadata.name, policy.spec.source
     files = run.policy(name)
-    newest = newest_sample(group_folder(data, source.system, source.cluster, source.group), at)
     if newest is None:
         missing = (
             f"No decision for policy {name}: group {source.group} of cluster {source.cluster} has no sample up to "
@@ -67,6 +85,16 @@ def _write_one(
     write_atomically(run.snapshot(name), SNAPSHOT.dump(snapshot))
     files.no_decision.unlink(missing_ok=True)
     return name, None
+
+
+def _newest(
+    data: Path, policy: ConsumerScalingPolicy, at: datetime, packed: Mapping[GroupKey, str]
+) -> GroupSample | None:
+    key = key_of(policy)
+    landed = newest_sample(group_folder(data, *key), at)
+    return (
+        SAMPLE.parse(packed[key], f"packed sample of group {key[-1]}") if landed is None and key in packed else landed
+    )
 
 
 def newest_sample(folder: Path, at: datetime) -> GroupSample | None:
@@ -93,6 +121,9 @@ def intervals_of(frame: pd.DataFrame) -> tuple[QueueInterval, ...]:
             is_gap=bool(row.is_gap),
             commit_age_s=None if pd.isna(row.commit_age_s) else row.commit_age_s,
             owners=tuple(row.owners),
+            lag_s=None if pd.isna(row.lag_s) else row.lag_s,
+            lag_s_is_least=bool(row.lag_s_is_least),
+            moved_from=() if row.moved_from is None else tuple(row.moved_from),
         )
         for row, started_at, ended_at in zip(_rows(frame), started, ended, strict=True)
     )

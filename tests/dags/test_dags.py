@@ -45,6 +45,8 @@ def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
         ("source", ["live", {"capture": "/x"}], ["dead", {}, {"capture": ""}, {"capture": "/x", "more": 1}]),
         ("policies", ["/x"], ["", None]),
         ("data", ["/x"], ["", 1]),
+        ("history", ["", "hdfs:///planner/history"], [None, 1]),
+        ("keep_days", [1, 30], [0, None, 1.5]),
         ("since", [None, "2026-11-21T10:00:00Z"], [1]),
         ("until", [None, "2026-11-21T10:00:00Z"], [1]),
         ("watch_seconds", [None, 0, 30.5], [-1, "long"]),
@@ -59,7 +61,7 @@ def test_params_refuse_what_no_task_could_use(
 
 
 def test_all_params_are_checked(ours: dict[str, Any]) -> None:
-    names = ["data", "policies", "since", "source", "until", "watch_seconds"]
+    names = ["data", "history", "keep_days", "policies", "since", "source", "until", "watch_seconds"]
     assert sorted(planner_dag(ours)["params"]) == names
 
 

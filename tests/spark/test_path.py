@@ -31,8 +31,7 @@ pytestmark = pytest.mark.spark
 def history_of(spark: SparkSession, data: Path, samples: Sequence[GroupSample]) -> None:
     """Land the samples and bring the history up to date."""
     land(data, samples)
-    times = [sample.at for sample in samples]
-    update(spark, data, min(times), max(times), SAMPLE_EVERY_S)
+    update(spark, data, max(sample.at for sample in samples), SAMPLE_EVERY_S)
 
 
 def put_snapshot(data: Path, policy: str, snapshot: GroupSnapshot) -> RunFolder:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planner import pipeline
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.model.membership import GroupMember, Member
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from tests.sample_builders import POLICY, watch
@@ -18,11 +19,12 @@ RECREATED = MessageQueue("orders", "broker-b", 0)
 SET_BACK = MessageQueue("orders", "broker-b", 1)
 OFTEN_MISSING = MessageQueue("payments", "broker-a", 0)
 LATE_COMMIT = MessageQueue("payments", "broker-b", 0)
+OWNED_BY_OTHERS = ("10.0.0.9@1",)
 
 
 def eventful(count: int = 48, start_s: float = -120.0, every_s: float = SAMPLE_EVERY_S) -> tuple[GroupSample, ...]:
-    """Return samples around 10 o'clock with a stuck queue, both kinds of reset, a late first commit, missing queues and
-    missing samples."""
+    """Return samples around 10 o'clock with a stuck queue, both kinds of reset, a late first commit, missing queues,
+    missing samples and, after a while in which nobody tells, new owners."""
 
     def offsets(queue: MessageQueue, number: int) -> tuple[int, int | None]:
         broker, consumer = 1000 + 7 * number, 990 + 7 * number
@@ -41,11 +43,21 @@ def eventful(count: int = 48, start_s: float = -120.0, every_s: float = SAMPLE_E
         replace(
             sample,
             at=sample.at + timedelta(seconds=start_s, microseconds=1237 * number % 9001),
+            members=_members(sample.members, number),
             offsets=tuple(told for told in sample.offsets if told.queue != OFTEN_MISSING or not 10 <= number % 20 < 15),
         )
         for number, sample in enumerate(seen)
         if number not in (30, 31, 32)
     )
+
+
+def _members(members: Sequence[GroupMember], number: int) -> tuple[GroupMember, ...]:
+    """Return the first member under another name up to the fourth sample, silent in the fifth, and then itself."""
+    first, *others = members
+    assert isinstance(first, Member)
+    if number < 4:
+        return (replace(first, client_id=OWNED_BY_OTHERS[0]), *others)
+    return (replace(first, owned=None) if number == 4 else first, *others)
 
 
 def land(data: Path, samples: Iterable[GroupSample]) -> None:

@@ -1,0 +1,94 @@
+"""A group's past out of metrics becomes rows of the lag history, where the history knows nothing yet."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from planner.documents.data import METRIC_HISTORY
+from planner.model.intervals import QueueInterval
+from planner.model.points import GroupPoint, MetricHistory
+from planner.model.queues import MessageQueue
+from planner.storage.layout import metrics_folder
+from spark_apps.common.folder import Folder
+from spark_apps.common.history_folder import Change, day_folders
+from spark_apps.history.schemas import BATCHES, GROUP, HISTORY
+
+GROUP_KEY = tuple(field.name for field in GROUP)
+METRICS = "metrics"
+"""What the names of files begin with whose rows come from metrics."""
+ROWS = StructType([field for field in HISTORY if field.name != "day"])
+
+
+def import_metrics(history: Folder, data: Path) -> int:
+    """Add what landed of metrics to the history and remove the files; return how many rows that were.
+
+    Of each group only what ends before the history's first row of it, or begins after its last, is new.
+    """
+    paths = sorted(metrics_folder(data).glob("*/*/*/*.json"))
+    if not paths:
+        return 0
+    batches = history.spark.createDataFrame([([str(path)],) for path in paths], BATCHES).repartition(len(paths))
+    rows = _unknown_yet(batches.mapInArrow(_rows_of_batches, ROWS), history)
+    rows = rows.withColumn("day", F.date_format("ended_at", "yyyy-MM-dd")).dropDuplicates(_IDENTITY).persist()
+    change = Change(history)
+    for day, system in sorted(rows.select("day", "system").distinct().collect()):
+        of_day = rows.where((F.col("day") == day) & (F.col("system") == system)).drop("day", "system")
+        change.write(of_day.coalesce(1), "intervals", f"day={day}", f"system={system}", source=METRICS)
+    added = rows.count()
+    change.commit()
+    rows.unpersist()
+    for path in paths:
+        path.unlink()
+    return added
+
+
+_IDENTITY = [*GROUP_KEY, "topic", "broker", "queue_id", "ended_at"]
+
+
+def _unknown_yet(rows: DataFrame, history: Folder) -> DataFrame:
+    folders = day_folders(history, "intervals")
+    if not folders:
+        return rows
+    reader = history.spark.read.schema(HISTORY).option("basePath", history.under("intervals").uri)
+    known = (
+        reader.parquet(*(folder.uri for folder in folders))
+        .groupBy(*GROUP_KEY)
+        .agg(F.min("started_at").alias("first"), F.max("ended_at").alias("last"))
+    )
+    is_new = F.col("first").isNull() | (F.col("ended_at") <= F.col("first")) | (F.col("started_at") >= F.col("last"))
+    return rows.join(F.broadcast(known), on=list(GROUP_KEY), how="left").where(is_new).select(*ROWS.names)
+
+
+def _rows_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(ROWS, timezone="UTC")
+    for table in tables:
+        for paths in table["paths"].to_pylist():
+            rows = [row for path in paths for row in rows_of(METRIC_HISTORY.read(Path(path)))]
+            yield from pa.Table.from_pylist(rows, schema).to_batches()
+
+
+def rows_of(history: MetricHistory) -> list[dict[str, object]]:
+    """Return the rows of one group: of its queues where metrics tell them apart, else of its topics, else its own."""
+    group = {"system": history.system, "cluster": history.cluster, "group": history.group, "source": history.source}
+    if history.intervals:
+        return [group | _of_queue(interval) for interval in history.intervals]
+    return [group | _of_point(point) for point in history.by_topic or history.points]
+
+
+def _of_queue(interval: QueueInterval) -> dict[str, object]:
+    queue = interval.queue
+    figures = {name: getattr(interval, name) for name in HISTORY.names if hasattr(interval, name)}
+    broker = queue.broker if isinstance(queue, MessageQueue) else ""
+    return figures | {"topic": queue.topic, "broker": broker, "queue_id": queue.number}
+
+
+def _of_point(point: GroupPoint) -> dict[str, object]:
+    """Rates without offsets: which queue they belong to, nobody told."""
+    figures = {name: getattr(point, name) for name in HISTORY.names if hasattr(point, name)}
+    return figures | {"started_at": point.at - timedelta(seconds=point.seconds), "ended_at": point.at}

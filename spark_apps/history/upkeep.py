@@ -1,0 +1,61 @@
+"""Keep the history small and quick to read: few files a day, and no days beyond the wanted ones."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import ceil
+
+from pyspark.sql.types import StructType
+
+from planner.history.curve import REACH
+from spark_apps.common.folder import Folder
+from spark_apps.common.history_folder import DAILY_TABLES, Change, day_folders, day_of, files_by_source
+from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SAMPLES, TRACES
+
+FILE_BYTES = 128 * 1024 * 1024
+"""How large compaction lets a file become, roughly."""
+
+_WITHIN_A_DAY = {"intervals": HISTORY, "traces": TRACES, "samples": SAMPLES}
+_ORDER = {
+    "intervals": (*QUEUE_KEY[1:], "ended_at"),
+    "traces": QUEUE_KEY[1:],
+    "samples": ("cluster", "group", "at"),
+}
+"""Neighbours alike: small files, and a reader of one group can skip the others."""
+
+
+def tidy(history: Folder, until: datetime, keep_days: int) -> None:
+    """Merge the small files of closed days, and drop the days that are more than ``keep_days`` before ``until``.
+
+    A day is closed when nobody needs its newest hours for a snapshot any more. The state of a queue is never dropped.
+    """
+    change = Change(history)
+    first_kept = until.date() - timedelta(days=keep_days)
+    for table in DAILY_TABLES:
+        old = [folder for folder in day_folders(history, table) if day_of(folder) < first_kept]
+        change.delete(old)
+    change.commit()
+    for table in DAILY_TABLES:
+        for folder in day_folders(history, table):
+            if day_of(folder) < (until - REACH).date():
+                compact(history, table, folder)
+
+
+def compact(history: Folder, table: str, folder: Folder) -> None:
+    """Merge the files of a day's folder, those of each source by themselves, where there are more than it needs."""
+    change = Change(history)
+    for source, files in files_by_source(folder).items():
+        wanted = ceil(sum(file.size() for file in files) / FILE_BYTES)
+        if len(files) > wanted:
+            _merge(change, table, folder, source, files, wanted)
+    if change.moves:
+        change.commit()
+
+
+def _merge(change: Change, table: str, folder: Folder, source: str, files: Sequence[Folder], wanted: int) -> None:
+    schema = StructType([field for field in _WITHIN_A_DAY[table] if field.name not in ("day", "system")])
+    order = _ORDER[table]
+    rows = folder.spark.read.schema(schema).parquet(*(file.uri for file in files))
+    merged = rows.coalesce(1) if wanted == 1 else rows.repartitionByRange(wanted, *order)
+    day, system = folder.uri.split("/")[-2:]
+    change.write(merged.sortWithinPartitions(*order), table, day, system, source=source)
+    change.delete(files)
