@@ -8,7 +8,6 @@ from planner import __version__
 from planner.errors import BadInputError
 
 ABSENT = {
-    "forecast": "pauses and duplicates are not forecast yet; planner simulate tells owners, load and moved queues",
     "apply": "no executor yet; the steps of planner explain are to be done by hand",
     "status": "no executor yet, so no plan is ever under way",
     "abort": "no executor yet, so no plan is ever under way",

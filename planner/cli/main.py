@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from planner import __version__
-from planner.cli import absent, allocate, doctor, explain, plan, report, simulate, snapshot
+from planner.cli import absent, allocate, doctor, explain, forecast, plan, report, simulate, snapshot
 from planner.cli.console import errors
 from planner.errors import PlannerError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("allocate")(allocate.allocate)
+app.command("forecast")(forecast.forecast)
 app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)

@@ -1,0 +1,164 @@
+"""``planner forecast``: what one change does, for one request document or a list of them."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from planner.cli.allocate import read_document
+from planner.cli.console import Output, OutputForm, errors, text_console
+from planner.errors import BadInputError, PlannerError
+
+if TYPE_CHECKING:
+    from planner.simulation.dynamics.trials import Document
+
+MOST_ROWS = 40
+MOST_CAUSES = 3
+MOST_NAMED = 4
+
+
+def forecast(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|-", help="Request as JSON, or a list of them; - is standard input.")
+    ],
+    output: Output = OutputForm.TEXT,
+) -> None:
+    """Say what one change does: moved queues, pause, duplicates, burst, and when the group has settled."""
+    from planner.simulation.dynamics import forecast as answer
+    from planner.simulation.dynamics import forecast_all
+
+    requests = read_document(source)
+    is_list = isinstance(requests, list)
+    answers = forecast_all(requests) if is_list else None
+    documents = list(answers.documents) if answers else [answer(requests)]
+    if output is OutputForm.JSON:
+        _write_json(documents, is_list=is_list)
+    else:
+        _tell(requests if is_list else [requests], documents)
+    if answers and answers.refused:
+        refused = answers.refused
+        text = f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}"
+        errors.print(f"planner: {text}", style="red", markup=False, highlight=False)
+        raise typer.Exit(BadInputError.exit_code)
+
+
+def _write_json(documents: Sequence["Document"], *, is_list: bool) -> None:
+    """Write the answer as the contract has it; a list has one answer a line. ASCII, so that any name survives."""
+    lines = [json.dumps(document, allow_nan=False) for document in documents]
+    sys.stdout.write("[" + ",\n ".join(lines) + "]\n" if is_list else lines[0] + "\n")
+
+
+def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
+    console = text_console()
+    for request, document in zip(requests, documents, strict=True):
+        if "error" in document:
+            console.print(document["error"], style="red", markup=False, soft_wrap=True)
+            continue
+        console.print(sentence(document), markup=False, soft_wrap=True, style="bold")
+        for warning in document["warnings"]:
+            console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", markup=False, soft_wrap=True)
+        if document["timeline"]:
+            console.print(_timeline(document["timeline"]))
+        _tell_causes(console, request, document)
+
+
+def sentence(document: Mapping[str, Any]) -> str:
+    """Return the result as one sentence."""
+    total, moved = document["total"], len(document["moved"])
+    count = len({json.dumps(queue) for queues in document["before"].values() for queue in queues})
+    if not moved and not document["queues"]:
+        return "Nothing moves, nothing pauses."
+    parts = [f"{moved} of {count} queues move" if moved != 1 else f"1 of {count} queues moves"]
+    if moved and total["pause_s"]:
+        parts.append(f"the longest pause is {seconds(total['pause_s'])}")
+    if total["stall_s"] and total["stall_s"]["p95"] > 0:
+        parts.append(f"queues that stay stall up to {seconds(total['stall_s'])}")
+    parts.append(f"{counted(total['duplicates'])} come twice")
+    if moved:
+        parts.append(f"{counted(total['burst_messages'])} are due when the moved queues start again")
+    if total["settle_s"]:
+        parts.append(f"settled after {seconds(total['settle_s'])}")
+    return "; ".join(parts) + "."
+
+
+def seconds(found: Mapping[str, float] | None) -> str:
+    """Return ``0.3–0.6 s``, the ends of the 90 % interval."""
+    if found is None:
+        return "unknown"
+    low, high = (f"{value:.3g}" if value < 100 else f"{value:.0f}" for value in (found["p05"], found["p95"]))
+    return f"{low} s" if low == high else f"{low}–{high} s"
+
+
+def counted(found: Mapping[str, int]) -> str:
+    """Return ``12–25 messages``."""
+    low, high = found["p05"], found["p95"]
+    if low == high:
+        return f"{low} message{'' if low == 1 else 's'}"
+    return f"{low}–{high} messages"
+
+
+def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title="Who notices what when", title_justify="left")
+    table.add_column("after", justify="right", no_wrap=True)
+    table.add_column("what happens", overflow="fold")
+    for event in events[:MOST_ROWS]:
+        table.add_row(seconds(event["at_s"]), escape(_happening(event)))
+    if len(events) > MOST_ROWS:
+        table.add_row("", f"… and {len(events) - MOST_ROWS} more; -o json has them")
+    return table
+
+
+HAPPENINGS = {
+    "starts": "starts",
+    "registers": "registers at {broker}",
+    "ends": "gets its signal or dies",
+    "stops": "delivers its last message",
+    "removed": "is removed from {broker}'s member list",
+    "drops": "drops {queues}",
+    "takes": "takes {queues}",
+    "delivers": "delivers {queues}",
+}
+"""Events of the timeline in words."""
+
+
+def _happening(event: Mapping[str, Any]) -> str:
+    queues = ["/".join(map(str, queue)) for queue in event.get("queues", ())]
+    named = ", ".join(queues[:MOST_NAMED]) + (
+        f" and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else ""
+    )
+    words = HAPPENINGS.get(event["event"], event["event"])
+    return f"{event['client']} {words.format(broker=event.get('broker', ''), queues=named)}"
+
+
+def _tell_causes(console: Console, request: Mapping[str, Any], document: "Document") -> None:
+    from planner.simulation.dynamics.words import CAUSES
+
+    for cause in document["causes"][:MOST_CAUSES]:
+        amount = (
+            f"{cause['mean']:.2g} s of a pause" if cause["effect"] == "pause_s" else f"{cause['mean']:.3g} duplicates"
+        )
+        console.print(f"• {amount} ({cause['share']:.0%}): {CAUSES.get(cause['cause'], cause['cause'])}.", markup=False)
+        for line in _remedy(request, document, cause):
+            console.print(f"  {line}", style="green", markup=False, soft_wrap=True)
+
+
+def _remedy(request: Mapping[str, Any], document: "Document", cause: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the same change would do with the cause's settings changed."""
+    from planner.simulation.dynamics import forecast as answer
+
+    if not cause.get("lever"):
+        return
+    try:
+        better = answer({**request, "settings": {**(request.get("settings") or {}), **cause["lever"]}})
+    except PlannerError:
+        return  # a setting that this version does not have is no remedy
+    named = ", ".join(f"{name}={json.dumps(value)}" for name, value in cause["lever"].items())
+    effect = cause["effect"]
+    show = seconds if effect == "pause_s" else counted
+    old, new = document["total"][effect], better["total"][effect]
+    yield f"with {named}: {show(new)} instead of {show(old)}"

@@ -1,0 +1,58 @@
+"""Answers of ``planner forecast``, whatever the system: one document in, one document out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.allocation import fields
+from planner.errors import BadInputError, PlannerError
+from planner.simulation.dynamics.rocketmq import forecast_rocketmq
+from planner.simulation.dynamics.trials import Document, Trials
+
+
+def _kafka(_: Mapping[str, Any]) -> Trials:
+    raise BadInputError("system: found kafka, whose rebalance is not built yet; planner allocate tells its owners")
+
+
+SYSTEMS: dict[str, Callable[[Mapping[str, Any]], Trials]] = {"rocketmq": forecast_rocketmq, "kafka": _kafka}
+"""The simulation of each system."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """One answer a request, in order; a request that is wrong has ``{"error": …}`` in its place."""
+
+    documents: Sequence[Document]
+
+    @property
+    def refused(self) -> list[tuple[int, str]]:
+        """Return index and error of every request that was not answered."""
+        return [(index, found["error"]) for index, found in enumerate(self.documents) if "error" in found]
+
+
+def run_trials(request: object) -> Trials:
+    """Return the trials of one request; raise ``BadInputError`` naming field, found and expected."""
+    document = fields.mapping(request, "request", "an object with system, group, queues, clients and a change")
+    if "system" not in document:
+        raise fields.missing("system", f"one of {', '.join(SYSTEMS)}")
+    system = document["system"]
+    if not isinstance(system, str) or system not in SYSTEMS:
+        raise fields.refusal("system", system, f"one of {', '.join(SYSTEMS)}")
+    return SYSTEMS[system](document)
+
+
+def forecast(request: object) -> Document:
+    """Return the answer to one request; raise ``BadInputError`` naming field, found and expected."""
+    return run_trials(request).document()
+
+
+def forecast_all(requests: Sequence[object]) -> Forecasts:
+    """Return one answer a request; one that is wrong keeps no other from its answer."""
+    return Forecasts([_forecast_or_error(index, request) for index, request in enumerate(requests)])
+
+
+def _forecast_or_error(index: int, request: object) -> Document:
+    try:
+        return forecast(request)
+    except PlannerError as error:
+        return {"error": f"request {index}: {error}"}

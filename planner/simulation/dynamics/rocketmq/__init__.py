@@ -1,0 +1,5 @@
+"""The rebalance of RocketMQ clients, mechanism by mechanism (``rocketmq.md`` sections 3 and 4)."""
+
+from planner.simulation.dynamics.rocketmq.answer import forecast_rocketmq
+
+__all__ = ["forecast_rocketmq"]

@@ -1,0 +1,68 @@
+"""The answer to one RocketMQ request: the simulation's arrays under the contract's names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.allocation.group import allocate_group
+from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.rocketmq.causes import find_causes
+from planner.simulation.dynamics.rocketmq.holds import NOBODY
+from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.simulate import Simulation, shown_owners, simulate
+from planner.simulation.dynamics.rocketmq.timeline import find_timeline
+from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
+from planner.simulation.dynamics.rocketmq.warnings import warnings
+from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, World, build_world
+from planner.simulation.dynamics.trials import Trials
+
+
+def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
+    """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
+    world = build_world(read_request(document))
+    found = simulate(world, calibration)
+    return _trials(world, found)
+
+
+def _trials(world: World, found: Simulation) -> Trials:
+    labels = [*found.names.labels, None]
+    queues = [[queue.topic, queue.broker, queue.queue_id] for queue in world.queues]
+    before = found.owners.before.tolist()
+    after = shown_owners(world, found).tolist()
+    return Trials(
+        queues=queues,
+        before=_assignments(world, found, BEFORE),
+        after=_assignments(world, found, AFTER),
+        owner_before=[labels[owner] for owner in before],
+        owner_after=[labels[owner] for owner in after],
+        moved=[
+            queue
+            for queue, old, new in zip(queues, before, after, strict=True)
+            if NOBODY not in {old, new} and old != new
+        ],
+        moves=found.owners.moves,
+        pause_s=found.observed.pause_s,
+        duplicates=found.observed.duplicates,
+        burst=found.observed.burst,
+        settle_s=found.observed.settle_s,
+        warnings=warnings(world, found),
+        causes=find_causes(world, found),
+        timeline=find_timeline(world, found),
+    )
+
+
+def _assignments(world: World, found: Simulation, side: int) -> dict[str, list[list[Any]]]:
+    """Return the queues of every client in the order in which its class answers them, clients sorted."""
+    ids, labels = found.names.placements[0], found.names.labels
+    members = world.initial if side == BEFORE else world.final
+    listed = [ids[world.lives[member].client] for member in members]
+    label = {ids[world.lives[member].client]: labels[world.lives[member].client] for member in members}
+    strategy = {ids[world.lives[member].client]: world.lives[member].strategy for member in members}
+    queues = [world.queues[pick] for topic in world.topics for pick in topic.queues[side].tolist()]
+    answers = {
+        kind: allocate_group(world.strategies[kind], queues, listed, world.request.group).answer()
+        for kind in set(strategy.values())
+    }
+    return {
+        label[client]: [[queue.topic, queue.broker, queue.queue_id] for queue in answers[strategy[client]][client]]
+        for client in java_sorted(listed)
+    }

@@ -1,0 +1,96 @@
+"""Why queues pause and messages come twice in a forecast, and which setting would lower it."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, SILENT, Join, Leave, Restart, StrategyChange
+from planner.simulation.dynamics.rocketmq.holds import NOBODY
+from planner.simulation.dynamics.rocketmq.simulate import Simulation
+from planner.simulation.dynamics.rocketmq.world import World
+from planner.simulation.dynamics.trials import Cause
+
+Lever = Mapping[str, object]
+
+_LEAST_SHARE = 0.02
+
+
+def find_causes(world: World, found: Simulation) -> tuple[Cause, ...]:
+    """Return what makes pauses and duplicates, the largest shares first; shares add up to 1 within each effect."""
+    causes = [*_pause_causes(world, found), *_duplicate_causes(world, found)]
+    return tuple(sorted((cause for cause in causes if cause.share >= _LEAST_SHARE), key=lambda cause: -cause.share))
+
+
+def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:
+    """Yield the parts of the mean pause of a moved queue, along the first delivery of its new owner."""
+    queues = found.holds.queues
+    moves = found.owners.moves[:, queues]
+    pause = np.where(moves, np.nan_to_num(found.observed.pause_s[:, queues]), 0.0)
+    if not (pause > 0).any():
+        return
+    client = np.array([*(life.client for life in world.lives), NOBODY])[found.holds.life]
+    takes = found.found.delivers & (client == found.owners.after[:, queues, None])
+    first = np.where(takes, found.starts.first, np.inf).argmin(axis=2)[..., None]
+    paused = pause > 0
+    count, left = int(paused.sum()), pause[paused].sum()
+    whole = left
+    for name, delays in found.starts.delays.items():
+        part = np.minimum(np.take_along_axis(delays, first, axis=2)[..., 0], pause)[paused].sum()
+        left -= part
+        yield Cause(name, "pause_s", float(part / count), float(part / whole), _lever(world, name))
+    rest = _rest(world)
+    left = max(float(left), 0.0)
+    yield Cause(rest, "pause_s", left / count, left / float(whole), _lever(world, rest))
+
+
+def _duplicate_causes(world: World, found: Simulation) -> Iterator[Cause]:
+    """Yield the parts of the mean number of duplicates of the whole change."""
+    whole = float(found.found.duplicates.sum())
+    for name, part in found.found.causes.items():
+        if whole and part.sum():
+            amount = float(part.sum())
+            lever = _lever(world, name)
+            yield Cause(name, "duplicates", amount / world.request.trials, amount / whole, lever)
+
+
+def _rest(world: World) -> str:
+    """Return the name of what lies before the new owner's first pull."""
+    change = world.request.change
+    if isinstance(change, Leave | Restart) and change.how == SILENT:
+        return "expiry"
+    if world.route_changes:
+        return "route"
+    return "lock" if world.request.orderly else "notice"
+
+
+def _lever(world: World, cause: str) -> Lever:
+    """Return settings that lower a cause of this change; empty where none is known or it is set already."""
+    wanted = _levers(world).get(cause, {})
+    settings = world.request.settings
+    return {name: value for name, value in wanted.items() if settings.given.get(name) != value}
+
+
+def _levers(world: World) -> dict[str, Lever]:
+    request, change = world.request, world.request.change
+    leaves_gracefully = isinstance(change, Leave | Restart) and change.how == GRACEFUL
+    faster_clocks = {"pollNameServerInterval": 5_000, "rocketmq.client.rebalance.waitInterval": 5_000}
+    found: dict[str, Lever] = {
+        "route": faster_clocks,
+        "expiry": {"serverChannelMaxIdleTimeSeconds": 40},
+        "lock": {
+            "rocketmq.broker.rebalance.lockMaxLiveTime": 15_000,
+            "rocketmq.client.rebalance.lockMaxLiveTime": 10_000,
+            "rocketmq.client.rebalance.lockInterval": 5_000,
+        },
+        "version_race": {"pullTimeDelayMillsWhenException": 100},
+        "head_of_line": {"pullThresholdForQueue": 64},
+    }
+    if world.route_changes:
+        found["overlap"] = faster_clocks
+    elif isinstance(change, Join) and request.generation.has_min_gap:
+        found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
+    if leaves_gracefully or isinstance(change, StrategyChange):
+        found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
+    if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
+        found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}
+    return found

@@ -1,0 +1,226 @@
+"""What may happen to a group, one class a kind, read from ``change`` of a request."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.allocation import fields
+from planner.allocation.registry import find_strategy
+from planner.allocation.strategy import Strategy
+from planner.errors import BadInputError, UnknownNameError
+from planner.simulation.dynamics.reading import required, seconds
+
+GRACEFUL, CRASH, SILENT = "graceful", "crash", "silent"
+WAYS = (GRACEFUL, CRASH, SILENT)
+MOST_READ_QUEUES = 10_000
+DEFAULT_THREADS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One member: its id (``None``: not known yet), its consume threads, and whether it consumes in order."""
+
+    id: str | None
+    threads: int
+    orderly: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """These clients start, one every ``stagger_s`` seconds (0: all at once)."""
+
+    clients: tuple[Client, ...]
+    stagger_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """These clients end, one every ``stagger_s`` seconds: shut down, killed (TCP reset), or gone without a word."""
+
+    clients: tuple[str, ...]
+    how: str
+    stagger_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """These clients end one after the other, each starting again ``interval_s`` later.
+
+    ``stagger_s`` lies between two ends: unless told, the next one ends when the one before starts again.
+    """
+
+    clients: tuple[str, ...]
+    how: str
+    interval_s: float
+    stagger_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDown:
+    """This broker dies; the name server sees its connection close."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUp:
+    """This broker, whose queues stand in the request, is started; nobody consumed from it before."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCount:
+    """A topic has so many queues on one broker from now on."""
+
+    topic: str
+    broker: str
+    read_queues: int
+    write_queues: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChange:
+    """These clients are shut down in order, one every ``interval_s``, and start at once with another strategy."""
+
+    to: Strategy
+    clients: tuple[str, ...]
+    interval_s: float
+
+
+Change = Join | Leave | Restart | BrokerDown | BrokerUp | QueueCount | StrategyChange
+
+Document = Mapping[str, Any]
+
+
+def read_change(value: object, members: Sequence[Client], places: Sequence[tuple[str, str]]) -> Change:
+    """Return the change, checked against the group's members and its (topic, broker) places."""
+    document = fields.mapping(value, "change", 'an object such as {"kind": "join", "clients": [{"id": null}]}')
+    required(document, "change", {"kind": f"one of {', '.join(KINDS)}"})
+    kind = document["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise fields.refusal("change.kind", kind, f"one of {', '.join(KINDS)}")
+    names, read = KINDS[kind]
+    fields.only_known(document, ("kind", *names), "change")
+    return read(document, members, places)
+
+
+def read_clients(value: object, field: str, threads: int, orderly: bool) -> tuple[Client, ...]:
+    """Return clients of objects; ``threads`` and ``orderly`` hold where one does not say. An id may be null."""
+    found = []
+    for index, item in enumerate(fields.sequence(value, field, "a list of clients")):
+        place = f"{field}[{index}]"
+        document = fields.mapping(item, place, 'an object such as {"id": "10.0.0.1@c1", "threads": 20}')
+        fields.only_known(document, ("id", "threads", "orderly"), place)
+        if document.get("id") is not None:
+            fields.text(document["id"], f"{place}.id", "a client id that is not empty")
+        if not isinstance(document.get("orderly", False), bool):
+            raise fields.refusal(f"{place}.orderly", document["orderly"], "true or false")
+        count = fields.whole_number(document.get("threads", threads), f"{place}.threads", 1, 1000)
+        found.append(Client(document.get("id"), count, document.get("orderly", orderly)))
+    _refuse_repeated([client.id for client in found if client.id is not None], field)
+    return tuple(found)
+
+
+def _refuse_repeated(ids: Sequence[str], field: str) -> None:
+    seen: set[str] = set()
+    for client in ids:
+        if client in seen:
+            raise BadInputError(f"{field}: found {fields.shown(client)} twice, expected each client once")
+        seen.add(client)
+
+
+def _join(document: Document, members: Sequence[Client], _: object) -> Join:
+    required(document, "change", {"clients": "a list of clients that join"})
+    threads = members[0].threads if members else DEFAULT_THREADS
+    clients = read_clients(document["clients"], "change.clients", threads, bool(members and members[0].orderly))
+    _refuse_none(clients, "joins")
+    present = {client.id for client in members}
+    for client in clients:
+        if client.id in present:
+            raise BadInputError(f"change.clients: {fields.shown(client.id)} is in the group already, expected a new id")
+    return Join(clients, seconds(document, "stagger_s", "change", 0.0))
+
+
+def _leave(document: Document, members: Sequence[Client], _: object) -> Leave:
+    return Leave(_member_ids(document, members), _how(document), seconds(document, "stagger_s", "change", 0.0))
+
+
+def _restart(document: Document, members: Sequence[Client], _: object) -> Restart:
+    interval = seconds(document, "interval_s", "change")
+    return Restart(
+        _member_ids(document, members), _how(document), interval, seconds(document, "stagger_s", "change", interval)
+    )
+
+
+def _broker_down(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerDown:
+    return BrokerDown(_broker(document, places))
+
+
+def _broker_up(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerUp:
+    return BrokerUp(_broker(document, places))
+
+
+def _queues(document: Document, _: object, places: Sequence[tuple[str, str]]) -> QueueCount:
+    required(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
+    topic = fields.text(document["topic"], "change.topic")
+    _one_of(topic, sorted({topic for topic, _ in places}), "change.topic", "topics")
+    broker = _broker(document, [place for place in places if place[0] == topic])
+    read = fields.whole_number(document["read_queues"], "change.read_queues", 0, MOST_READ_QUEUES)
+    write = fields.whole_number(document.get("write_queues", read), "change.write_queues", 0, MOST_READ_QUEUES)
+    return QueueCount(topic, broker, read, write)
+
+
+def _strategy(document: Document, members: Sequence[Client], _: object) -> StrategyChange:
+    required(document, "change", {"to": "a strategy's name"})
+    options = fields.mapping(document.get("options") or {}, "change.options")
+    to = find_strategy(fields.text(document["to"], "change.to", "a strategy's name"), options)
+    return StrategyChange(to, _member_ids(document, members), seconds(document, "interval_s", "change"))
+
+
+def _member_ids(document: Document, members: Sequence[Client]) -> tuple[str, ...]:
+    required(document, "change", {"clients": "a list of client ids"})
+    known = [client.id for client in members if client.id is not None]
+    found = fields.sequence(document["clients"], "change.clients", "a list of client ids")
+    for index, client in enumerate(found):
+        _one_of(fields.text(client, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
+    _refuse_repeated(found, "change.clients")
+    _refuse_none(found, "changes")
+    return tuple(found)
+
+
+def _refuse_none(clients: Sequence[object], verb: str) -> None:
+    if not clients:
+        raise BadInputError(f"change.clients: found none, expected at least one client that {verb}")
+
+
+def _how(document: Document) -> str:
+    required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
+    if document["how"] not in WAYS:
+        raise fields.refusal("change.how", document["how"], f"one of {', '.join(WAYS)}")
+    return str(document["how"])
+
+
+def _broker(document: Document, places: Sequence[tuple[str, str]]) -> str:
+    required(document, "change", {"broker": "a broker's name"})
+    broker = fields.text(document["broker"], "change.broker")
+    _one_of(broker, sorted({name for _, name in places}), "change.broker", "brokers")
+    return broker
+
+
+def _one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
+    if name not in known:
+        listed = ", ".join(known[:12]) or "none"
+        raise UnknownNameError(f"{field}: {fields.shown(name)} is not in the request, whose {nouns} are {listed}")
+
+
+KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Sequence[tuple[str, str]]], Change]]] = {
+    "join": (("clients", "stagger_s"), _join),
+    "leave": (("clients", "how", "stagger_s"), _leave),
+    "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
+    "broker_down": (("broker",), _broker_down),
+    "broker_up": (("broker",), _broker_up),
+    "queues": (("topic", "broker", "read_queues", "write_queues"), _queues),
+    "strategy": (("to", "options", "clients", "interval_s"), _strategy),
+}
+"""Every kind of change: the names it may carry, and its reader."""

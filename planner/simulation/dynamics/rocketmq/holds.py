@@ -1,0 +1,125 @@
+"""Who holds each queue from when to when: the looks' results, put in order for each queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
+from planner.simulation.dynamics.rocketmq.views import NOTHING_NEW, Views
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Holds:
+    """The holds of the touched queues, by trial, queue and order; ``queues`` names the world's queue of each column.
+
+    ``life``: the holder, NOBODY where there are fewer holds; ``gained`` (ALWAYS: held before the change) and
+    ``dropped`` (NEVER: held for good) in seconds; ``dies``: ended with its process, not by a look. ``changes`` counts
+    by trial, life and topic how many looks changed a member's queues of that topic.
+    """
+
+    queues: Indexes
+    life: Indexes
+    gained: Floats
+    dropped: Floats
+    dies: Booleans
+    changes: Indexes
+
+
+def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: Booleans) -> Holds:
+    """Return all holds; ``before`` says by life and queue who owned what before the change."""
+    columns = [_topic_holds(world, times, number, views[number], before) for number in range(len(world.topics))]
+    trial, queue, life, gained, dropped, dies = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    touched, column = np.unique(queue, return_inverse=True)
+    key = trial * max(len(touched), 1) + column
+    order = np.lexsort((gained, key))
+    key = key[order]
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    rank = np.arange(len(key)) - np.repeat(starts, np.diff(starts, append=len(key)))
+    shape = (world.request.trials, len(touched), int(rank.max(initial=-1)) + 1)
+
+    def table(values: NDArray[Any], empty: float) -> NDArray[Any]:
+        found = np.full(shape, empty, dtype=values.dtype)
+        found.reshape(-1, shape[2])[key, rank] = values[order]
+        return found
+
+    return Holds(
+        touched,
+        table(life, NOBODY),
+        table(gained, NEVER),
+        table(dropped, NEVER),
+        table(dies, False),
+        np.stack([_change_counts(world, view, before, number) for number, view in enumerate(views)], axis=2),
+    )
+
+
+def _topic_holds(
+    world: World, times: LifeTimes, number: int, views: Views, before: Booleans
+) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans]:
+    """Return trial, queue, life, gain, drop and kind of end for every hold of one topic's touched queues."""
+    lives, queues = _pairs(world, number, views, before)
+    held = _held(views, lives, queues, before)
+    none = np.zeros((*held.shape[:2], 1), dtype=bool)
+    course = np.concatenate(
+        [none, np.broadcast_to(before[lives, queues][None, :, None], none.shape), held, none], axis=2
+    )
+    at = np.concatenate([np.full((*views.at.shape[:2], 1), ALWAYS), views.at, times.stopped[:, :, None]], axis=2)
+    trial, pair, step = np.nonzero(course[:, :, 1:] & ~course[:, :, :-1])
+    gained = at[trial, lives[pair], step]
+    _, _, end = np.nonzero(course[:, :, :-1] & ~course[:, :, 1:])
+    dropped = np.minimum(at[trial, lives[pair], end], times.stopped[trial, lives[pair]])
+    dies = (end == course.shape[2] - 2) & np.isfinite(dropped)
+    return trial, queues[pair], lives[pair], gained, dropped, dies
+
+
+def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[Indexes, Indexes]:
+    """Return the (life, queue) pairs of queues that any look or end of a process can touch."""
+    mine = np.zeros(len(world.queues), dtype=bool)
+    for route in world.topics[number].queues:
+        mine[route] = True
+    ever = before | views.owned.any(axis=0)
+    always = before & views.owned.all(axis=0)
+    ends = np.array([life.ends_s is not None for life in world.lives])
+    touched = ((ever & ~always) | (ever & ends[:, None])).any(axis=0) & mine
+    lives, queues = np.nonzero(ever & touched)
+    return lives, queues
+
+
+def _held(views: Views, lives: Indexes, queues: Indexes, before: Booleans) -> Booleans:
+    """Return by trial, pair and look whether the life holds the queue after the look."""
+    latest = _latest(views.view)[:, lives, :]
+    seen = views.owned[latest, lives[None, :, None], queues[None, :, None]] if len(views.owned) else False
+    return np.where(latest == NOTHING_NEW, before[lives, queues][None, :, None], seen)
+
+
+def _latest(view: Indexes) -> Indexes:
+    """Return the view in force after each look: that of the last look which showed anything."""
+    numbers = np.where(view == NOTHING_NEW, -1, np.arange(view.shape[2]))
+    last = np.maximum.accumulate(numbers, axis=2)
+    return np.where(last < 0, NOTHING_NEW, np.take_along_axis(view, np.maximum(last, 0), axis=2))
+
+
+def _change_counts(world: World, views: Views, before: Booleans, number: int) -> Indexes:
+    """Return by trial and life how many looks changed which queues of the topic the member owns."""
+    trials, lives, _ = views.at.shape
+    sets = np.zeros((lives, len(views.owned) + 1), dtype=np.intp)
+    for life in range(lives):
+        mine = np.concatenate([views.owned[:, life, :], _of_topic(world, number, before[life])[None]])
+        sets[life] = np.unique(mine, axis=0, return_inverse=True)[1].reshape(-1)
+    course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), _latest(views.view)], axis=2)
+    numbers = sets[np.arange(lives)[None, :, None], course]  # NOTHING_NEW is the last row: what it owned before
+    counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)
+    return counts
+
+
+def _of_topic(world: World, number: int, owned: Booleans) -> Booleans:
+    """Return the row with other topics' queues left out."""
+    row = np.zeros_like(owned)
+    for route in world.topics[number].queues:
+        row[route] = owned[route]
+    return row

@@ -1,0 +1,92 @@
+"""Orderly queues: when the new owner gets the broker's lock (``RebalanceLockManager``, ``RebalanceImpl#lock``)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
+from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
+from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.looks import Looks
+from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+
+
+def locked_holds(
+    world: World,
+    times: LifeTimes,
+    holds: Holds,
+    looks: Looks,
+    rates: Rates,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> tuple[Holds, Booleans]:
+    """Return the holds as the locks allow them, and by trial, queue and hold whether a call still ran at the drop.
+
+    A queue is locked by client id: the same client, started again, has its lock at once. A lock that nobody releases
+    lasts ``rocketmq.broker.rebalance.lockMaxLiveTime`` from its last renewal.
+    """
+    unlocked, runs_on = _unlock_times(world, times, holds, rates, calibration, random)
+    client = np.array([life.client for life in world.lives])
+    gained = holds.gained.copy()
+    for number in range(1, gained.shape[2]):
+        holder = holds.life[:, :, number]
+        free = np.full(holder.shape, -np.inf)
+        for earlier in range(number):
+            other = holds.life[:, :, earlier]
+            locked = (gained[:, :, earlier] < holds.dropped[:, :, earlier]) & (client[other] != client[holder])
+            free = np.maximum(free, np.where(locked, unlocked[:, :, earlier], -np.inf))
+        gained[:, :, number] = np.where(
+            free <= gained[:, :, number],
+            gained[:, :, number],
+            _attempts(world, looks, holder, gained[:, :, number], free),
+        )
+    gained = np.where(holds.life == NOBODY, NEVER, gained)
+    is_held = gained < holds.dropped
+    return replace(holds, gained=np.where(is_held, gained, NEVER), life=np.where(is_held, holds.life, NOBODY)), runs_on
+
+
+def _unlock_times(
+    world: World, times: LifeTimes, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
+) -> tuple[Floats, Booleans]:
+    """Return when each hold's lock is free, and whether a call ran on after the drop."""
+    generation, settings = world.request.generation, world.request.settings
+    shape = holds.life.shape
+    busy = np.minimum(rates.consumed[holds.queues] * rates.service_s, 1.0)[None, :, None]
+    runs = random.random(shape) < busy
+    remaining = np.where(runs, random.uniform(0, rates.service_s, shape), 0.0)
+    waits_longer = remaining > generation.listener_wait_s
+    released = holds.dropped + np.minimum(remaining, generation.listener_wait_s)
+    released = released + spread(random, calibration.listener_lock_s, shape)
+    if generation.unlocks_late:
+        has_cached = (world.lags[holds.queues] > 0)[None, :, None] | (runs & (random.random(shape) < busy))
+        released = np.where(has_cached, released + settings.seconds("rocketmq.client.unlockDelayTimeMills"), released)
+    # The next round tries again, at the latest one tick later.
+    next_round = settings.seconds("rocketmq.client.rebalance.waitInterval")
+    released = np.where(waits_longer, np.maximum(holds.dropped + remaining, holds.dropped + next_round), released)
+    expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
+    renewed = random.uniform(0, settings.seconds("rocketmq.client.rebalance.lockInterval"), shape)
+    of_life = np.maximum(holds.life, 0)
+    graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life]
+    saved = np.take_along_axis(times.saved, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
+    at_end = np.where(graceful, saved, holds.dropped + np.maximum(expiry - renewed, 0.0))
+    return np.where(holds.dies, at_end, released), runs & ~holds.dies & waits_longer
+
+
+def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free: Floats) -> Floats:
+    """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries."""
+    generation, settings = world.request.generation, world.request.settings
+    trials, queues = holder.shape
+    at = looks.at[np.arange(trials)[:, None], np.maximum(holder, 0)]
+    after = np.where(at >= free[:, :, None], at, NEVER).min(axis=2, initial=NEVER)
+    wait = settings.seconds("rocketmq.client.rebalance.waitInterval")
+    last = np.where(np.isfinite(at), at, gained[:, :, None]).max(axis=2, initial=-np.inf).reshape(trials, queues)
+    last = np.maximum(last, gained)
+    found: Floats = np.minimum(after, last + np.ceil(np.maximum(free - last, 0) / wait) * wait)
+    if not generation.retries_lock:
+        return found
+    gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
+    pace = max(gap, ORDERLY_RETRY_AFTER_LOCK_S)
+    retried: Floats = np.minimum(found, gained + np.ceil(np.maximum(free - gained, 0) / pace) * pace)
+    return retried

@@ -1,0 +1,77 @@
+"""When each member looks anew, from what wakes it: ``RebalanceService#run``, stepped for all trials at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.errors import BadInputError
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.timing import Calibration
+from planner.simulation.dynamics.rocketmq.world import Floats, World
+
+MOST_LOOKS = 5_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looks:
+    """``at``: seconds of every look by trial, life and number (NEVER where there are fewer).
+
+    ``query_s`` is how long each member list request takes: topic j of a look is asked for j + 1 of them later.
+    """
+
+    at: Floats
+    query_s: Floats
+
+
+def member_looks(
+    world: World,
+    times: LifeTimes,
+    wakes: Floats,
+    ready: Floats,
+    until: Floats,
+    first_change: Floats,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> Looks:
+    """Return every look from the first change on, up to each member's first one after ``until`` (trials, lives).
+
+    ``ready`` is when a process that starts has registered everywhere and wakes itself.
+    A look happens when a notification or the tick comes, but not before the gap since the last one is over; every
+    wake-up restarts the wait, so one notification sets all members' ticks to one phase.
+    """
+    settings, generation = world.request.settings, world.request.generation
+    gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
+    wait = settings.seconds("rocketmq.client.rebalance.waitInterval")
+    shape = wakes.shape[:2]
+    round_s = spread(random, calibration.query_s, shape) * len(world.topics)
+    starts_later = np.isfinite(times.heartbeat)
+    due = np.where(starts_later, ready, _first_ticks(first_change, shape, wait, calibration, random))
+    last = np.where(starts_later, times.constructed, due - wait)
+    seen = np.where(starts_later, ALWAYS, last)
+    found: list[Floats] = []
+    ended = np.minimum(times.ended, NEVER)
+    padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2)
+    while True:
+        told = np.take_along_axis(padded, (wakes <= seen[..., None]).sum(axis=2)[..., None], axis=2)[..., 0]
+        at = np.maximum(np.minimum(told, due), last + gap)
+        at = np.where((seen <= until) & (at < ended), at, NEVER)
+        going = np.isfinite(at)
+        if not going.any():
+            break
+        found.append(at)
+        if len(found) > MOST_LOOKS:
+            raise BadInputError(f"change: takes more than {MOST_LOOKS} looks of one member; shorten its intervals")
+        seen = np.where(going, at, NEVER)
+        last = np.where(going, at + round_s, last)
+        due = np.where(going, last + wait, due)
+    at = np.stack(found, axis=2) if found else np.full((*shape, 0), NEVER)
+    return Looks(at, spread(random, calibration.query_s, at.shape))
+
+
+def _first_ticks(
+    first_change: Floats, shape: tuple[int, ...], wait: float, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return each member's first tick after the first change; the ticks before it find what is there already."""
+    phase = random.uniform(0, wait, (shape[0], 1))
+    jitter = np.minimum(spread(random, calibration.tick_jitter_s, shape), wait)
+    return first_change[:, None] + (phase + jitter) % wait

@@ -1,0 +1,124 @@
+"""From holds and deliveries to what anybody can observe: pause, stall, burst, settle."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
+from planner.simulation.dynamics.rocketmq.offsets import Deliveries
+from planner.simulation.dynamics.rocketmq.pulls import Starts
+from planner.simulation.dynamics.rocketmq.timing import Calibration
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owners:
+    """Clients that own each queue before, and after in each trial; NOBODY where none does."""
+
+    before: Indexes
+    after: Indexes
+
+    @property
+    def moves(self) -> Booleans:
+        """Return by trial and queue whether it goes from one owner to another."""
+        moves: Booleans = (self.before != self.after) & (self.before != NOBODY) & (self.after != NOBODY)
+        return moves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """By trial and queue, seconds and messages as the contract defines them; ``settle_s`` by trial."""
+
+    pause_s: Floats
+    duplicates: Floats
+    burst: Floats
+    settle_s: Floats
+
+
+def observe(
+    world: World,
+    owners: Owners,
+    holds: Holds,
+    starts: Starts,
+    found: Deliveries,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> Observed:
+    """Return what an observer of all deliveries would see in each trial."""
+    trials = world.request.trials
+    shape = (trials, len(world.queues))
+    client = np.array([*(life.client for life in world.lives), NOBODY])[holds.life]
+    after = owners.after[:, holds.queues]
+    before = np.broadcast_to(owners.before[holds.queues], after.shape)
+    moves = owners.moves[:, holds.queues]
+    between = _between_owners(client, before, after, holds, starts, found)
+    pause = np.where(moves, between, np.where(before == after, _longest_gap(holds, starts, found), np.nan))
+    pauses = np.where(owners.before == owners.after, 0.0, np.full(shape, np.nan))
+    pauses[:, holds.queues] = pause
+    pauses = np.where(
+        owners.before == owners.after, np.maximum(pauses, _stalls(world, owners, holds, calibration, random)), pauses
+    )
+    pauses[:, owners.before == NOBODY] = np.nan
+    duplicates, burst = np.zeros(shape), np.zeros(shape)
+    duplicates[:, holds.queues] = found.duplicates
+    final_first, final_start = _final_hold(client, after, holds, starts, found)
+    waits = np.isfinite(final_first)
+    due = world.rates[holds.queues] * np.where(waits, final_first, 0.0) - np.where(waits, final_start, 0.0)
+    burst[:, holds.queues] = np.where(moves & waits, np.round(np.maximum(due, 0.0)), 0.0)
+    settled = np.where(waits, np.maximum(final_first, 0.0), 0.0)
+    return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0))
+
+
+def _between_owners(
+    client: Indexes, before: Indexes, after: Indexes, holds: Holds, starts: Starts, found: Deliveries
+) -> Floats:
+    """Return first delivery of the new owner less last one of the old owner, 0 where they overlap."""
+    is_new = found.delivers & (client == after[:, :, None])
+    is_old = found.delivers & (client == before[:, :, None])
+    first = np.where(is_new, starts.first, np.inf).min(axis=2, initial=np.inf)
+    last = np.where(is_old, holds.dropped, -np.inf).max(axis=2, initial=-np.inf)
+    known = np.isfinite(first) & ~np.isneginf(last)
+    return np.where(known, np.maximum(np.where(known, first, 0.0) - np.where(known, last, 0.0), 0.0), np.nan)
+
+
+def _longest_gap(holds: Holds, starts: Starts, found: Deliveries) -> Floats:
+    """Return the longest time in which nobody delivers, between the first hold and the last one."""
+    trials, queues, count = holds.life.shape
+    reached = np.where(found.delivers[:, :, 0], holds.dropped[:, :, 0], np.inf) if count else np.zeros((trials, queues))
+    longest = np.zeros((trials, queues))
+    for number in range(1, count):
+        delivers = found.delivers[:, :, number]
+        waited = delivers & np.isfinite(reached)
+        gap = np.where(waited, starts.first[:, :, number], 0.0) - np.where(waited, reached, 0.0)
+        longest = np.maximum(longest, gap)
+        reached = np.where(delivers, np.maximum(reached, holds.dropped[:, :, number]), reached)
+    return longest
+
+
+def _final_hold(
+    client: Indexes, after: Indexes, holds: Holds, starts: Starts, found: Deliveries
+) -> tuple[Floats, Floats]:
+    """Return when the final owner delivers for good, and from which offset; -inf where it did all along."""
+    is_final = found.delivers & np.isposinf(holds.dropped) & (client == after[:, :, None])
+    first = np.where(is_final, starts.first, -np.inf).max(axis=2, initial=-np.inf)
+    start = np.where(is_final, found.start, -np.inf).max(axis=2, initial=-np.inf)
+    return first, start
+
+
+def _stalls(
+    world: World, owners: Owners, holds: Holds, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return how long queues that stay stall: a pull that meets a version the broker does not know waits its retry.
+
+    SUBSCRIPTION_NOT_LATEST hits any pull of the topic between a change of the member's queues and its heartbeat.
+    """
+    changes = np.zeros((world.request.trials, len(world.queues)))
+    first_life = {life.client: index for index, life in reversed(list(enumerate(world.lives)))}
+    for number, topic in enumerate(world.topics):
+        picks = np.union1d(*topic.queues)
+        lives = np.array([first_life.get(client, 0) for client in owners.before[picks].tolist()], dtype=np.intp)
+        changes[:, picks] = holds.changes[:, lives, number]
+    window = random.uniform(*calibration.stale_version_window_s, (world.request.trials, 1))
+    odds = 1 - np.exp(-window * changes * world.rates)
+    retry = world.request.settings.seconds("pullTimeDelayMillsWhenException")
+    return np.where(random.random(changes.shape) < odds, retry, 0.0)

@@ -1,0 +1,89 @@
+"""From gaining a queue to the first delivery: offset, first pull, version race, and the messages already waiting."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, Calibration
+from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Starts:
+    """By trial, queue and hold: ``read`` is when the start offset is read, ``first`` when it delivers.
+
+    ``delays`` are the parts of what lies between gaining and delivering, by cause.
+    """
+
+    read: Floats
+    first: Floats
+    delays: dict[str, Floats]
+
+
+def first_deliveries(
+    world: World, times: LifeTimes, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
+) -> Starts:
+    """Return when every hold begins to deliver; holds from before the change deliver all along."""
+    shape = holds.life.shape
+    generation = world.request.generation
+    is_new = np.isfinite(holds.gained)
+    read = holds.gained + spread(random, calibration.query_s, shape)
+    starts = np.isfinite(times.heartbeat)[np.arange(shape[0])[:, None, None], np.maximum(holds.life, 0)]
+    pull = spread(random, calibration.pull_s, shape)
+    delays = {
+        "first_pull": np.full(shape, generation.first_pull_s),
+        "version_race": _version_race(world, holds, calibration, random),
+        "pull": np.where(starts, pull + spread(random, calibration.cold_pull_s, shape), pull),
+        "head_of_line": _head_of_line(world, holds, rates, random),
+    }
+    if world.request.orderly and world.request.client < ORDERLY_START_FIXED:
+        interval = world.request.settings.seconds("rocketmq.client.rebalance.lockInterval")
+        delays["lock_renewal"] = random.uniform(0, interval, shape)
+    delays = {cause: np.where(is_new, seconds, 0.0) for cause, seconds in delays.items()}
+    first = np.where(holds.gained == ALWAYS, ALWAYS, read + np.sum(list(delays.values()), axis=0))
+    return Starts(np.where(holds.gained == ALWAYS, ALWAYS, read), first, delays)
+
+
+def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return the retry delay of first pulls that quote a version the broker does not know yet (4.9).
+
+    A round's pulls to one broker meet the same heartbeat, so they win or lose together.
+    """
+    if not world.request.generation.has_version_race:
+        return np.zeros(holds.life.shape)
+    trials = holds.life.shape[0]
+    loses = random.random((trials, len(world.lives), len(world.brokers))) < calibration.version_race_lost
+    brokers = np.array([world.brokers.index(world.queues[queue].broker) for queue in holds.queues], dtype=np.intp)
+    lost = loses[np.arange(trials)[:, None, None], np.maximum(holds.life, 0), brokers[None, :, None]]
+    return np.where(lost, world.request.settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
+
+
+def _head_of_line(world: World, holds: Holds, rates: Rates, random: np.random.Generator) -> Floats:
+    """Return how long the first message waits in the consume pool, one FIFO over all of a process's queues (3.11).
+
+    Ahead are the messages that the process had cached, and the first batches of the queues it gains at the same time.
+    """
+    shape = holds.life.shape
+    if world.request.orderly:
+        return np.zeros(shape)
+    holder = np.maximum(holds.life, 0)
+    cached = rates.waiting[holder] + random.uniform(0, world.request.settings.value("pullBatchSize"), shape) * (
+        rates.waiting[holder] > 0
+    )
+    gained = _gained_together(world, holds)
+    size = np.minimum(world.lags[holds.queues][None, :, None], world.request.settings.value("pullBatchSize"))
+    threads = np.array([life.threads for life in world.lives])[holder]
+    ahead = np.floor(random.random(shape) * np.maximum(gained - 1, 0) * size / threads) * rates.service_s
+    waited: Floats = cached / rates.per_life[holder] + ahead
+    return waited
+
+
+def _gained_together(world: World, holds: Holds) -> Indexes:
+    """Return how many queues the holder of each hold gains in the trial."""
+    trials = holds.life.shape[0]
+    is_new = np.isfinite(holds.gained) & (holds.life != NOBODY)
+    key = np.arange(trials)[:, None, None] * len(world.lives) + np.maximum(holds.life, 0)
+    return np.bincount(key[is_new], minlength=trials * len(world.lives))[key]

@@ -1,0 +1,62 @@
+"""How fast a queue can be consumed by its owner, and how much of it is being worked on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """Messages per second: ``consumed`` before the change by the owner, ``limit`` what the final owner can do a queue.
+
+    ``service_s`` is one listener call; ``per_life`` what each process can do in all; ``waiting`` how many messages lie
+    in each process's cache when the change comes.
+    """
+
+    service_s: float
+    consumed: Floats
+    limit: Floats
+    per_life: Floats
+    waiting: Floats
+
+
+def find_rates(world: World, owners_before: Indexes, owners_after: Indexes) -> Rates:
+    """Return the rates; owners are indexes of lives for each queue, -1 for nobody.
+
+    A process's threads are one pool over all its queues (``ConsumeMessageConcurrentlyService``); an orderly queue is
+    worked on by one thread at a time.
+    """
+    request = world.request
+    service_s = max(request.service_time_s, LEAST_SERVICE_S)
+    batch = request.settings.value("consumeMessageBatchMaxSize")
+    per_life = np.array([life.threads for life in world.lives], dtype=float) * batch / service_s
+    most = batch / service_s if request.orderly else np.inf
+    limit = np.minimum(_shares(world, owners_after, per_life, np.full(len(world.queues), True)), most)
+    backlogged = world.lags > 0
+    share = np.minimum(_shares(world, owners_before, per_life, backlogged), most)
+    consumed = np.where(backlogged, share, np.minimum(world.rates, share))
+    cached = np.minimum(world.lags, request.settings.value("pullThresholdForQueue"))
+    waiting = _sums(cached, owners_before, len(world.lives))
+    return Rates(service_s, consumed, limit, per_life, waiting)
+
+
+def _shares(world: World, owners: Indexes, per_life: Floats, hungry: Booleans) -> Floats:
+    """Return what each queue may get of its owner: its arrivals, and an even part of what is spare if it is hungry."""
+    count = len(world.lives)
+    arriving = _sums(world.rates, owners, count)
+    mouths = np.maximum(_sums(hungry.astype(float), owners, count), 1)
+    spare = per_life - arriving
+    of_queue = np.maximum(owners, 0)
+    scale = np.where(spare < 0, per_life / np.maximum(arriving, 1e-12), 1.0)
+    share = world.rates * scale[of_queue] + np.where(hungry, np.maximum(spare, 0)[of_queue] / mouths[of_queue], 0.0)
+    return np.where(owners == NOBODY, world.rates, share)
+
+
+def _sums(values: Floats, owners: Indexes, count: int) -> Floats:
+    owned = owners != NOBODY
+    return np.bincount(owners[owned], weights=values[owned], minlength=count).astype(float)

@@ -1,0 +1,161 @@
+"""Requests of ``planner forecast`` for RocketMQ, checked: design.md section 4."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.allocation import fields
+from planner.allocation.registry import find_strategy
+from planner.allocation.rocketmq import PopSharing
+from planner.allocation.strategy import Strategy
+from planner.errors import BadInputError
+from planner.model.queues import MessageQueue
+from planner.simulation.dynamics import reading
+from planner.simulation.dynamics.reading import MOST_RATE, MOST_SECONDS, Version, number
+from planner.simulation.dynamics.rocketmq import timing
+from planner.simulation.dynamics.rocketmq.changes import Change, Client, Join, read_change, read_clients
+from planner.simulation.dynamics.rocketmq.settings import Settings, read_settings
+
+MOST_QUEUES = 20_000
+MOST_CLIENTS = 2_000
+MOST_LAG = 1e15
+_QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
+_REQUIRED = {
+    "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
+    "strategy": "a strategy's name",
+    "queues": f"a list of queues such as {_QUEUE}",
+    "clients": 'a list of clients such as {"id": "10.0.0.1@c1", "threads": 20}',
+    "service_time_s": "seconds that one listener call takes",
+    "change": 'an object such as {"kind": "join", "clients": [{"id": null}]}',
+}
+_KNOWN = ("system", "group", "options", "settings", "trials", "seed", *_REQUIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastRequest:
+    """One checked request. ``rates`` are messages per second and ``lags`` messages, in the order of ``queues``."""
+
+    client: Version
+    broker: Version
+    group: str
+    strategy: Strategy
+    queues: tuple[MessageQueue, ...]
+    rates: tuple[float, ...]
+    lags: tuple[float, ...]
+    clients: tuple[Client, ...]
+    service_time_s: float
+    settings: Settings
+    change: Change
+    trials: int
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def generation(self) -> timing.Generation:
+        """Return the client generation that models this request."""
+        return timing.generation(self.client)
+
+    @property
+    def orderly(self) -> bool:
+        """True when the group consumes in order."""
+        newcomers = self.change.clients if isinstance(self.change, Join) else ()
+        return any(client.orderly for client in (*self.clients, *newcomers))
+
+
+def read_request(document: Mapping[str, Any]) -> ForecastRequest:
+    """Return the request, checked; raise ``BadInputError`` naming field, found and expected."""
+    fields.only_known(document, _KNOWN, "request")
+    reading.required(document, "", _REQUIRED)
+    client, broker, warnings = _versions(document["versions"])
+    queues, rates, lags, unknown_lags = _queues(document["queues"])
+    settings = read_settings(fields.mapping(document.get("settings") or {}, "settings"), client, broker)
+    clients = _clients(document["clients"], settings)
+    group = document.get("group", "")
+    if not isinstance(group, str):
+        raise fields.refusal("group", group, "a text")
+    trials, seed = reading.trials_and_seed(document)
+    request = ForecastRequest(
+        client,
+        broker,
+        group,
+        _strategy(document),
+        queues,
+        rates,
+        lags,
+        clients,
+        number(document["service_time_s"], "service_time_s", 0, MOST_SECONDS),
+        settings,
+        read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues]),
+        trials,
+        seed,
+        (*warnings, *unknown_lags),
+    )
+    _refuse_what_has_no_model(request)
+    return request
+
+
+def _versions(value: object) -> tuple[Version, Version, list[str]]:
+    document = fields.mapping(value, "versions", _REQUIRED["versions"])
+    fields.only_known(document, ("client", "broker"), "versions")
+    reading.required(document, "versions", {"client": "a version such as 5.5.0", "broker": "a version such as 5.5.0"})
+    found = {side: reading.version(document[side], f"versions.{side}") for side in ("client", "broker")}
+    warnings = [
+        f"{side} {version} has no model of its own; {_nearest(version)} is used instead"
+        for side, version in found.items()
+        if not timing.has_model(version)
+    ]
+    return found["client"], found["broker"], warnings
+
+
+def _nearest(version: Version) -> str:
+    if version < timing.OLDEST_MODELLED:
+        return "the oldest one, of 4.9,"
+    return "the nearest older one, of 5.5,"
+
+
+def _queues(value: object) -> tuple[tuple[MessageQueue, ...], tuple[float, ...], tuple[float, ...], list[str]]:
+    documents = fields.sequence(value, "queues", _REQUIRED["queues"])
+    if len(documents) > MOST_QUEUES:
+        raise BadInputError(f"queues: found {len(documents)}, expected at most {MOST_QUEUES} in one request")
+    queues = fields.distinct(fields.message_queues(documents, "queues"), "queues")
+    rates, lags, unknown = [], [], 0
+    for index, document in enumerate(documents):
+        place = f"queues[{index}]"
+        fields.only_known(document, ("topic", "broker", "queue_id", "rate", "lag"), place)
+        reading.required(document, place, {"rate": f"messages per second from 0 to {MOST_RATE:g}"})
+        rates.append(number(document["rate"], f"{place}.rate", 0, MOST_RATE))
+        lag = document.get("lag")
+        unknown += lag is None
+        lags.append(0.0 if lag is None else number(lag, f"{place}.lag", 0, MOST_LAG))
+    warnings = [f"the lag of {unknown} of {len(queues)} queues is not known: forecast as if nothing waited there"]
+    data = [index for index, queue in enumerate(queues) if not queue.is_retry]
+    if not data:
+        raise BadInputError("queues: found no data queue, expected at least one that is not of a %RETRY% topic")
+    picked = tuple(queues[index] for index in data)
+    return picked, tuple(rates[i] for i in data), tuple(lags[i] for i in data), warnings if unknown else []
+
+
+def _clients(value: object, settings: Settings) -> tuple[Client, ...]:
+    if isinstance(value, list) and len(value) > MOST_CLIENTS:
+        raise BadInputError(f"clients: found {len(value)}, expected at most {MOST_CLIENTS} in one request")
+    clients = read_clients(value, "clients", settings.value("consumeThreadMin"), orderly=False)
+    for index, client in enumerate(clients):
+        if client.id is None:
+            raise BadInputError(f"clients[{index}].id: found null, expected the id of a client that is in the group")
+    return clients
+
+
+def _strategy(document: Mapping[str, Any]) -> Strategy:
+    name = fields.text(document["strategy"], "strategy", "a strategy's name")
+    return find_strategy(name, fields.mapping(document.get("options") or {}, "options"))
+
+
+def _refuse_what_has_no_model(request: ForecastRequest) -> None:
+    """Refuse by name what the simulation does not cover: better no forecast than a wrong one."""
+    newcomers: Sequence[Client] = request.change.clients if isinstance(request.change, Join) else ()
+    if len({client.orderly for client in (*request.clients, *newcomers)}) > 1:
+        raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
+    if isinstance(request.strategy, PopSharing):
+        raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
+    if not request.settings.is_on("clientRebalance"):
+        raise BadInputError("settings.clientRebalance: found false; allocation by the broker has no forecast yet")

@@ -1,0 +1,113 @@
+"""Settings of clients and brokers by their own property names: known ones, their defaults, what a client refuses.
+
+Bounds as ``DefaultMQPushConsumerImpl#checkConfig`` has them (4.9.8, 5.5.0). A name in milliseconds is in milliseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planner.allocation import fields
+from planner.errors import BadInputError
+from planner.simulation.dynamics.reading import Version
+
+_DAY_MS = 86_400_000
+_JVM = "rocketmq.client."
+_FIRST = Version(0, 0)
+MODELS = ("CLUSTERING", "BROADCASTING")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One setting: its default, its bounds, and the first client or broker that has it."""
+
+    default: int | bool | str
+    least: int = 0
+    most: int = _DAY_MS
+    since: Version = _FIRST
+
+
+KNOWN: dict[str, Known] = {
+    "awaitTerminationMillisWhenShutdown": Known(0),
+    "consumeThreadMin": Known(20, 1, 1000),
+    "consumeThreadMax": Known(20, 1, 1000),
+    "consumeMessageBatchMaxSize": Known(1, 1, 1024),
+    "pullBatchSize": Known(32, 1, 1024),
+    "pullThresholdForQueue": Known(1000, 1, 65535),
+    "pollNameServerInterval": Known(30_000, 10),
+    "heartbeatBrokerInterval": Known(30_000, 10),
+    "persistConsumerOffsetInterval": Known(5_000, 10),
+    "pullTimeDelayMillsWhenException": Known(1_000, 0),
+    "messageModel": Known("CLUSTERING"),
+    "clientRebalance": Known(True, since=Version(5, 0)),
+    _JVM + "rebalance.waitInterval": Known(20_000, 10),
+    _JVM + "rebalance.minInterval": Known(1_000, 0, since=Version(5, 2)),
+    _JVM + "rebalance.lockInterval": Known(20_000, 10),
+    _JVM + "rebalance.lockMaxLiveTime": Known(30_000, 10),
+    _JVM + "unlockDelayTimeMills": Known(20_000, 0),
+    "notifyConsumerIdsChangedEnable": Known(True),
+    "realTimeNotifyConsumerChange": Known(True, since=Version(5, 0)),
+    "channelExpiredTimeout": Known(120_000, 10, since=Version(5, 0)),
+    "serverChannelMaxIdleTimeSeconds": Known(120, 1, 86_400),
+    "rocketmq.broker.rebalance.lockMaxLiveTime": Known(60_000, 10),
+}
+
+OF_BROKERS = ("realTimeNotifyConsumerChange", "channelExpiredTimeout")
+"""Settings with a first version that belong to the broker, not to the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The checked settings of one group; what is not given has the default of the client and broker."""
+
+    given: Mapping[str, int | bool | str]
+
+    def value(self, name: str) -> int:
+        """Return a number as it is written: milliseconds, messages, threads."""
+        return int(self.given.get(name, KNOWN[name].default))
+
+    def seconds(self, name: str) -> float:
+        """Return a setting that is written in milliseconds as seconds."""
+        return self.value(name) / 1000
+
+    def is_on(self, name: str) -> bool:
+        """Return a switch."""
+        return bool(self.given.get(name, KNOWN[name].default))
+
+    def text(self, name: str) -> str:
+        """Return a name."""
+        return str(self.given.get(name, KNOWN[name].default))
+
+
+def read_settings(document: Mapping[str, Any], client: Version, broker: Version) -> Settings:
+    """Return the settings, checked; refuse unknown ones, wrong values, and those that this version does not have."""
+    fields.only_known(document, tuple(KNOWN), "settings")
+    given = {name: _checked(name, value) for name, value in document.items()}
+    for name in given:
+        found = broker if name in OF_BROKERS else client
+        if found < KNOWN[name].since:
+            side = "broker" if name in OF_BROKERS else "client"
+            raise BadInputError(
+                f"settings.{name}: found with {side} {found}, which does not have it; it is there since "
+                f"{KNOWN[name].since}"
+            )
+    settings = Settings(given)
+    if settings.value("consumeThreadMin") > settings.value("consumeThreadMax"):
+        raise BadInputError(
+            f"settings.consumeThreadMin: found {settings.value('consumeThreadMin')}, expected at most consumeThreadMax "
+            f"({settings.value('consumeThreadMax')}): the client refuses to start"
+        )
+    return settings
+
+
+def _checked(name: str, value: object) -> int | bool | str:
+    known, field = KNOWN[name], f"settings.{name}"
+    if isinstance(known.default, bool):
+        if not isinstance(value, bool):
+            raise fields.refusal(field, value, "true or false")
+        return value
+    if isinstance(known.default, str):
+        if value not in MODELS:
+            raise fields.refusal(field, value, f"one of {', '.join(MODELS)}")
+        return str(value)
+    return fields.whole_number(value, field, known.least, known.most)

@@ -1,0 +1,67 @@
+"""Who notices what when: the events of the trials, each with its interval."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.simulate import Simulation
+from planner.simulation.dynamics.rocketmq.world import Floats, World
+from planner.simulation.dynamics.trials import Document, interval
+
+MOST_EVENTS = 200
+
+
+def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
+    """Return events in the order of their median time, the earliest 200.
+
+    ``event`` is ``starts``, ``registers``, ``ends``, ``stops`` (last delivery), ``removed`` (from a broker's member
+    table), ``drops``, ``takes`` or ``delivers`` (first delivery after taking); ``client`` says whose, ``queues`` which
+    queues in the median trial's sense: those concerned in at least half of the trials.
+    """
+    events = [*_life_events(world, found), *_table_events(world, found), *_queue_events(world, found)]
+    return tuple(sorted(events, key=lambda event: float(event["at_s"]["p50"]))[:MOST_EVENTS])
+
+
+def _life_events(world: World, found: Simulation) -> Iterator[Document]:
+    for index, life in enumerate(world.lives):
+        client = found.names.labels[life.client]
+        if life.starts_s is not None:
+            yield from _event("starts", client, found.times.constructed[:, index])
+        if life.ends_s is not None:
+            yield from _event("ends", client, found.times.ended[:, index])
+            yield from _event("stops", client, found.times.stopped[:, index])
+
+
+def _table_events(world: World, found: Simulation) -> Iterator[Document]:
+    for index, life in enumerate(world.lives):
+        client = found.names.labels[life.client]
+        for number, broker in enumerate(world.brokers):
+            yield from _event("registers", client, found.tables.entered[:, index, number], broker=broker)
+            yield from _event("removed", client, found.tables.left[:, index, number], broker=broker)
+
+
+def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
+    holds = found.holds
+    for index, life in enumerate(world.lives):
+        mine = holds.life == index
+        drops = mine & np.isfinite(holds.dropped) & ~holds.dies
+        takes = mine & np.isfinite(holds.gained)
+        for name, concerned, at in (
+            ("drops", drops, holds.dropped),
+            ("takes", takes, holds.gained),
+            ("delivers", takes & found.found.delivers, found.starts.first),
+        ):
+            queues = [
+                [world.queues[pick].topic, world.queues[pick].broker, world.queues[pick].queue_id]
+                for pick in holds.queues[concerned.any(axis=2).mean(axis=0) >= 0.5].tolist()
+            ]
+            if queues:
+                first = np.where(concerned, at, np.inf).min(axis=(1, 2), initial=np.inf)
+                yield from _event(name, found.names.labels[life.client], first, queues=queues)
+
+
+def _event(event: str, client: str, at: Floats, **more: object) -> Iterator[Document]:
+    """Yield the event if it happens in at least half of the trials, with the interval of those."""
+    known = at[np.isfinite(at)]
+    if len(known) * 2 >= len(at) and len(known):
+        yield {"at_s": interval(known), "event": event, "client": client, **more}

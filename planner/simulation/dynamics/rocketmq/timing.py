@@ -1,0 +1,117 @@
+"""Every constant of the simulation with its source: what the classes fix, and what only measuring can tell.
+
+``rocketmq.md`` is the engineering reference; "second series" are its 76 transitions on brokers 4.9.7 and 5.5.0.
+"""
+
+from dataclasses import dataclass
+
+from planner.simulation.dynamics.reading import Version
+
+Spread = tuple[float, float]
+"""The ends of an even spread, seconds unless the name says otherwise."""
+
+CHANNEL_SCAN_S = 10.0
+"""``ConsumerManager#scanNotActiveChannel`` runs every 10 s (``ClientHousekeepingService``)."""
+
+LONG_POLL_S = 15.0
+"""A broker holds a pull that finds nothing for 15 s (``PullRequestHoldService``): no channel is silent longer."""
+
+ORDERLY_RETRY_AFTER_LOCK_S = 0.5
+"""``RebalanceImpl#updateProcessQueueTableInRebalance`` asks again 500 ms after a lock failed (5.0+)."""
+
+BATCHED_NOTIFICATION_S = 15.0
+"""``DefaultConsumerIdsChangeListener`` with ``realTimeNotifyConsumerChange`` off: every 15 s (5.x)."""
+
+LEAST_SERVICE_S = 2e-5
+"""A listener call takes at least this long: no consumer was seen to deliver more than 50 000 a second and thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What client releases of one kind have in common.
+
+    ``min_gap`` seconds lie between two looks (``RebalanceService#run``); ``first_pull_s`` passes before a queue that
+    was added is pulled (``dispatchPullRequest``); ``has_version_race``: the first pull may quote a subscription version
+    that no heartbeat has carried yet; ``retries_lock``: a lock that failed is asked for again soon, not at the next
+    tick; ``unlocks_late``: an owner that drops a queue with cached messages unlocks it 20 s later; ``listener_wait_s``
+    is how long an owner that drops an orderly queue waits for the running call (``removeUnnecessaryMessageQueue``);
+    ``registers_on_connect``: an active channel brings a heartbeat (``enableHeartbeatChannelEventListener``).
+    """
+
+    name: str
+    has_min_gap: bool
+    first_pull_s: float
+    has_version_race: bool
+    retries_lock: bool
+    unlocks_late: bool
+    listener_wait_s: float
+    registers_on_connect: bool
+
+
+OLD = Generation("4.9", False, 0.0, True, False, True, 1.0, False)
+MIDDLE = Generation("5.0-5.1", False, 0.5, False, True, True, 1.0, False)
+NEW = Generation("5.2+", True, 0.5, False, True, False, 0.5, True)
+
+OLDEST_MODELLED, NEWEST_MODELLED = Version(4, 9), Version(5, 5)
+ORDERLY_START_FIXED = Version(4, 9, 5)
+"""Before it a queue locked in a round was not marked locked until the next renewal (issues #2621, #5465)."""
+
+
+def generation(client: Version) -> Generation:
+    """Return the generation that models this client: the nearest older one, the oldest for what came before it."""
+    if client < Version(5, 0):
+        return OLD
+    return MIDDLE if client < Version(5, 2) else NEW
+
+
+def has_model(version: Version) -> bool:
+    """True for releases whose classes were read or measured: 4.9 to 5.5."""
+    return (4, 9) <= (version.major, version.minor) <= (5, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What the classes leave open: delays of machine and network, and odds of races. First guesses, to be fitted.
+
+    Each pair is an even spread; each single figure a probability or a length named in its line.
+    """
+
+    start_to_heartbeat_s: Spread = (0.2, 1.0)
+    """``start()`` to the first heartbeat: 0.3-1.0 s cold (second series), about 0.2 s in a warm JVM (3.12)."""
+    start_to_construction_s: Spread = (0.0, 0.1)
+    """``start()`` to the construction of ``RebalanceService``, where the gap of 5.2+ begins to count (3.2)."""
+    register_step_s: Spread = (0.003, 0.03)
+    """One broker's registration to the next one's, cold: 39 % of reactions to a join come a second late, as seen."""
+    unregister_step_s: Spread = (0.0005, 0.002)
+    """The same for unregistering, on warm connections: 1 of 41 reactions came late (second series)."""
+    shutdown_s: Spread = (0.005, 0.05)
+    """Signal to the first UNREGISTER_CLIENT when nothing is waited for (orderly leave of 4.9.8 in 0.06 s, 3.7)."""
+    reset_noticed_s: Spread = (0.001, 0.03)
+    """Death of a process to the brokers' close events (detection "about 0", 3.12)."""
+    reset_step_s: Spread = (0.0, 0.001)
+    """How much later one broker may notice than another: no reaction to a crash came late (second series)."""
+    notified_s: Spread = (0.001, 0.01)
+    """Change of a broker's table to the wake-up of a member (at most 0.1 s, 3.12)."""
+    query_s: Spread = (0.001, 0.006)
+    """One member list request, and one offset request, each."""
+    pull_s: Spread = (0.002, 0.03)
+    """First pull sent to first delivery: 4.9.8 delivers 0.03-0.15 s after the hand-over when it wins the race (3.4)."""
+    cold_pull_s: Spread = (0.0, 0.1)
+    """What a new process's first pull takes longer: connection and class loading."""
+    tick_jitter_s: Spread = (0.0, 0.6)
+    """How far members' ticks lie apart although one notification aligned them: 0.6 s seen with 5.3.3 (3.12)."""
+    version_race_lost: float = 0.5
+    """Share of moved queues whose first pull is refused with 4.9 (second series: about half)."""
+    stale_version_window_s: Spread = (0.0004, 0.002)
+    """How long a pull of an unmoved queue may be refused after a change (9 and 5 of 30 transitions)."""
+    overtaking: Spread = (1.0, 1.3)
+    """By how much the oldest unfinished call outlives the service time: spread of service times, unknown."""
+    interrupted_delivered: Spread = (0.6, 1.0)
+    """Share of interrupted listener calls that count as delivered (second series: they may well finish)."""
+    listener_lock_s: Spread = (0.0, 0.02)
+    """Drop of an orderly queue whose listener is idle to the unlock at the broker."""
+    broker_start_s: Spread = (2.0, 6.0)
+    """Start of a broker's JVM to its registration at the name server."""
+
+
+DEFAULT = Calibration()

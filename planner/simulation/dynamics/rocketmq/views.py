@@ -1,0 +1,123 @@
+"""What each look shows: one random broker's member list, the member's own route, and what it makes of them.
+
+``RebalanceImpl#rebalanceByTopic``: for each topic a random broker of its route is asked for the members; both lists are
+sorted and allocated. A member that is not in the list drops the topic; an empty list or no answer changes nothing.
+Members see few different things, so each is allocated once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.allocation.group import allocate_group
+from planner.simulation.dynamics.rocketmq.looks import Looks
+from planner.simulation.dynamics.rocketmq.names import Names
+from planner.simulation.dynamics.rocketmq.tables import Tables
+from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, Booleans, Floats, Indexes, Topic, World
+
+NOTHING_NEW = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Views:
+    """What the looks of one topic show.
+
+    ``at``: when the view takes effect, by trial, life and look; ``view``: which one, NOTHING_NEW where nothing
+    changes; ``owned``: by view, life and queue (of the world) whether the life owns the queue under that view.
+    """
+
+    at: Floats
+    view: Indexes
+    owned: Booleans
+
+
+def topic_views(
+    world: World,
+    names: Names,
+    tables: Tables,
+    looks: Looks,
+    learned: Floats,
+    number: int,
+    random: np.random.Generator,
+) -> Views:
+    """Return the views of topic ``number``; ``learned`` is when each life has the new route (trials, lives)."""
+    topic = world.topics[number]
+    at = looks.at + (number + 1) * looks.query_s
+    route = (learned[:, :, None] <= looks.at).astype(np.intp)
+    asked = _asked_brokers(topic, route, random)
+    keys, members = _keys(world, names, tables, asked, route, at)
+    is_dead = (asked == world.down) & (at >= 0) if world.down is not None else np.zeros(at.shape, dtype=bool)
+    is_answered = np.isfinite(at) & (asked >= 0) & (members > 0) & ~is_dead
+    found, first, inverse = np.unique(keys[is_answered], return_index=True, return_inverse=True)
+    view = np.full(at.shape, NOTHING_NEW, dtype=np.intp)
+    view[is_answered] = inverse
+    places = np.flatnonzero(is_answered)[first]
+    owned = np.zeros((len(found), len(world.lives), len(world.queues)), dtype=bool)
+    for index, place in enumerate(places):
+        trial, life, look = np.unravel_index(place, at.shape)
+        seen = _members(tables, int(trial), int(asked[trial, life, look]), float(at[trial, life, look]))
+        ids = names.placements[names.of_trial[trial]]
+        side = world.lives[life].strategy
+        owned[index] = ownership_matrix(world, topic, int(route[trial, life, look]), side, seen, ids)
+    return Views(at, view, owned)
+
+
+def ownership_matrix(
+    world: World, topic: Topic, route: int, strategy: int, members: Indexes, ids: tuple[str, ...]
+) -> Booleans:
+    """Return by life and queue who owns what when everybody allocates over these members under one strategy."""
+    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
+    picks = topic.queues[route]
+    listed = [ids[world.lives[member].client] for member in members.tolist()]
+    found = allocate_group(
+        world.strategies[strategy], [world.queues[pick] for pick in picks.tolist()], listed, world.request.group
+    )
+    owners_of: dict[str, list[int]] = {}
+    for life in range(len(world.lives)):
+        owners_of.setdefault(ids[world.lives[life].client], []).append(life)
+    for holder, pick in zip(found.holdings.holders.tolist(), found.holdings.picks.tolist(), strict=True):
+        owned[owners_of[found.clients[holder]], picks[pick]] = True
+    return owned
+
+
+def _asked_brokers(topic: Topic, route: Indexes, random: np.random.Generator) -> Indexes:
+    """Return the broker that each look asks, -1 where the topic has none."""
+    asked = np.full(route.shape, -1, dtype=np.intp)
+    for side in (BEFORE, AFTER):
+        brokers = topic.brokers[side]
+        here = route == side
+        if len(brokers):
+            asked[here] = brokers[random.integers(0, len(brokers), int(here.sum()))]
+    return asked
+
+
+def _keys(
+    world: World, names: Names, tables: Tables, asked: Indexes, route: Indexes, at: Floats
+) -> tuple[NDArray[np.uint64], Indexes]:
+    """Return for each look a key that is equal for equal views, and how many members it shows.
+
+    A key is a sum of fixed random 64-bit weights, one a member and one for each other thing that the answer rests on:
+    two different views of a million have the same key with odds of one in ten million.
+    """
+    weights = np.random.default_rng(len(world.lives)).integers(1, 2**63, len(world.lives) + 3, dtype=np.uint64)
+    strategy = np.array([life.strategy for life in world.lives], dtype=np.uint64)
+    keys = route.astype(np.uint64) * weights[-1] + (strategy * weights[-2])[None, :, None]
+    if not names.are_known:
+        keys = keys + (names.of_trial.astype(np.uint64) * weights[-3])[:, None, None]
+    count = np.zeros(at.shape, dtype=np.intp)
+    brokers = np.maximum(asked, 0)
+    for life in range(len(world.lives)):
+        if np.isneginf(tables.entered[:, life]).all() and np.isposinf(tables.left[:, life]).all():
+            count += 1
+            continue
+        holds = tables.holds(life, brokers, at)
+        keys = keys + holds * weights[life]
+        count += holds
+    return keys, count
+
+
+def _members(tables: Tables, trial: int, broker: int, at: float) -> Indexes:
+    """Return the lives that stand in one broker's table at one time."""
+    entered, left = tables.entered[trial, :, broker], tables.left[trial, :, broker]
+    return np.flatnonzero((entered <= at) & (at < left))

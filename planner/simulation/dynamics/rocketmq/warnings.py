@@ -1,0 +1,93 @@
+"""Sentences about a forecast: what is odd about the change, and what the forecast does not know."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.changes import QueueCount, StrategyChange
+from planner.simulation.dynamics.rocketmq.holds import NOBODY
+from planner.simulation.dynamics.rocketmq.simulate import Simulation, shown_owners, state_matrix
+from planner.simulation.dynamics.rocketmq.world import AFTER, World
+
+_NAMED = 3
+
+
+def warnings(world: World, found: Simulation) -> tuple[str, ...]:
+    """Return every sentence, the request's own first."""
+    return (
+        *world.request.warnings,
+        *_about_names(world, found),
+        *_about_members(world, found),
+        *_about_queues(world, found),
+        *_about_strategies(world, found),
+        *_about_load(world, found),
+    )
+
+
+def _about_names(world: World, found: Simulation) -> Iterator[str]:
+    if not found.names.are_known:
+        unknown = sum(client.id is None for client in world.clients)
+        ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
+        yield (
+            f"{ids} not known yet: totals and queues are sampled over the places that new ids may sort into; after and "
+            f"moved show the case in which they sort last"
+        )
+
+
+def _about_members(world: World, found: Simulation) -> Iterator[str]:
+    if not world.final:
+        yield "the change leaves nobody: no queue is consumed afterwards"
+        return
+    if not world.initial:
+        yield "nobody consumes before the change: there is no pause to measure"
+    owned = state_matrix(world, found.names, AFTER, world.final, 0)
+    idle = [found.names.labels[world.lives[life].client] for life in world.final if not owned[life].any()]
+    if idle:
+        yield f"{_named(idle)} will be idle: {len(world.final)} clients, {len(world.queues)} queues"
+
+
+def _about_queues(world: World, found: Simulation) -> Iterator[str]:
+    after = shown_owners(world, found)
+    lost = [str(world.queues[pick]) for pick in np.flatnonzero((after == NOBODY) & (found.owners.before != NOBODY))]
+    if lost and world.final:
+        why = "while the broker is down" if world.down is not None else "afterwards"
+        yield f"nobody consumes {_named(lost)} {why}: no pause can be told"
+    stranded = int(world.lags[(after == NOBODY)].sum())
+    if lost and stranded:
+        yield f"{stranded} messages wait in queues that nobody consumes{'' if world.down is None else ' for now'}"
+    change = world.request.change
+    if isinstance(change, QueueCount) and change.write_queues > change.read_queues:
+        unread = change.write_queues - change.read_queues
+        yield f"{change.topic} on {change.broker} takes messages in {unread} queues that no consumer reads"
+
+
+def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
+    if not isinstance(world.request.change, StrategyChange) or not world.final:
+        return
+    counts = state_matrix(world, found.names, AFTER, world.final, 0).sum(axis=0)
+    doubled, orphans = int((counts > 1).sum()), int((counts == 0).sum())
+    if doubled or orphans:
+        yield (
+            f"two strategies stay side by side: {doubled} queues have two owners for good and every message of theirs "
+            f"comes twice, {orphans} have none; let all clients switch"
+        )
+
+
+def _about_load(world: World, found: Simulation) -> Iterator[str]:
+    after = shown_owners(world, found)
+    batch = world.request.settings.value("consumeMessageBatchMaxSize")
+    service_s = world.request.service_time_s
+    for life in world.final:
+        client = world.lives[life].client
+        arriving = float(world.rates[after == client].sum())
+        if arriving * service_s > world.lives[life].threads * batch:
+            yield (
+                f"{found.names.labels[client]} cannot keep up: {arriving:g} messages a second come, "
+                f"{world.lives[life].threads * batch / service_s:g} are what its threads can do"
+            )
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"

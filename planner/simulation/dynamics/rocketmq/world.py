@@ -1,0 +1,193 @@
+"""What a request means: which processes live when, which brokers and routes there are, before and after the change."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.allocation.ordering import sorted_queues, topic_slices
+from planner.allocation.strategy import Strategy
+from planner.model.queues import MessageQueue
+from planner.simulation.dynamics.rocketmq.changes import (
+    GRACEFUL,
+    BrokerDown,
+    BrokerUp,
+    Change,
+    Client,
+    Join,
+    Leave,
+    QueueCount,
+    Restart,
+    StrategyChange,
+)
+from planner.simulation.dynamics.rocketmq.request import ForecastRequest
+
+BEFORE, AFTER = 0, 1
+"""The two states of routes and strategies: every process has either the one or the other."""
+
+Floats = NDArray[np.float64]
+Indexes = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process of the group.
+
+    ``client`` is its place in the world's clients; ``starts_s`` is ``None`` for one that runs before the change;
+    ``follows`` is the life of the same client that must have ended first; ``strategy`` is BEFORE or AFTER.
+    """
+
+    client: int
+    threads: int
+    starts_s: float | None = None
+    ends_s: float | None = None
+    how: str | None = None
+    strategy: int = BEFORE
+    follows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic with its queues and brokers in either route, as indexes into the world's lists."""
+
+    name: str
+    queues: tuple[Indexes, Indexes]
+    brokers: tuple[Indexes, Indexes]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """All that the simulation needs to know of a request, by index.
+
+    ``queues`` are those of both routes, sorted; ``rates`` and ``lags`` belong to them. ``route_changes`` says whether
+    the two routes differ; ``down`` and ``up`` are the broker that dies or starts.
+    """
+
+    request: ForecastRequest
+    clients: tuple[Client, ...]
+    lives: tuple[Life, ...]
+    queues: tuple[MessageQueue, ...]
+    rates: Floats
+    lags: Floats
+    topics: tuple[Topic, ...]
+    brokers: tuple[str, ...]
+    strategies: tuple[Strategy, Strategy]
+    route_changes: bool = False
+    down: int | None = None
+    up: int | None = None
+
+    @property
+    def initial(self) -> tuple[int, ...]:
+        """Return the lives that run before the change."""
+        return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
+
+    @property
+    def final(self) -> tuple[int, ...]:
+        """Return the lives that run when all is over."""
+        return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None)
+
+
+def build_world(request: ForecastRequest) -> World:
+    """Return the world of one request."""
+    change = request.change
+    before, after = _routes(request.queues, change)
+    queues = tuple(sorted_queues({*before, *after}))
+    brokers = tuple(sorted({queue.broker for queue in queues}))
+    place = {queue: index for index, queue in enumerate(queues)}
+    broker_of = np.array([brokers.index(queue.broker) for queue in queues], dtype=np.intp)
+    rates, lags = _loads(request, queues, after)
+    newcomers = change.clients if isinstance(change, Join) else ()
+    return World(
+        request,
+        (*request.clients, *newcomers),
+        _lives(request.clients, change),
+        queues,
+        rates,
+        lags,
+        tuple(_topic(name, before, after, place, broker_of) for name, _ in topic_slices(queues)),
+        brokers,
+        (request.strategy, change.to if isinstance(change, StrategyChange) else request.strategy),
+        set(before) != set(after),
+        brokers.index(change.broker) if isinstance(change, BrokerDown) else None,
+        brokers.index(change.broker) if isinstance(change, BrokerUp) else None,
+    )
+
+
+def _routes(queues: Sequence[MessageQueue], change: Change) -> tuple[list[MessageQueue], list[MessageQueue]]:
+    """Return the queues that consumers see before and after the change."""
+    everything = list(queues)
+    if isinstance(change, BrokerDown):
+        return everything, [queue for queue in queues if queue.broker != change.broker]
+    if isinstance(change, BrokerUp):
+        return [queue for queue in queues if queue.broker != change.broker], everything
+    if isinstance(change, QueueCount):
+        place = (change.topic, change.broker)
+        others = [queue for queue in queues if queue.place != place]
+        return everything, [*others, *(MessageQueue(*place, number) for number in range(change.read_queues))]
+    return everything, everything
+
+
+def _topic(
+    name: str,
+    before: Iterable[MessageQueue],
+    after: Iterable[MessageQueue],
+    place: dict[MessageQueue, int],
+    broker_of: Indexes,
+) -> Topic:
+    queues = tuple(
+        np.array(sorted(place[queue] for queue in route if queue.topic == name), dtype=np.intp)
+        for route in (before, after)
+    )
+    return Topic(name, (queues[0], queues[1]), (np.unique(broker_of[queues[0]]), np.unique(broker_of[queues[1]])))
+
+
+def _loads(
+    request: ForecastRequest, queues: Sequence[MessageQueue], after: Sequence[MessageQueue]
+) -> tuple[Floats, Floats]:
+    """Return rate and lag of every queue; where queues come, the topic's messages spread evenly over all of them.
+
+    Producers go round their topic's writeable queues (``MQFaultStrategy``, ``TopicPublishInfo#selectOneMessageQueue``).
+    """
+    rate, lag = (
+        dict(zip(request.queues, request.rates, strict=True)),
+        dict(zip(request.queues, request.lags, strict=True)),
+    )
+    new = [queue for queue in after if queue not in rate]
+    if new:
+        topic = new[0].topic
+        total = sum(rate[queue] for queue in rate if queue.topic == topic)
+        mine = [queue for queue in queues if queue.topic == topic]
+        rate.update(dict.fromkeys(mine, total / len(mine)))
+    return np.array([rate[queue] for queue in queues]), np.array([lag.get(queue, 0.0) for queue in queues])
+
+
+def _lives(clients: Sequence[Client], change: Change) -> tuple[Life, ...]:
+    """Return every process of the change, those that run before it first, in the clients' order."""
+    place = {client.id: index for index, client in enumerate(clients)}
+    lives = [Life(index, client.threads) for index, client in enumerate(clients)]
+    if isinstance(change, Join):
+        new = (
+            Life(len(clients) + order, client.threads, starts_s=order * change.stagger_s)
+            for order, client in enumerate(change.clients)
+        )
+        return (*lives, *new)
+    if isinstance(change, Leave):
+        for order, name in enumerate(change.clients):
+            _end(lives, place[name], order * change.stagger_s, change.how)
+    if isinstance(change, Restart):
+        for order, name in enumerate(change.clients):
+            at = order * change.stagger_s
+            _end(lives, place[name], at, change.how)
+            lives.append(Life(place[name], clients[place[name]].threads, starts_s=at + change.interval_s))
+    if isinstance(change, StrategyChange):
+        for order, name in enumerate(change.clients):
+            at, old = order * change.interval_s, place[name]
+            _end(lives, old, at, GRACEFUL)
+            lives.append(Life(old, clients[old].threads, starts_s=at, strategy=AFTER, follows=old))
+    return tuple(lives)
+
+
+def _end(lives: list[Life], place: int, at_s: float, how: str) -> None:
+    lives[place] = replace(lives[place], ends_s=at_s, how=how)

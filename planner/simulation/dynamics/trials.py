@@ -1,0 +1,133 @@
+"""What many trials of one change say, whatever the system: arrays in, the answer's intervals out."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVELS = {"p05": 0.05, "p50": 0.50, "p95": 0.95}
+_DIGITS = 4
+_LEAST_SHARE = 0.05
+
+Document = dict[str, Any]
+Interval = dict[str, float]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for pauses or duplicates, with how much of the total it makes in the mean trial.
+
+    ``effect`` is ``pause_s`` or ``duplicates``; ``lever`` are settings that would lower it, empty where none does.
+    """
+
+    name: str
+    effect: str
+    amount: float
+    share: float
+    lever: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trials:
+    """Every trial of one change: one row a trial, one column a queue, queues in the order of allocation.
+
+    ``pause_s`` is NaN where nobody delivers the queue before or after; ``moves`` says where the owner changes, then
+    ``pause_s`` lies between two owners, else it is a stall of a queue that stays. ``owner_before`` and ``owner_after``
+    name the client of each queue, ``None`` for nobody. ``moved`` are the queues that the answer lists as such.
+    """
+
+    queues: Sequence[list[Any]]
+    before: Mapping[str, Sequence[list[Any]]]
+    after: Mapping[str, Sequence[list[Any]]]
+    owner_before: Sequence[str | None]
+    owner_after: Sequence[str | None]
+    moved: Sequence[list[Any]]
+    moves: NDArray[np.bool_]
+    pause_s: Floats
+    duplicates: Floats
+    burst: Floats
+    settle_s: Floats
+    warnings: Sequence[str] = ()
+    causes: Sequence[Cause] = ()
+    timeline: Sequence[Document] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self) -> Document:
+        """Return the answer as design.md section 4 has it, with ``causes`` and ``timeline`` beside it."""
+        return {
+            "before": {client: list(queues) for client, queues in self.before.items()},
+            "after": {client: list(queues) for client, queues in self.after.items()},
+            "moved": list(self.moved),
+            "queues": [self._queue(column) for column in self._listed()],
+            "total": self.total(),
+            "warnings": list(self.warnings),
+            "causes": [_cause_document(cause) for cause in self.causes],
+            "timeline": list(self.timeline),
+            **self.extra,
+        }
+
+    def total(self) -> Document:
+        """Return the intervals over all queues: longest pause and stall, sums of messages, last owner in place."""
+        return {
+            "pause_s": interval(_longest(self.pause_s, self.moves)),
+            "stall_s": interval(_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s))),
+            "duplicates": messages(self.duplicates.sum(axis=1)),
+            "burst_messages": messages(np.where(self.moves, self.burst, 0.0).sum(axis=1)),
+            "settle_s": interval(self.settle_s),
+        }
+
+    def _listed(self) -> list[int]:
+        """Return the columns of queues that move, come, go, or stall in one trial of twenty."""
+        moves = self.moves.any(axis=0)
+        comes_or_goes = np.isnan(self.pause_s).all(axis=0)
+        stalls = (self.pause_s > 0).mean(axis=0) >= _LEAST_SHARE
+        return np.flatnonzero(moves | comes_or_goes | stalls).tolist()
+
+    def _queue(self, column: int) -> Document:
+        moves = self.moves[:, column]
+        pauses = self.pause_s[moves, column] if moves.any() else self.pause_s[:, column]
+        document: Document = {
+            "queue": self.queues[column],
+            "from": self.owner_before[column],
+            "to": self.owner_after[column],
+            "pause_s": interval(pauses),
+            "duplicates": messages(self.duplicates[:, column]),
+        }
+        share = float(moves.mean())
+        return document if share in {0.0, 1.0} else {**document, "moves_in": round(share, _DIGITS)}
+
+
+def interval(values: Floats) -> Interval | None:
+    """Return p05, p50 and p95 of the values that are known; ``None`` when none is."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    found = np.quantile(known, list(LEVELS.values()))
+    return {name: round(float(value), _DIGITS) for name, value in zip(LEVELS, found, strict=True)}
+
+
+def messages(values: Floats) -> dict[str, int]:
+    """Return p05, p50 and p95 of whole messages; every one is a count that some trial had."""
+    found = np.quantile(values, list(LEVELS.values()), method="nearest")
+    return {name: math.floor(value) for name, value in zip(LEVELS, found.tolist(), strict=True)}
+
+
+def _longest(pauses: Floats, among: NDArray[np.bool_]) -> Floats:
+    """Return each trial's longest known pause among these; 0 where none is among them, NaN where all are unknown."""
+    known = among & ~np.isnan(pauses)
+    found = np.where(known, pauses, 0.0).max(axis=1, initial=0.0)
+    return np.where(among.any(axis=1) & ~known.any(axis=1), np.nan, found)
+
+
+def _cause_document(cause: Cause) -> Document:
+    found: Document = {
+        "cause": cause.name,
+        "effect": cause.effect,
+        "mean": round(cause.amount, _DIGITS),
+        "share": round(cause.share, _DIGITS),
+    }
+    return {**found, "lever": dict(cause.lever)} if cause.lever else found
