@@ -215,14 +215,12 @@ def _commit_problems(group: str, commits: Commits | PlannerError) -> tuple[str, 
     return _by_reason("has no readable commit", commits.errors)
 
 
-def _end_problems(routes: Iterable[PartitionRoute], topics: _Topics) -> tuple[str, ...]:
+def _end_problems(routes: Sequence[PartitionRoute], topics: _Topics) -> tuple[str, ...]:
     leaderless = [str(route.partition) for route in routes if route.leader is None]
-    parts = {route.partition for route in routes}
-    ends = {part: one for part, one in topics.ends.items() if part in parts and isinstance(one, PlannerError)}
+    parts = [route.partition for route in routes]
+    ends = {part: error for part in parts if isinstance(error := topics.ends.get(part), PlannerError)}
     firsts = {
-        part: one
-        for part, one in topics.firsts.items()
-        if part in parts and isinstance(one, PlannerError) and part not in ends
+        part: error for part in parts if part not in ends and isinstance(error := topics.firsts.get(part), PlannerError)
     }
     gone = (f"without a leader, so that their offsets are not known: {_some(leaderless)}",) if leaderless else ()
     return (*gone, *_by_reason("has no readable end", ends), *_by_reason("has no readable first offset", firsts))
