@@ -15,6 +15,8 @@ from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.look import Look, failure_of
 
 _RUNTIME: Final = re.compile(r"(\d+) days?, (\d+) hours?, (\d+) minutes?, (\d+) seconds?")
+now_s = time.time
+"""Our own clock, in epoch seconds."""
 Settings = Mapping[str, GroupSettings]
 """Group -> its settings on one broker."""
 _TOLERATED_S: Final = 2.0
@@ -78,9 +80,9 @@ def clock_ahead_s(runtime: BrokerRuntime, asked_at: float, answered_at: float) -
 
 def _clock_ahead(address: str, admin: RocketMQAdmin) -> tuple[float, float] | None:
     def ask() -> tuple[float, float] | None:
-        asked_at = time.time()
+        asked_at = now_s()
         runtime = admin.broker_runtime(address)
-        return clock_ahead_s(runtime, asked_at, time.time())
+        return clock_ahead_s(runtime, asked_at, now_s())
 
     return admin.standing.get(("clock", address), ask)
 
