@@ -45,7 +45,8 @@ imports: setup ## import contracts: who may know whom
 
 test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
 	@bash scripts/java.sh --try $(TEST_TOOLS)
-	@$(BIN)/python -m pytest
+	@# Kubernetes is compiled once, for some minutes: meanwhile other tests can run. Its own tests wait and report.
+	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & $(BIN)/python -m pytest
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local
