@@ -158,6 +158,9 @@ def without_replicas() -> Json:
 def test_who_set_the_replicas_is_told(control_plane: ControlPlane, api: KubernetesApi) -> None:
     namespace = control_plane.namespace()
     control_plane.apply(without_replicas(), namespace=namespace)
+    # The server notes kubectl for its own default; the manifest that kubectl leaves says that it set none.
+    assert managers(read(api, namespace)) == []
+    control_plane.apply(deployment("app", 2), namespace=namespace)
     assert managers(read(api, namespace)) == [("kubectl-client-side-apply", "Update", None)]
     control_plane.kubectl("scale", "-n", namespace, "deployment/app", "--replicas=3")
     scaled = read(api, namespace)

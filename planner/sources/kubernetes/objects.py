@@ -3,6 +3,7 @@
 A field that Kubernetes leaves out when it is 0 or false is 0 or false here; a list that is null is empty, as Go has it.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -23,6 +24,8 @@ Json = dict[str, Any]
 
 _PROBES: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _HOOKS: Final = ("exec", "httpGet", "sleep")
+_KUBECTL_APPLY: Final = "kubectl-client-side-apply"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 _KEDA_PAUSED_AT: Final = "autoscaling.keda.sh/paused-replicas"
 
@@ -134,11 +137,11 @@ def scaled_objects_of(deployment: Json, found: Sequence[Json]) -> tuple[Autoscal
 
 
 def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
-    """Return the field managers of ``spec.replicas``.
+    """Return the field managers of ``spec.replicas``, as far as the server notes them.
 
-    Whoever created the object without saying a number counts as having set the server's default. Server-side apply
-    without a number notes nobody, and then the server does not note who scales later either (seen on 1.36.4): that it
-    is empty proves nothing.
+    Whoever creates an object without a number counts as having set the server's default of 1; ``kubectl apply`` leaves a
+    copy of what it was given, by which we tell that and leave it out. Server-side apply without a number notes nobody,
+    and then the server does not note who scales later either (seen on 1.36.4): that it is empty proves nothing.
     """
     return tuple(
         FieldManager(
@@ -148,8 +151,15 @@ def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
             at=_time(one.get("time")),
         )
         for one in (meta.get("managedFields") or [])
-        if "f:replicas" in (one.get("fieldsV1") or {}).get("f:spec", {})
+        if "f:replicas" in (one.get("fieldsV1") or {}).get("f:spec", {}) and not _by_default(one, meta)
     )
+
+
+def _by_default(manager: Json, meta: Json) -> bool:
+    applied = (meta.get("annotations") or {}).get(_LAST_APPLIED)
+    if manager.get("manager") != _KUBECTL_APPLY or applied is None:
+        return False
+    return "replicas" not in json.loads(applied)["spec"]
 
 
 def _strategy(found: Json) -> UpdateStrategy:

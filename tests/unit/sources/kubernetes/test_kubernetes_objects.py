@@ -147,3 +147,14 @@ def test_field_managers_of_replicas_alone() -> None:
     found = replicas_set_by({"managedFields": fields})
     assert [(one.manager, one.subresource, one.at) for one in found] == [("helm", None, AT), ("kubectl", "scale", None)]
     assert replicas_set_by({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("applied", "managers"), [('{"spec": {}}', []), ('{"spec": {"replicas": 1}}', ["kubectl-client-side-apply"])]
+)
+def test_a_count_that_kubectl_apply_was_not_given_is_the_servers_default(applied: str, managers: list[str]) -> None:
+    entry = {"manager": "kubectl-client-side-apply", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}
+    notes = {"kubectl.kubernetes.io/last-applied-configuration": applied}
+    found = replicas_set_by({"managedFields": [entry], "annotations": notes})
+    assert [one.manager for one in found] == managers
+    assert len(replicas_set_by({"managedFields": [entry]})) == 1
