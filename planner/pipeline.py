@@ -41,7 +41,7 @@ def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]
 def land_metrics(data: Path, history: MetricHistory) -> Path | None:
     """Write a group's past out of metrics below the data folder and return the path, ``None`` when it is empty.
 
-    The lag history takes what lies before the first or after the last time that it knows of the group.
+    The lag history takes what lies before the first time that it knows of the group.
     """
     ends = [interval.ended_at for interval in history.intervals] + [point.at for point in history.points]
     if not ends:
@@ -50,9 +50,15 @@ def land_metrics(data: Path, history: MetricHistory) -> Path | None:
 
 
 def take_snapshot(
-    samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, at: datetime
+    samples: Sequence[GroupSample],
+    sample_every_s: float,
+    policy: ConsumerScalingPolicy,
+    at: datetime,
+    past: Sequence[QueueInterval] = (),
 ) -> GroupSnapshot:
     """Return the group's snapshot as of ``at`` from the samples taken until then.
+
+    ``past`` are intervals out of metrics; what ends before the first sample counts.
 
     Raises ``UnknownNameError`` when there is none.
     """
@@ -61,7 +67,9 @@ def take_snapshot(
         group = policy.spec.source.group
         raise UnknownNameError(f"group {group} has no sample up to {at.isoformat()}: observe it first")
     newest = max(until, key=lambda sample: sample.at)
-    return snapshot_from(newest, queue_intervals(until, sample_every_s), policy, at)
+    first = min(sample.at for sample in until)
+    before = [interval for interval in past if interval.ended_at <= first]
+    return snapshot_from(newest, (*before, *queue_intervals(until, sample_every_s)), policy, at)
 
 
 def snapshot_from(

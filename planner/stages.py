@@ -23,8 +23,9 @@ from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
 from planner.sources.live import SAMPLE_EVERY_S, Installation, installations, watch_installation
+from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
-from planner.storage.layout import PolicyFiles, RunFolder
+from planner.storage.layout import PolicyFiles, RunFolder, group_folder, time_name, time_of_name
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +145,27 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
         failures = dict(chain.from_iterable(pool.map(lambda place: _watch(place, data, seconds), places)))
     if len(failures) == len(wanted):
         raise failures[wanted[0].metadata.name]
+    for policy in wanted:
+        _land_past(policy, data, since)
     return Run(data, policies, since, datetime.now(UTC), SAMPLE_EVERY_S)
+
+
+def _land_past(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> None:
+    """Land what metrics tell of the time since the group was last looked at; a server that fails costs no run."""
+    try:
+        past = read_past(policy, _last_look(policy, data, until), until)
+    except PlannerError as error:
+        log.warning("past not read", extra={"group": policy.spec.source.group, "reason": str(error)})
+        return
+    if past is not None:
+        pipeline.land_metrics(data, past)
+
+
+def _last_look(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> datetime:
+    source = policy.spec.source
+    names = (path.stem for path in group_folder(data, source.system, source.cluster, source.group).glob("*.json"))
+    last = max((time_of_name(name) for name in names if name < time_name(until)), default=until - FIRST_TIME)
+    return max(last, until - FIRST_TIME)
 
 
 def _watch(installation: Installation, data: Path, seconds: float) -> Sequence[tuple[str, PlannerError]]:

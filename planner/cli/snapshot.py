@@ -58,10 +58,13 @@ def _from_capture(folder: Path, policy: ConsumerScalingPolicy, at: str | None) -
 
 def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupSnapshot:
     from planner import pipeline
+    from planner.snapshot.build import RECENT
     from planner.sources.live import SAMPLE_EVERY_S
+    from planner.sources.past import read_past
 
     samples = _watch(policy, observe_seconds)
-    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[-1].at)
+    past = read_past(policy, samples[0].at - RECENT, samples[0].at)
+    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[-1].at, past.intervals if past else ())
 
 
 def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[GroupSample]:

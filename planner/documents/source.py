@@ -30,9 +30,15 @@ class TlsSpec(Part):
 
 
 class PrometheusSpec(Part):
-    """A Prometheus server that has the group's history; files hold a bearer token, or ``user:password``."""
+    """A Prometheus server that has the group's history; files hold a bearer token, or ``user:password``.
+
+    ``labels`` rename what a relabelling server calls ``cluster``, ``group``, ``topic``, ``partition`` or ``broker``;
+    ``matchers`` are labels that every series must have.
+    """
 
     url: Annotated[StrictStr, Field(pattern=r"^https?://[^\s@]+$")]
+    labels: dict[str, str] = Field(default_factory=dict)
+    matchers: dict[str, str] = Field(default_factory=dict)
     bearer_token_file: Path | None = None
     basic_auth_file: Path | None = None
     ca_file: Path | None = None

@@ -1,15 +1,16 @@
 """The stages on files, without Spark and Airflow."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from planner import pipeline, stages
-from planner.documents.data import OUTCOMES, SNAPSHOT
+from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
-from planner.documents.policy import read_policies
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
 from planner.errors import BadInputError, DocumentError, OutOfReachError
+from planner.model.points import GroupPoint, MetricHistory
 from planner.sources.capture import write_capture
 from planner.stages import Run
 from planner.storage.layout import RunFolder, sample_path
@@ -118,3 +119,40 @@ def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: 
 def test_a_policy_cannot_take_a_name_of_the_run_itself(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError, match="rename the policy"):
         RunFolder(tmp_path).policy(name)
+
+
+def test_the_past_is_read_from_the_last_look_on_and_two_weeks_back_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[timedelta] = []
+
+    def read(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -> MetricHistory:
+        asked.append(until - since)
+        point = GroupPoint(until, 60.0, 5.0, 5.0, 0, None, None, False)
+        source = policy.spec.source
+        return MetricHistory(
+            "rocketmq", source.cluster, source.group, "prometheus/test", 60.0, 0.0, until, (), (point,), ()
+        )
+
+    monkeypatch.setattr(stages, "read_past", read)
+    policy = parse_policy(POLICY, "p.yaml")
+    (sample,) = watch(1)
+    until = sample.at + timedelta(minutes=10)
+    stages._land_past(policy, tmp_path, until)
+    pipeline.land_samples(tmp_path, (sample,))
+    stages._land_past(policy, tmp_path, until)
+    assert asked == [timedelta(days=14), timedelta(minutes=10)]
+    (landed,) = (tmp_path / "metrics").rglob("*.json")
+    assert METRIC_HISTORY.read(landed).group == "shop"
+
+
+def test_a_metrics_server_that_fails_costs_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> MetricHistory:
+        raise OutOfReachError("prometheus is away")
+
+    monkeypatch.setattr(stages, "read_past", fail)
+    stages._land_past(parse_policy(POLICY, "p.yaml"), tmp_path, START)
+    assert [record.message for record in caplog.records] == ["past not read"]
+    assert not (tmp_path / "metrics").exists()
