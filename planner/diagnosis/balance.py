@@ -10,6 +10,7 @@ from planner.allocation.registry import runnable_strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, percent, rate, some, verb
 from planner.diagnosis.picture import Picture, topic_sizes
+from planner.diagnosis.waiting import waiting
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.balance import Balance, balance
 
@@ -234,13 +235,12 @@ def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
             slow.setdefault(client, []).append(f"{topic}: {words}")
     for client, evidence in slow.items():
         queues = [queue for queue, owners in picture.owners.items() if client in owners and not queue.is_retry]
-        lag = sum(picture.offsets[queue].lag or 0 for queue in queues if queue in picture.offsets)
         yield Symptom(
             severity=Severity.WARNING,
             title=f"{client} is much slower than its peers",
             evidence=tuple(evidence),
-            consequence=f"its {counted(len(queues), 'queue')} {verb(len(queues), 'has', 'have')} {lag} of "
-            f"{_total_lag(picture)} messages behind; by queues it gets as much work as the others",
+            consequence=f"it has {counted(len(queues), 'queue')} like the others, and {waiting(picture, queues)}; "
+            f"{_total_lag(picture)} wait in the whole group",
             advice="look at its node (CPU limit, disk, neighbours), its version and what it calls; "
             "restart it elsewhere if the listener is the same",
             about=(client, *map(str, sorted(queues, key=str))),
@@ -257,4 +257,4 @@ def _slow_ones(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:
 
 
 def _total_lag(picture: Picture) -> str:
-    return "an unknown number of" if picture.lag is None else str(picture.lag)
+    return "an unknown number" if picture.lag is None else str(picture.lag)

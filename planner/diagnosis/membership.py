@@ -9,6 +9,7 @@ from planner.allocation.group import allocate_group
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, percent, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture
+from planner.diagnosis.waiting import held
 from planner.model.membership import Member
 from planner.model.queues import MessageQueue, Queue
 from planner.model.samples import GroupSample
@@ -38,8 +39,7 @@ def duplicate_client_ids(picture: Picture) -> Iterator[Symptom | Gap]:
     if not picture.newest.listed:
         yield Gap("the samples do not tell which broker lists whom")
         return
-    always = [_repeated(sample) for sample in picture.samples]
-    twice = {client: count for client, count in always[-1].items() if all(client in one for one in always)}
+    twice = {client: count for client, count in Counter(picture.processes).items() if count > 1}
     if not twice:
         return
     doubled = [queue for queue in picture.queues if set(picture.owners.get(queue, ())) & set(twice)]
@@ -56,14 +56,6 @@ def duplicate_client_ids(picture: Picture) -> Iterator[Symptom | Gap]:
         "where containers share the host's network",
         about=(*sorted(twice), *map(str, sorted({*doubled, *orphans}))),
     )
-
-
-def _repeated(sample: GroupSample) -> dict[str, int]:
-    """Return how often each id that is connected more than once to one broker is connected there."""
-    most: Counter[str] = Counter()
-    for listing in sample.listed:
-        most |= Counter(listing.clients or ())
-    return {client: count for client, count in most.items() if count > 1}
 
 
 def _orphans_of(picture: Picture) -> list[Queue]:
@@ -141,7 +133,7 @@ def nobody_there(picture: Picture) -> Iterator[Symptom | Gap]:
     if picture.members:
         return
     arrived = sum(messages for messages, _ in picture.arrivals.values())
-    waiting = sum(entry.lag or 0 for queue, entry in picture.offsets.items() if not queue.is_retry)
+    waiting = sum(held(picture, queue) for queue in picture.offsets if not queue.is_retry)
     since = _last_consumed_s(picture)
     yield Symptom(
         severity=_urgency(waiting or arrived, since),

@@ -12,6 +12,7 @@ from planner.allocation.strategy import Strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import ADOPTS_ROUTES_S, Picture, subscribed_topics, tuning_property
+from planner.diagnosis.waiting import held, waiting
 from planner.inference import contradiction
 from planner.model.membership import GroupMember
 from planner.model.queues import MessageQueue, Queue
@@ -104,11 +105,9 @@ def _cost(picture: Picture, doubled: Sequence[Queue], orphans: Sequence[Queue]) 
             f"{_flow(picture, doubled)}: every message comes to each of the owners"
         )
     if orphans:
-        lags = [picture.offsets[queue].lag for queue in orphans if queue in picture.offsets]
-        waiting = sum(lag for lag in lags if lag is not None)
         parts.append(
             f"{counted(len(orphans), 'queue')} {verb(len(orphans), 'is', 'are')} consumed by nobody"
-            f"{_flow(picture, orphans)}: {counted(waiting, 'message')} {verb(waiting, 'waits', 'wait')} there"
+            f"{_flow(picture, orphans)}: {waiting(picture, orphans)}"
         )
     return "; ".join(parts) or "no queue is torn at present, but the next change of members may tear some"
 
@@ -209,13 +208,12 @@ def retry_without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
     orphans = [queue for queue in picture.retry_queues if not picture.owners.get(queue)]
     if not orphans or any(sample.owners.get(queue) for sample in picture.samples for queue in orphans):
         return
-    waiting = sum(picture.offsets[queue].lag or 0 for queue in orphans if queue in picture.offsets)
+    stuck = sum(held(picture, queue) for queue in orphans)
     yield Symptom(
-        severity=Severity.ERROR if waiting else Severity.WARNING,
+        severity=Severity.ERROR if stuck else Severity.WARNING,
         title=f"{counted(len(orphans), 'retry queue')} {verb(len(orphans), 'has', 'have')} no owner",
         evidence=(some(orphans), f"allocation strategy: {picture.strategy_name or 'unknown'}"),
-        consequence=f"messages that failed are not consumed again: {counted(waiting, 'message')} "
-        f"{verb(waiting, 'waits', 'wait')} there",
+        consequence=f"messages that failed are not consumed again: {waiting(picture, orphans)}",
         advice="with strategy CONFIG list the group's %RETRY% queues, too; else see whether members reach that broker",
         about=tuple(map(str, orphans)),
     )

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 
 from planner.allocation.registry import find_strategy, runnable_strategy
 from planner.allocation.strategy import Strategy
@@ -88,11 +89,13 @@ class Picture:
 
     @cached_property
     def processes(self) -> tuple[str, ...]:
-        """The member list as allocation sees it: an id that runs in two processes stands there twice."""
-        most: Counter[str] = Counter(self.clients)
-        for listing in self.newest.listed:
-            most |= Counter(listing.clients or ())
-        return tuple(sorted(most.elements()))
+        """The member list as allocation sees it: an id that runs in two processes stands there twice.
+
+        One that was connected twice in a single look has just reconnected.
+        """
+        looks = [_connected(sample) for sample in self.samples]
+        always = reduce(and_, looks) | Counter(self.clients)
+        return tuple(sorted(always.elements()))
 
     @property
     def rocketmq_members(self) -> tuple[Member, ...]:
@@ -245,6 +248,14 @@ class Picture:
         """
         is_old = self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S
         return self.is_steady and self.watched_s >= (CALM_S if is_old else SETTLES_S)
+
+
+def _connected(sample: GroupSample) -> Counter[str]:
+    """Return how often each id is connected to the broker that has it most often."""
+    most: Counter[str] = Counter()
+    for listing in sample.listed:
+        most |= Counter(listing.clients or ())
+    return most
 
 
 def subscribed_topics(member: GroupMember) -> tuple[str, ...] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.ownership import torn
-from planner.diagnosis.phrases import counted, percent, some, verb
+from planner.diagnosis.phrases import counted, percent, some
 from planner.diagnosis.picture import Picture, subscribed_topics
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, percent, rate, some, verb
 from planner.diagnosis.picture import Picture
+from planner.diagnosis.waiting import waiting
 from planner.model.queues import RETRY_PREFIX, MessageQueue, Queue
 from planner.model.routes import PERMISSION_WRITE, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
@@ -87,15 +88,14 @@ def broker_permissions(picture: Picture) -> Iterator[Symptom | Gap]:
                 shut.setdefault(part.broker, []).append(route.topic)
     for broker, topics in sorted(shut.items()):
         queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue) and queue.broker == broker]
-        left = sum(picture.offsets[queue].lag or 0 for queue in queues if queue in picture.offsets)
         yield Symptom(
             severity=Severity.WARNING,
             title=f"Broker {broker} is read-only for {some(topics)}",
             evidence=(
                 f"permission without write: {counted(len(queues), 'queue')} of the group's {len(picture.queues)}",
             ),
-            consequence=f"no new messages come there; {counted(left, 'message')} {verb(left, 'is', 'are')} left, and "
-            "its queues count in the allocation although they will be empty",
+            consequence=f"no new messages come there; {waiting(picture, queues)}, and its "
+            "queues count in the allocation although they will be empty",
             advice="if it is being drained, remove it once nothing is left; else give it back its write permission",
             about=tuple(map(str, queues)),
         )
@@ -266,7 +266,6 @@ def retries(picture: Picture) -> Iterator[Symptom | Gap]:
     if not arrived and not failing:
         return
     good = sum(f.ok_per_s for member in picture.rocketmq_members if member.tuning for f in member.tuning.figures)
-    waiting = sum(picture.offsets[queue].lag or 0 for queue in picture.retry_queues if queue in picture.offsets)
     share = f", {percent(failing / (failing + good))} of all calls" if failing + good > 0 else ""
     yield Symptom(
         severity=Severity.WARNING,
@@ -275,8 +274,8 @@ def retries(picture: Picture) -> Iterator[Symptom | Gap]:
             f"{counted(arrived, 'message')} came into the retry queues within {picture.watched_s:.0f} s",
             f"members report {rate(failing)} failed within the last minute{share}",
         ),
-        consequence=f"each failing message is consumed up to 17 times over nearly 5 hours, then it is dead; {waiting} "
-        f"{verb(waiting, 'waits', 'wait')} in the retry queues",
+        consequence=f"each failing message is consumed up to 17 times over nearly 5 hours, then it is dead; in the "
+        f"retry queues {waiting(picture, picture.retry_queues)}",
         advice="see the listener's errors; a message that can never succeed should be stored away and acknowledged",
         about=tuple(map(str, picture.retry_queues)),
     )

@@ -222,13 +222,14 @@ def _loads(picture: Picture, marks: Marks, named: set[str]) -> list[Load]:
 
 
 def _line(picture: Picture) -> Line | None:
-    """Return the group's lag at each look; ``None`` with one look, or where it is never known."""
+    """Return the group's lag at each look that knows it of every queue; ``None`` with fewer than two of them."""
     data = set(picture.queues)
     start = picture.samples[0].at
     points = []
     for sample in picture.samples:
-        known = [entry.lag for entry in sample.offsets if entry.queue in data and entry.lag is not None]
-        if known:
+        lags = [entry.lag for entry in sample.offsets if entry.queue in data]
+        known = [lag for lag in lags if lag is not None]
+        if lags and len(known) == len(lags):
             points.append(((sample.at - start).total_seconds(), sum(known)))
     if len(points) < 2 or picture.watched_s <= 0:
         return None

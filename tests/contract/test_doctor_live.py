@@ -1,0 +1,148 @@
+"""``planner doctor`` against a real, deliberately sick cluster: findings are made to happen, healthy groups have none.
+
+One watch of the whole cluster is shared by most tests; what changes the cluster comes last.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.documents.diagnosis import DOCTOR_REPORT
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.load import sick_groups
+from tests.unit.cli.test_cli import Found, planner, refused
+
+pytestmark = pytest.mark.cluster
+
+WATCH_S = 30
+AGES_S = 25
+"""Groups that are younger than half a minute are not judged by what their members see differently."""
+
+
+@dataclass
+class Round:
+    """One run of the doctor over everything."""
+
+    found: Found
+    groups: dict[str, dict[str, Any]]
+    page: Path
+
+    def codes(self, group: str) -> set[str]:
+        return {finding["code"] for finding in self.groups[group]["findings"]}
+
+    def finding(self, group: str, code: str) -> dict[str, Any]:
+        return next(one for one in self.groups[group]["findings"] if one["code"] == code)
+
+
+@pytest.fixture(scope="module")
+def ward() -> Iterator[RocketMQCluster]:
+    with RocketMQCluster.start(NEW, brokers=2) as cluster:
+        sick_groups.admit(cluster, seconds=600)
+        time.sleep(AGES_S)
+        sick_groups.admit_fresh(cluster)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def seen(ward: RocketMQCluster, tmp_path_factory: pytest.TempPathFactory) -> Round:
+    page = tmp_path_factory.mktemp("doctor") / "doctor.html"
+    found = planner("doctor", "--all", "-n", ward.name_server, "--watch", WATCH_S, "-o", "json", "--html", page)
+    assert found.stderr == ""
+    report = json.loads(found.stdout)
+    return Round(found, {one["group"]: one for one in report["body"]["groups"]}, page)
+
+
+@pytest.mark.parametrize("group", sick_groups.SICK)
+def test_each_sickness_is_found_and_nothing_else(seen: Round, group: str) -> None:
+    found = seen.codes(group)
+    assert sick_groups.SICK[group] <= found
+    assert found <= sick_groups.SICK[group] | sick_groups.LATER.get(group, frozenset())
+
+
+@pytest.mark.parametrize("group", sick_groups.HEALTHY)
+def test_healthy_groups_have_no_findings(seen: Round, group: str) -> None:
+    assert seen.groups[group]["findings"] == []
+
+
+def test_the_answer_is_negative_and_a_document_that_can_be_read_again(seen: Round) -> None:
+    assert seen.found.returncode == 1
+    report = DOCTOR_REPORT.parse(seen.found.stdout, "the answer")
+    assert {one.group for one in report.groups} == {*sick_groups.SICK, *sick_groups.HEALTHY}
+    ranks = [one.findings[0].severity.rank if one.findings else 3 for one in report.groups]
+    assert ranks == sorted(ranks)
+
+
+def test_what_a_split_brain_tears_is_what_the_members_really_own(seen: Round) -> None:
+    finding = seen.finding("sick-mixed-strategies", "mixed-strategies")
+    # 4 + 4 queues, AVG takes 0 1 2 3 and AVG_BY_CIRCLE 1 3 5 7: 1 and 3 twice, 4 and 6 never (rocketmq.md 3.13).
+    queues = {name for name in finding["about"] if name.startswith("orders/")}
+    assert queues == {"orders/broker-a/1", "orders/broker-a/3", "orders/broker-b/0", "orders/broker-b/2"}
+    assert finding["consequence"].startswith("2 queues are consumed more than once")
+
+
+def test_two_topics_of_two_queues_tilt_and_two_members_do_as_well(seen: Round) -> None:
+    finding = seen.finding("sick-tilted", "tilt")
+    assert "queues by member: 2, 2, 0, 0" in finding["evidence"]
+    assert finding["advice"].startswith("run 2: nobody carries more than now")
+
+
+def test_a_hot_queue_names_its_share_and_the_last_useful_count(seen: Round) -> None:
+    finding = seen.finding("sick-hot", "hot-queue")
+    # 60 of 60 + 7 * 3 messages a second
+    assert finding["about"][0] == "hot/broker-a/0"
+    assert finding["title"].endswith("alone has 74% of the load")
+    assert "beyond 2 the busiest still carries" in finding["consequence"]
+
+
+def test_different_topics_orphan_half_of_each(seen: Round) -> None:
+    finding = seen.finding("sick-different-topics", "different-topics")
+    orphans = {name for name in finding["about"] if "/" in name}
+    assert len(orphans) == 6  # 4 of orders, which the second member does not read, and 2 of small
+    assert finding["consequence"].startswith("50% of the queues belong to nobody")
+
+
+def test_a_policy_brings_one_group_and_its_stated_strategy(ward: RocketMQCluster, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: consumerplanner.dev/v1alpha1\nkind: ConsumerScalingPolicy\nmetadata: {name: well-busy}\nspec:\n"
+        f'  source: {{system: rocketmq, nameServers: ["{ward.name_server}"], cluster: DefaultCluster, '
+        "group: well-busy}\n  scaleTargetRef: {name: none}\n  maxReplicas: 4\n  strategy: AVG_BY_CIRCLE\n"
+    )
+    found = planner("doctor", "--policy", policy)
+    assert found.returncode == 1
+    assert "The policy states AVG_BY_CIRCLE, and the group runs another strategy" in found.stdout
+
+
+def test_a_healthy_group_alone_ends_well_and_says_what_was_not_checked(ward: RocketMQCluster) -> None:
+    found = planner("doctor", "-g", "well-busy", "-n", ward.name_server, "--watch", 5)
+    assert found.returncode == 0, found.stdout
+    assert "1 group, watched for 5 s: 1 healthy." in found.stdout
+    assert "no Deployment was read" in found.stdout
+
+
+def test_a_group_that_is_not_there_is_bad_input(ward: RocketMQCluster) -> None:
+    refused(planner("doctor", "-g", "nobody", "-n", ward.name_server, "--watch", 0), 2, "nobody")
+
+
+def test_a_group_that_is_not_there_beside_one_that_is_makes_the_answer_partial(ward: RocketMQCluster) -> None:
+    found = planner("doctor", "-g", "well-busy", "-g", "nobody", "-n", ward.name_server, "--watch", 0)
+    assert found.returncode == 3
+    assert "Not read: nobody:" in found.stdout
+
+
+def test_nobody_listening_is_out_of_reach() -> None:
+    refused(planner("doctor", "--all", "-n", "127.0.0.1:1", "--watch", 0), 3, "127.0.0.1:1")
+
+
+def test_a_crashed_broker_is_named_and_the_rest_is_told(ward: RocketMQCluster) -> None:
+    lost = ward.brokers[-1]
+    lost.kill()
+    found = planner("doctor", "-g", "well-busy", "-n", ward.name_server, "--watch", 5, "-o", "json")
+    assert found.returncode == 1
+    group = json.loads(found.stdout)["body"]["groups"][0]
+    assert any(one["code"] == "broker-gone" and lost.name in one["title"] for one in group["findings"]), group
