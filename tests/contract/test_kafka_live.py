@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, ShareConsumer
 from confluent_kafka import TopicPartition as TheirPartition
 
 from planner.allocation.kafka import assign
+from planner.documents.data import SNAPSHOT
 from planner.errors import BadInputError, PlannerError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
@@ -19,6 +21,7 @@ from planner.sources.kafka import AnswerError, KafkaAdmin, observe_group, observ
 from planner.sources.kafka.answers import Commits
 from tests.clusters.kafka import CLIENT, OLD_CLIENT, KafkaCluster
 from tests.clusters.kafka_load import LIBRDKAFKA, ClientProcess
+from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
@@ -405,6 +408,25 @@ def test_without_connections_of_our_own_owners_are_told_and_the_rest_is_named_un
         with pytest.raises(UnknownNameError):
             observe_group(admin, cluster=None, group="nobody", topics=None, at=datetime.now(UTC))
     process.stop_consumer("plain")
+
+
+def test_a_snapshot_is_taken_from_the_command_line(world: World, tmp_path: Path) -> None:
+    process = world.processes[CLIENT]
+    process.start_consumer("cli", group="cli", topics=list(SIZES), config=Kind(CLIENT, "range").config)
+    world.await_members("cli", 1)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "apiVersion: consumerplanner.dev/v1alpha1\nkind: ConsumerScalingPolicy\nmetadata: {name: cli}\n"
+        "spec:\n  source: {system: kafka, cluster: here, group: cli, bootstrapServers: "
+        f"[{', '.join(repr(one) for one in world.cluster.bootstrap.split(','))}]}}\n"
+        "  scaleTargetRef: {name: cli}\n  maxReplicas: 12\n"
+    )
+    found = planner("snapshot", "-p", policy, "-o", tmp_path / "snap.json", "--observe-seconds", 0)
+    assert (found.returncode, found.stderr) == (0, "")
+    taken = SNAPSHOT.read(tmp_path / "snap.json")
+    assert (taken.strategy, [one.client_id for one in taken.members]) == ("range", ["cli"])
+    assert {state.queue: state.owner for state in taken.queues} == dict.fromkeys(ALL, taken.clients[0])
+    process.stop_consumer("cli")
 
 
 def _commit(world: World, group: str, part: TopicPartition, offset: int) -> None:

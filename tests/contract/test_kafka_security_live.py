@@ -204,14 +204,18 @@ def test_an_account_where_none_is_wanted_is_named(cluster: KafkaCluster) -> None
         KafkaAdmin([cluster.bootstrap], settings=account())
 
 
-def test_a_certificate_of_another_authority_is_not_trusted(guard: Guard) -> None:
+def test_a_certificate_of_another_authority_is_not_trusted_unless_told_so(
+    guard: Guard, caplog: pytest.LogCaptureFixture
+) -> None:
     tls = {**account().properties, "security.protocol": "SASL_SSL", "ssl.ca.location": str(guard.other_authority)}
     with pytest.raises(ProtocolError, match=r"cannot be trusted .*set ssl\.ca\.location"):
         KafkaAdmin([guard.encrypted], settings=KafkaSettings(tls))
+    assert caplog.messages == []
     with KafkaAdmin(
         [guard.encrypted], settings=KafkaSettings({**tls, "enable.ssl.certificate.verification": "false"})
     ) as admin:
         assert len(look(admin, "open").offsets) == 2
+    assert caplog.messages == ["certificates are not verified"]
 
 
 def test_nobody_listening_and_somebody_silent_end_by_the_deadline(cluster: KafkaCluster) -> None:

@@ -5,6 +5,7 @@ epoch, so groups are described over connections of our own (``describe``), where
 where not, by the library, and what then stays unknown is named. Nothing here can write to a cluster.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -26,6 +27,8 @@ from planner.sources.kafka.errors import answer_error
 from planner.sources.kafka.library import Library, in_parts
 from planner.sources.kafka.links import Links
 from planner.sources.kafka.settings import KafkaSettings
+
+log = logging.getLogger(__name__)
 
 _GROUPS_TOGETHER: Final = 200  # requests for commits under way at the same time, one a group
 _PARTITIONS_TOGETHER: Final = 5_000
@@ -66,6 +69,8 @@ class KafkaAdmin:
         self._links = Links(addresses, self.settings, self.limits.request_s)
         self._obstacle = can_connect(self.settings) if own_connections else "own connections are switched off"
         self._read_committed = read_committed
+        if self.settings.uses_tls and not self.settings.verifies_certificates:
+            log.warning("certificates are not verified", extra={"bootstrap": self.bootstrap})
         # First by ourselves: we can say what is wrong, the library says mostly that time is over.
         if not self._obstacle:
             self.cluster()

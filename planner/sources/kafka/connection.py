@@ -233,7 +233,7 @@ def _tls_context(settings: KafkaSettings) -> ssl.SSLContext:
         raise BadInputError(f"the TLS properties name a file that cannot be used: {_reason(error)}") from error
     if settings.get("ssl.endpoint.identification.algorithm").lower() == "none":
         context.check_hostname = False
-    if settings.get("enable.ssl.certificate.verification").lower() == "false":
+    if not settings.verifies_certificates:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context

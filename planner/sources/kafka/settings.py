@@ -74,6 +74,11 @@ class KafkaSettings:
         return self.protocol.startswith("SASL")
 
     @property
+    def verifies_certificates(self) -> bool:
+        """False when any certificate is taken: the properties say so."""
+        return self.get("enable.ssl.certificate.verification").lower() != "false"
+
+    @property
     def mechanism(self) -> str:
         """The SASL mechanism, in capitals; "" for none."""
         return self.get("sasl.mechanisms", self.get("sasl.mechanism")).upper()
