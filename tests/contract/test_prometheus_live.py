@@ -257,6 +257,6 @@ def test_a_wrong_password_is_refused_and_not_repeated(guarded: tuple[str, Path])
 
 def test_an_authority_that_is_not_trusted_is_named(guarded: tuple[str, Path]) -> None:
     url, home = guarded
-    with Prometheus(Access(url, basic_auth_file=home / "right")) as prometheus:
-        with pytest.raises(OutOfReachError, match="certificate"):
-            prometheus.range("up", now(), now(), 1)
+    access = Access(url, basic_auth_file=home / "right")
+    with Prometheus(access) as prometheus, pytest.raises(OutOfReachError, match="certificate"):
+        prometheus.range("up", now(), now(), 1)
