@@ -186,6 +186,7 @@ def test_a_crashing_container_is_started_again_with_back_off(control_plane: Cont
     control_plane.apply(annotated(document, restart_backoff_seconds="0.2"), namespace=namespace)
     pod = the_pod(control_plane, namespace, lambda pod: container_state(pod).get("restartCount", 0) >= 2)
     assert container_state(pod)["lastState"]["terminated"]["exitCode"] == 3
+    control_plane.kubectl("delete", "deployment", "app", "-n", namespace)
 
 
 def test_annotations_simulate_slow_starts_crashes_and_pods_that_never_become_ready(
@@ -205,6 +206,8 @@ def test_annotations_simulate_slow_starts_crashes_and_pods_that_never_become_rea
     assert not is_ready(never)
     slow = the_pod(control_plane, namespaces["slow"], lambda pod: bool(pod["spec"].get("nodeName")))
     assert slow["status"]["phase"] == "Pending"
+    for name, namespace in namespaces.items():
+        control_plane.kubectl("delete", "deployment", name, "-n", namespace)
 
 
 def test_pods_with_host_network_share_the_nodes_address(control_plane: ControlPlane) -> None:
@@ -274,8 +277,9 @@ def test_an_api_server_that_ends_while_starting_is_reported_with_its_last_words(
     monkeypatch.setattr(ManagedProcess, "start", lambda self: (started.append(self), start(self))[1])
     with pytest.raises(StartFailedError, match=r"(?s)kube-apiserver ended with 1 before.*no-such-flag"):
         ControlPlane.start()
-    assert [process.name for process in started] == ["etcd", "kube-apiserver"]
-    assert not any(process.running for process in started)
+    ours = [process for process in started if process.name != "main"]  # a pod of another cluster that starts again
+    assert [process.name for process in ours] == ["etcd", "kube-apiserver"]
+    assert not any(process.running for process in ours)
 
 
 def test_a_machine_without_go_and_without_the_packaged_one_cannot_run_it(

@@ -143,6 +143,7 @@ def test_restarts_and_unready_pods_are_seen(control_plane: ControlPlane, api: Ku
     control_plane.apply(document, namespace=namespace)
     found = until(control_plane, lambda: read(api, namespace), lambda one: bool(one.pods and one.pods[0].restarts >= 2))
     assert found.available == 0
+    control_plane.kubectl("delete", "deployment", "app", "-n", namespace)
 
 
 def managers(found: Deployment) -> list[tuple[str, str, str | None]]:

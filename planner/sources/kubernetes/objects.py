@@ -139,9 +139,9 @@ def scaled_objects_of(deployment: Json, found: Sequence[Json]) -> tuple[Autoscal
 def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
     """Return the field managers of ``spec.replicas``, as far as the server notes them.
 
-    Whoever creates an object without a number counts as having set the server's default of 1; ``kubectl apply`` leaves a
-    copy of what it was given, by which we tell that and leave it out. Server-side apply without a number notes nobody,
-    and then the server does not note who scales later either (seen on 1.36.4): that it is empty proves nothing.
+    Whoever creates an object without a number counts as having set the server's default of 1; ``kubectl apply`` leaves
+    a copy of what it was given, by which we tell that and leave it out. Server-side apply without a number notes
+    nobody, and then the server does not note who scales later either (seen on 1.36.4): an empty answer proves nothing.
     """
     return tuple(
         FieldManager(
