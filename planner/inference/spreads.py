@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.allocation.rocketmq import Averagely, AveragelyByCircle, ConsistentHash
 from planner.allocation.rocketmq.consistent_hash import (
@@ -79,8 +78,8 @@ def virtual_nodes_right(view: View, most: int) -> BoolArray:
     right = np.ones((most + 1, len(view.clients)), dtype=np.bool_)
     right[0] = ~view.held.any(axis=1)
     rows = np.arange(1, most + 1)
-    for column, owners in enumerate(_owners_by_nodes(view, most)):
-        holds = view.held[:, column]
+    for column, nearest in enumerate(_nearest(view, most)):
+        owners, holds = _owners(nearest), view.held[:, column]
         right[rows, owners] &= holds[owners]
         for holder in np.flatnonzero(holds).tolist():
             right[1:, holder] &= owners == holder
@@ -101,18 +100,15 @@ def _ring(clients: tuple[str, ...], nodes: int) -> Ring:
 
 def _surviving(part: View, alive: IntArray) -> IntArray:
     """Return those numbers of virtual nodes under which everything known of the part is right."""
-    if not len(alive) or not part.known.any():
+    if not part.known.any():
         return alive
-    if alive[0] == 0 and part.held[part.known].any():
-        alive = alive[1:]
-    if not len(alive) or alive[-1] == 0:
-        return alive
-    for column, owners in enumerate(_owners_by_nodes(part, int(alive[-1]))):
-        right = _right_owners(part, column)[owners[alive[alive > 0] - 1]]
-        alive = np.concatenate((alive[alive == 0], alive[alive > 0][right]))
-        if not len(alive) or alive[-1] == 0:
+    none = alive[:0] if part.held.any() else alive[alive == 0]
+    some = alive[alive > 0]
+    for column, nearest in enumerate(_nearest(part, int(some.max(initial=0)))):
+        some = some[_right_owners(part, column)[_owners(nearest[:, some - 1])]]
+        if not len(some):
             break
-    return alive
+    return np.concatenate((none, some))
 
 
 def _right_owners(part: View, column: int) -> BoolArray:
@@ -126,21 +122,24 @@ def _right_owners(part: View, column: int) -> BoolArray:
     return right
 
 
-def _owners_by_nodes(view: View, most: int) -> Iterator[NDArray[np.intp]]:
-    """Yield for each queue the owner under 1, 2, ... ``most`` virtual nodes.
+def _nearest(view: View, most: int) -> Iterator[Points]:
+    """Yield for each queue how far the nearest point of each client (last one first) lies under 1 to ``most`` nodes.
 
-    The owner is the client with the nearest point at or after the queue's; each further node can only come nearer, so
-    one running minimum answers all numbers at once. Of equal points the later client's counts
-    (``ConsistentHashRouter``).
+    A queue's owner is the client with the nearest point at or after its own. Each further node can only come nearer, so
+    one running minimum answers all numbers at once.
     """
     if not view.clients or not most:
         return
     points = np.stack([_points(client, most)[:most] for client in reversed(view.clients)])
-    last = len(view.clients) - 1
     for place in queue_points(view.queues):
         distances = points - place  # unsigned: it wraps round the ring
-        nearest = np.minimum.accumulate(distances, axis=1)
-        yield last - np.argmin(nearest, axis=0)
+        yield np.minimum.accumulate(distances, axis=1)
+
+
+def _owners(nearest: Points) -> IntArray:
+    """Return the owner for each column; of equal points the later client's counts (``ConsistentHashRouter``)."""
+    owners: IntArray = len(nearest) - 1 - np.argmin(nearest, axis=0)
+    return owners
 
 
 def _points(client: str, most: int) -> Points:
