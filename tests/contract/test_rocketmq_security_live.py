@@ -1,17 +1,30 @@
 """Access control and TLS against real brokers: ACL 1.0 (4.9.7), ACL 2.0 (5.5.0), a CA of our own."""
 
 import logging
+import re
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from planner.errors import OutOfReachError
 from planner.model.queues import MessageQueue
-from planner.sources.rocketmq import AnswerError, Credentials, RocketMQAdmin, Tls, UnverifiedTlsWarning, transport
+from planner.model.samples import GroupSample
+from planner.sources.rocketmq import (
+    AnswerError,
+    Credentials,
+    RocketMQAdmin,
+    Tls,
+    UnverifiedTlsWarning,
+    group_names,
+    observe_group,
+    observe_groups,
+    transport,
+)
 from planner.sources.rocketmq.broker_answers import HIDDEN
 from tests.clusters.artifacts import find_program
 from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
@@ -27,7 +40,14 @@ accounts:
   admin: false
   defaultTopicPerm: SUB
   defaultGroupPerm: SUB
+- accessKey: only-known-here
+  secretKey: "{SECRET}"
+  admin: false
+  defaultTopicPerm: DENY
+  defaultGroupPerm: DENY
 """
+COMMITS = '{"offsetTable":{"SELF_TEST_TOPIC@shop":{0:0},"BenchmarkTest@shop":{0:0}}}'
+"""What a broker finds in its store when it starts: group ``shop`` has committed on one queue of two topics."""
 PROVIDERS = "org.apache.rocketmq.auth"
 ACL_2 = {
     "authenticationEnabled": "true",
@@ -44,10 +64,11 @@ ACL_2 = {
 @pytest.fixture(scope="module", params=[OLD, NEW])
 def guarded(request: pytest.FixtureRequest) -> Iterator[RocketMQCluster]:
     if request.param == OLD:
-        files = {"conf/plain_acl.yml": ACL_1}
+        files = {"conf/plain_acl.yml": ACL_1, "store/config/consumerOffset.json": COMMITS}
         cluster = RocketMQCluster.start(OLD, brokers=1, settings={"aclEnable": "true"}, broker_files=files)
     else:
-        cluster = RocketMQCluster.start(NEW, brokers=1, settings=ACL_2)
+        files = {"store/config/consumerOffset.json": COMMITS}
+        cluster = RocketMQCluster.start(NEW, brokers=1, settings=ACL_2, broker_files=files)
     with cluster:
         yield cluster
 
@@ -85,6 +106,83 @@ def test_other_requests_are_refused_and_no_secret_is_told(
     assert caught.value.code in (1, 16)
     told = f"{caught.value} {caught.value.remark} {caplog.text} {[vars(one) for one in caplog.records]} {wrong!r}"
     assert not [secret for secret in (SECRET, "not-the-secret") if secret in told]
+
+
+@pytest.fixture(scope="module")
+def reader(guarded: RocketMQCluster) -> Credentials:
+    """The account that docs/connect-rocketmq.md tells operators to make."""
+    if guarded.version == OLD:
+        return Credentials("only-known-here", SECRET)
+    return make_account(guarded, "reader", "Topic:*,Group:*")
+
+
+def make_account(cluster: RocketMQCluster, name: str, resources: str) -> Credentials:
+    """Make an account as operators do, which may ``Get`` some resources and nothing else."""
+    tool = cluster.mqadmin()
+    tool.sign_as(GOOD.access_key, SECRET)
+    where = {"c": "DefaultCluster"}
+    made = tool.run("createUser", {**where, "u": name, "p": SECRET, "t": "Normal"})
+    assert "create user to" in made, made
+    granted = tool.run("createAcl", {**where, "s": f"User:{name}", "r": resources, "a": "Get", "d": "Allow"})
+    assert "create acl to" in granted, granted
+    return Credentials(name, SECRET)
+
+
+def look(cluster: RocketMQCluster, account: Credentials) -> GroupSample:
+    with RocketMQAdmin(cluster.name_server, credentials=account) as admin:
+        return observe_group(admin, cluster=None, group="shop", topics=None, at=datetime.now(UTC))
+
+
+def test_least_rights_are_enough_for_a_whole_look(guarded: RocketMQCluster, reader: Credentials) -> None:
+    sample = look(guarded, reader)
+    known = {(one.queue.topic, one.queue.queue_id): one.consumer_offset for one in sample.offsets}
+    assert known["SELF_TEST_TOPIC", 0] == known["BenchmarkTest", 0] == 0
+    assert len(known) == 1 + 1024
+    assert sample.dead_letters == 0
+    assert sample.rocketmq is not None
+    assert (sample.rocketmq.brokers[0].permission, sample.rocketmq.brokers[0].settings) == (6, None)
+    assert sample.problems == (
+        "topic %RETRY%shop has no route at the name server, so its queues are not known",
+        "group shop is offline: it has offsets, but no broker that answered lists a member",
+    )
+    with RocketMQAdmin(guarded.name_server, credentials=reader) as admin:
+        assert group_names(admin) == ("shop",)
+        (found,) = observe_groups(admin, groups=None, cluster=None, at=sample.at)
+    assert isinstance(found[1], GroupSample)
+    assert found[1].offsets == sample.offsets
+
+
+def test_least_rights_allow_nothing_but_reads(guarded: RocketMQCluster, reader: Credentials) -> None:
+    """Our client cannot even send a write, so RocketMQ's own tool tries."""
+    tool = guarded.mqadmin()
+    tool.sign_as(reader.access_key, SECRET)
+    told = tool.run("updateTopic", {"b": guarded.brokers[0].address, "t": "mine", "r": "1", "w": "1"})
+    assert "success" not in told
+    assert re.search(r"permission|Need admin|AclException", told), told[-500:]
+
+
+def test_group_rights_alone_tell_a_part_and_name_the_rest(guarded: RocketMQCluster) -> None:
+    if guarded.version == OLD:
+        return  # ACL 1.0 does not check topics for what we read
+    tool = guarded.mqadmin()
+    tool.sign_as(GOOD.access_key, SECRET)
+    tool.run("updateTopic", {"b": guarded.brokers[0].address, "t": "%DLQ%shop", "r": "1", "w": "1"})
+    sample = look(guarded, make_account(guarded, "groups-only", "Group:*"))
+    assert {one.queue.topic for one in sample.offsets} == {"SELF_TEST_TOPIC", "BenchmarkTest"}
+    assert sample.dead_letters is None
+    (refused,) = [problem for problem in sample.problems if "%DLQ%" in problem]
+    assert refused.startswith("how many messages are in %DLQ%shop is not known")
+    assert "NO_PERMISSION" in refused
+    assert "has no permission to access Topic:%DLQ%shop" in refused
+
+
+def test_without_group_rights_nobody_can_tell(guarded: RocketMQCluster) -> None:
+    if guarded.version == OLD:
+        return  # there every account may
+    account = make_account(guarded, "topics-only", "Topic:*")
+    with pytest.raises(OutOfReachError, match=r"cannot tell whether group shop exists.* Group:shop") as caught:
+        look(guarded, account)
+    assert SECRET not in str(caught.value)
 
 
 @pytest.fixture(scope="module")
