@@ -13,9 +13,17 @@ import pytest
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
-from planner.sources.rocketmq import AnswerError, ProtocolError, RocketMQAdmin, TimeLimits, codec
+from planner.sources.rocketmq import (
+    AnswerError,
+    ConnectionEndedError,
+    ProtocolError,
+    RocketMQAdmin,
+    TimeLimits,
+    codec,
+)
 from planner.sources.rocketmq.answers import ClusterInfo
 from planner.sources.rocketmq.codec import Command
+from planner.sources.rocketmq.links import AT_ONCE, RELAYED_AT_ONCE
 from tests.unit.sources.rocketmq import samples
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire
 
@@ -353,3 +361,42 @@ def test_an_offset_that_misses_in_the_header_is_a_protocol_error() -> None:
         pytest.raises(ProtocolError, match=r"GET_MAX_OFFSET \(30\).*offset in the header is None"),
     ):
         admin.max_offset(server.address, MessageQueue("T", "b", 0))
+
+
+@pytest.mark.parametrize(("wanted", "at_once"), [("running_info", RELAYED_AT_ONCE), ("member_ids", AT_ONCE)])
+def test_a_broker_is_asked_for_so_much_at_once_and_no_more(wanted: str, at_once: int) -> None:
+    kept: list[tuple[Command, Wire]] = []
+    is_full, is_over = threading.Event(), threading.Event()
+
+    def keep(request: Command, wire: Wire) -> None:
+        kept.append((request, wire))
+        if len(kept) == at_once:
+            is_full.set()
+        if len(kept) > at_once:
+            is_over.set()
+
+    with broker(keep, TimeLimits(request_s=30, running_info_s=30)) as (server, admin), ThreadPoolExecutor(32) as pool:
+        ask = {
+            "running_info": lambda: admin.running_info(server.address, "g", "c"),
+            "member_ids": lambda: admin.member_ids(server.address, "g"),
+        }[wanted]
+        asked = [pool.submit(ask) for _ in range(at_once + 4)]
+        assert is_full.wait(10)
+        assert not is_over.wait(0.3)
+        request, wire = kept[0]
+        wire.answer(request, code=1, remark="no")
+        assert is_over.wait(10)
+        admin.close()
+        failures = [one.exception() for one in asked]
+    assert all(isinstance(one, OutOfReachError) for one in failures)
+    assert server.connections == 1
+
+
+def test_closing_ends_what_waits_and_opens_nothing_new() -> None:
+    is_asked = threading.Event()
+    with broker(lambda *_: is_asked.set()) as (server, admin), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(admin.member_ids, server.address, "g")
+        assert is_asked.wait(10)
+        admin.close()
+        assert isinstance(waiting.exception(10), ConnectionEndedError)
+        assert server.connections == 1

@@ -12,6 +12,7 @@ from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, observe_group, observe_groups
+from planner.sources.rocketmq.codec import Command
 from tests.unit.sources.rocketmq.fake_cluster import (
     SILENT,
     FakeBroker,
@@ -20,6 +21,7 @@ from tests.unit.sources.rocketmq.fake_cluster import (
     running_info,
     two_by_two,
 )
+from tests.unit.sources.rocketmq.fake_server import Wire
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 QUICK = TimeLimits(connect_s=1.0, request_s=1.0, running_info_s=1.2, members_s=1.5)
@@ -308,6 +310,19 @@ def test_member_that_a_broker_has_just_lost_is_asked_by_way_of_the_next(world: F
     assert sample.problems == ()
     assert sample.members[0].owned
     assert requests_of(world).count(307) == 3
+
+
+def test_member_is_asked_by_way_of_the_next_broker_when_the_first_has_gone(world: FakeCluster) -> None:
+    def gone(request: Command, wire: Wire) -> None:
+        if request.code == 307:
+            wire.close()
+        else:
+            world.broker("a").script(request, wire)
+
+    world.broker("a").server.script = gone
+    sample = look(world)
+    assert sample.problems == ()
+    assert [one.owned is not None for one in sample.members] == [True, True]
 
 
 def test_member_that_owns_nothing_is_known_to(world: FakeCluster) -> None:
