@@ -5,10 +5,14 @@ from typing import Any
 
 from planner.allocation.group import allocate_group
 from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.rocketmq.broadcasting import broadcasting_trials
 from planner.simulation.dynamics.rocketmq.causes import find_causes
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
+from planner.simulation.dynamics.rocketmq.ownership import shown_owners
 from planner.simulation.dynamics.rocketmq.request import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, shown_owners, simulate
+from planner.simulation.dynamics.rocketmq.settings import BROADCASTING
+from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
+from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain
 from planner.simulation.dynamics.rocketmq.timeline import find_timeline
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
 from planner.simulation.dynamics.rocketmq.warnings import warnings
@@ -18,7 +22,10 @@ from planner.simulation.dynamics.trials import Trials
 
 def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
     """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
-    world = build_world(read_request(document))
+    request = read_request(document)
+    if request.settings.text("messageModel") == BROADCASTING:
+        return broadcasting_trials(request)
+    world = build_world(request)
     found = simulate(world, calibration)
     return _trials(world, found)
 
@@ -27,7 +34,7 @@ def _trials(world: World, found: Simulation) -> Trials:
     labels = [*found.names.labels, None]
     queues = [[queue.topic, queue.broker, queue.queue_id] for queue in world.queues]
     before = found.owners.before.tolist()
-    after = shown_owners(world, found).tolist()
+    after = shown_owners(world, found.names).tolist()
     return Trials(
         queues=queues,
         before=_assignments(world, found, BEFORE),
@@ -47,6 +54,7 @@ def _trials(world: World, found: Simulation) -> Trials:
         warnings=warnings(world, found),
         causes=find_causes(world, found),
         timeline=find_timeline(world, found),
+        extra=find_split_brain(world, found),
     )
 
 

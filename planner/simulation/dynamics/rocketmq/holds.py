@@ -79,9 +79,7 @@ def _topic_holds(
 
 def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[Indexes, Indexes]:
     """Return the (life, queue) pairs of queues that any look or end of a process can touch."""
-    mine = np.zeros(len(world.queues), dtype=bool)
-    for route in world.topics[number].queues:
-        mine[route] = True
+    mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
     ever = before | views.owned.any(axis=0)
     always = before & views.owned.all(axis=0)
     ends = np.array([life.ends_s is not None for life in world.lives])
@@ -92,12 +90,12 @@ def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[I
 
 def _held(views: Views, lives: Indexes, queues: Indexes, before: Booleans) -> Booleans:
     """Return by trial, pair and look whether the life holds the queue after the look."""
-    latest = _latest(views.view)[:, lives, :]
+    latest = latest_views(views.view)[:, lives, :]
     seen = views.owned[latest, lives[None, :, None], queues[None, :, None]] if len(views.owned) else False
     return np.where(latest == NOTHING_NEW, before[lives, queues][None, :, None], seen)
 
 
-def _latest(view: Indexes) -> Indexes:
+def latest_views(view: Indexes) -> Indexes:
     """Return the view in force after each look: that of the last look which showed anything."""
     numbers = np.where(view == NOTHING_NEW, -1, np.arange(view.shape[2]))
     last = np.maximum.accumulate(numbers, axis=2)
@@ -107,19 +105,11 @@ def _latest(view: Indexes) -> Indexes:
 def _change_counts(world: World, views: Views, before: Booleans, number: int) -> Indexes:
     """Return by trial and life how many looks changed which queues of the topic the member owns."""
     trials, lives, _ = views.at.shape
-    sets = np.zeros((lives, len(views.owned) + 1), dtype=np.intp)
-    for life in range(lives):
-        mine = np.concatenate([views.owned[:, life, :], _of_topic(world, number, before[life])[None]])
-        sets[life] = np.unique(mine, axis=0, return_inverse=True)[1].reshape(-1)
-    course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), _latest(views.view)], axis=2)
-    numbers = sets[np.arange(lives)[None, :, None], course]  # NOTHING_NEW is the last row: what it owned before
+    weights = np.random.default_rng(0).integers(1, 2**63, len(world.queues), dtype=np.uint64)
+    mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
+    # One number for each set of queues; two sets of a million share one with odds of one in ten million.
+    sets = np.stack([(owned * weights).sum(axis=1) for owned in (*views.owned, before & mine)])
+    course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest_views(views.view)], axis=2)
+    numbers = sets[course, np.arange(lives)[None, :, None]]  # NOTHING_NEW is the last row: what it owned before
     counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)
     return counts
-
-
-def _of_topic(world: World, number: int, owned: Booleans) -> Booleans:
-    """Return the row with other topics' queues left out."""
-    row = np.zeros_like(owned)
-    for route in world.topics[number].queues:
-        row[route] = owned[route]
-    return row

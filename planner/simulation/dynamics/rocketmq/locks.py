@@ -27,7 +27,7 @@ def locked_holds(
     A queue is locked by client id: the same client, started again, has its lock at once. A lock that nobody releases
     lasts ``rocketmq.broker.rebalance.lockMaxLiveTime`` from its last renewal.
     """
-    unlocked, runs_on = _unlock_times(world, times, holds, rates, calibration, random)
+    unlocked, runs_on = _unlock_times(world, times, holds, looks, rates, calibration, random)
     client = np.array([life.client for life in world.lives])
     gained = holds.gained.copy()
     for number in range(1, gained.shape[2]):
@@ -48,7 +48,13 @@ def locked_holds(
 
 
 def _unlock_times(
-    world: World, times: LifeTimes, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
+    world: World,
+    times: LifeTimes,
+    holds: Holds,
+    looks: Looks,
+    rates: Rates,
+    calibration: Calibration,
+    random: np.random.Generator,
 ) -> tuple[Floats, Booleans]:
     """Return when each hold's lock is free, and whether a call ran on after the drop."""
     generation, settings = world.request.generation, world.request.settings
@@ -62,12 +68,16 @@ def _unlock_times(
     if generation.unlocks_late:
         has_cached = (world.lags[holds.queues] > 0)[None, :, None] | (runs & (random.random(shape) < busy))
         released = np.where(has_cached, released + settings.seconds("rocketmq.client.unlockDelayTimeMills"), released)
-    # The next round tries again, at the latest one tick later.
-    next_round = settings.seconds("rocketmq.client.rebalance.waitInterval")
-    released = np.where(waits_longer, np.maximum(holds.dropped + remaining, holds.dropped + next_round), released)
+    # The owner's next round tries again, once the call is over or nearly so.
+    tried_again = _next_looks(
+        world, looks, holds.life, holds.dropped, holds.dropped + remaining - generation.listener_wait_s
+    )
+    released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
-    renewed = random.uniform(0, settings.seconds("rocketmq.client.rebalance.lockInterval"), shape)
     of_life = np.maximum(holds.life, 0)
+    # A client renews all its locks in one request, so they are of one age.
+    ages = random.uniform(0, settings.seconds("rocketmq.client.rebalance.lockInterval"), times.saved.shape)
+    renewed = np.take_along_axis(ages, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
     graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life]
     saved = np.take_along_axis(times.saved, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
     at_end = np.where(graceful, saved, holds.dropped + np.maximum(expiry - renewed, 0.0))
@@ -77,16 +87,27 @@ def _unlock_times(
 def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free: Floats) -> Floats:
     """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries."""
     generation, settings = world.request.generation, world.request.settings
-    trials, queues = holder.shape
-    at = looks.at[np.arange(trials)[:, None], np.maximum(holder, 0)]
-    after = np.where(at >= free[:, :, None], at, NEVER).min(axis=2, initial=NEVER)
-    wait = settings.seconds("rocketmq.client.rebalance.waitInterval")
-    last = np.where(np.isfinite(at), at, gained[:, :, None]).max(axis=2, initial=-np.inf).reshape(trials, queues)
-    last = np.maximum(last, gained)
-    found: Floats = np.minimum(after, last + np.ceil(np.maximum(free - last, 0) / wait) * wait)
+    found = _next_looks(world, looks, holder, gained, free)
     if not generation.retries_lock:
         return found
     gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
     pace = max(gap, ORDERLY_RETRY_AFTER_LOCK_S)
     retried: Floats = np.minimum(found, gained + np.ceil(np.maximum(free - gained, 0) / pace) * pace)
     return retried
+
+
+def _next_looks(world: World, looks: Looks, holder: Indexes, since: Floats, wanted: Floats) -> Floats:
+    """Return each holder's first look after ``since`` that is not before ``wanted``; after the last one its ticks.
+
+    Arrays of trials, queues and any more axes; NEVER where ``since`` is.
+    """
+    wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
+    wanted = np.maximum(wanted, since)
+    at = looks.at[np.arange(len(holder)).reshape(-1, *[1] * (holder.ndim - 1)), np.maximum(holder, 0)]
+    fits = (at > since[..., None]) & (at >= wanted[..., None])
+    found = np.where(fits, at, NEVER).min(axis=-1, initial=NEVER)
+    last = np.where(np.isfinite(at), at, -np.inf).max(axis=-1, initial=-np.inf)
+    last = np.where(np.isfinite(since), np.maximum(last, since), 0.0)
+    late = np.where(np.isfinite(wanted), wanted, 0.0)
+    ticks = last + np.maximum(np.ceil((late - last) / wait), 1.0) * wait
+    return np.where(np.isfinite(since), np.minimum(found, ticks), NEVER)

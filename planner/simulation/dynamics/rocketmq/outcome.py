@@ -6,23 +6,10 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.offsets import Deliveries
+from planner.simulation.dynamics.rocketmq.ownership import Owners
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.timing import Calibration
-from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Owners:
-    """Clients that own each queue before, and after in each trial; NOBODY where none does."""
-
-    before: Indexes
-    after: Indexes
-
-    @property
-    def moves(self) -> Booleans:
-        """Return by trial and queue whether it goes from one owner to another."""
-        moves: Booleans = (self.before != self.after) & (self.before != NOBODY) & (self.after != NOBODY)
-        return moves
+from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,7 +32,7 @@ def first_deliveries(
     is_new = np.isfinite(holds.gained)
     read = holds.gained + spread(random, calibration.query_s, shape)
     starts = np.isfinite(times.heartbeat)[np.arange(shape[0])[:, None, None], np.maximum(holds.life, 0)]
-    pull = spread(random, calibration.pull_s, shape)
+    pull = spread(random, calibration.pull_s if generation.first_pull_s else calibration.immediate_pull_s, shape)
     delays = {
         "first_pull": np.full(shape, generation.first_pull_s),
         "version_race": _version_race(world, holds, calibration, random),

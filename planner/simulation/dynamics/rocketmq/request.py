@@ -19,6 +19,7 @@ from planner.simulation.dynamics.rocketmq.settings import Settings, read_setting
 MOST_QUEUES = 20_000
 MOST_CLIENTS = 2_000
 MOST_LAG = 1e15
+MOST_CELLS = 50_000_000
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -91,6 +92,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
         (*warnings, *unknown_lags),
     )
     _refuse_what_has_no_model(request)
+    _check_size(request)
     return request
 
 
@@ -159,3 +161,13 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
     if not request.settings.is_on("clientRebalance"):
         raise BadInputError("settings.clientRebalance: found false; allocation by the broker has no forecast yet")
+
+
+def _check_size(request: ForecastRequest) -> None:
+    """Refuse what would not fit into memory; it takes far more than any group that was ever seen."""
+    cells = request.trials * len(request.queues) * max(len(request.clients), 1)
+    if cells > MOST_CELLS:
+        raise BadInputError(
+            f"trials: found {request.trials} for {len(request.queues)} queues and {len(request.clients)} clients, "
+            f"expected at most {MOST_CELLS} as the product of the three; lower trials"
+        )

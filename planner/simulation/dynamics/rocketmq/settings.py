@@ -14,7 +14,8 @@ from planner.simulation.dynamics.reading import Version
 _DAY_MS = 86_400_000
 _JVM = "rocketmq.client."
 _FIRST = Version(0, 0)
-MODELS = ("CLUSTERING", "BROADCASTING")
+CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
+MODELS = (CLUSTERING, BROADCASTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ KNOWN: dict[str, Known] = {
     "heartbeatBrokerInterval": Known(30_000, 10),
     "persistConsumerOffsetInterval": Known(5_000, 10),
     "pullTimeDelayMillsWhenException": Known(1_000, 0),
-    "messageModel": Known("CLUSTERING"),
+    "messageModel": Known(CLUSTERING),
     "clientRebalance": Known(True, since=Version(5, 0)),
     _JVM + "rebalance.waitInterval": Known(20_000, 10),
     _JVM + "rebalance.minInterval": Known(1_000, 0, since=Version(5, 2)),

@@ -26,18 +26,18 @@ def _life_events(world: World, found: Simulation) -> Iterator[Document]:
     for index, life in enumerate(world.lives):
         client = found.names.labels[life.client]
         if life.starts_s is not None:
-            yield from _event("starts", client, found.times.constructed[:, index])
+            yield from _event("starts", client, found.course.times.constructed[:, index])
         if life.ends_s is not None:
-            yield from _event("ends", client, found.times.ended[:, index])
-            yield from _event("stops", client, found.times.stopped[:, index])
+            yield from _event("ends", client, found.course.times.ended[:, index])
+            yield from _event("stops", client, found.course.times.stopped[:, index])
 
 
 def _table_events(world: World, found: Simulation) -> Iterator[Document]:
     for index, life in enumerate(world.lives):
         client = found.names.labels[life.client]
         for number, broker in enumerate(world.brokers):
-            yield from _event("registers", client, found.tables.entered[:, index, number], broker=broker)
-            yield from _event("removed", client, found.tables.left[:, index, number], broker=broker)
+            yield from _event("registers", client, found.course.tables.entered[:, index, number], broker=broker)
+            yield from _event("removed", client, found.course.tables.left[:, index, number], broker=broker)
 
 
 def _queue_events(world: World, found: Simulation) -> Iterator[Document]:

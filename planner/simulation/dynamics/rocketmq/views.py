@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.allocation.group import allocate_group
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.names import Names
+from planner.simulation.dynamics.rocketmq.ownership import ownership_matrix
 from planner.simulation.dynamics.rocketmq.tables import Tables
-from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, Booleans, Floats, Indexes, Topic, World
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 NOTHING_NEW = -1
 
@@ -44,8 +44,7 @@ def topic_views(
     """Return the views of topic ``number``; ``learned`` is when each life has the new route (trials, lives)."""
     topic = world.topics[number]
     at = looks.at + (number + 1) * looks.query_s
-    route = (learned[:, :, None] <= looks.at).astype(np.intp)
-    asked = _asked_brokers(topic, route, random)
+    asked, route = asked_brokers(world, looks, learned, number, random)
     keys, members = _keys(world, names, tables, asked, route, at)
     is_dead = (asked == world.down) & (at >= 0) if world.down is not None else np.zeros(at.shape, dtype=bool)
     is_answered = np.isfinite(at) & (asked >= 0) & (members > 0) & ~is_dead
@@ -63,33 +62,20 @@ def topic_views(
     return Views(at, view, owned)
 
 
-def ownership_matrix(
-    world: World, topic: Topic, route: int, strategy: int, members: Indexes, ids: tuple[str, ...]
-) -> Booleans:
-    """Return by life and queue who owns what when everybody allocates over these members under one strategy."""
-    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
-    picks = topic.queues[route]
-    listed = [ids[world.lives[member].client] for member in members.tolist()]
-    found = allocate_group(
-        world.strategies[strategy], [world.queues[pick] for pick in picks.tolist()], listed, world.request.group
-    )
-    owners_of: dict[str, list[int]] = {}
-    for life in range(len(world.lives)):
-        owners_of.setdefault(ids[world.lives[life].client], []).append(life)
-    for holder, pick in zip(found.holdings.holders.tolist(), found.holdings.picks.tolist(), strict=True):
-        owned[owners_of[found.clients[holder]], picks[pick]] = True
-    return owned
+def asked_brokers(
+    world: World, looks: Looks, learned: Floats, number: int, random: np.random.Generator
+) -> tuple[Indexes, Indexes]:
+    """Return the broker that each look asks for topic ``number``, -1 where it has none, and the route it goes by.
 
-
-def _asked_brokers(topic: Topic, route: Indexes, random: np.random.Generator) -> Indexes:
-    """Return the broker that each look asks, -1 where the topic has none."""
+    A member's nth look draws the same figure however many looks there are.
+    """
+    route = (learned[:, :, None] <= looks.at).astype(np.intp)
+    drawn = np.moveaxis(random.random((route.shape[2], *route.shape[:2])), 0, 2)
     asked = np.full(route.shape, -1, dtype=np.intp)
-    for side in (BEFORE, AFTER):
-        brokers = topic.brokers[side]
-        here = route == side
+    for side, brokers in enumerate(world.topics[number].brokers):
         if len(brokers):
-            asked[here] = brokers[random.integers(0, len(brokers), int(here.sum()))]
-    return asked
+            asked = np.where(route == side, brokers[(drawn * len(brokers)).astype(np.intp)], asked)
+    return asked, route
 
 
 def _keys(

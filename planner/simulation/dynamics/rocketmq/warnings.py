@@ -6,7 +6,8 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import QueueCount, StrategyChange
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, shown_owners, state_matrix
+from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
+from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.world import AFTER, World
 
 _NAMED = 3
@@ -40,14 +41,14 @@ def _about_members(world: World, found: Simulation) -> Iterator[str]:
         return
     if not world.initial:
         yield "nobody consumes before the change: there is no pause to measure"
-    owned = state_matrix(world, found.names, AFTER, world.final, 0)
+    owned = state_matrix(world, found.names, AFTER, world.final)
     idle = [found.names.labels[world.lives[life].client] for life in world.final if not owned[life].any()]
     if idle:
         yield f"{_named(idle)} will be idle: {len(world.final)} clients, {len(world.queues)} queues"
 
 
 def _about_queues(world: World, found: Simulation) -> Iterator[str]:
-    after = shown_owners(world, found)
+    after = shown_owners(world, found.names)
     lost = [str(world.queues[pick]) for pick in np.flatnonzero((after == NOBODY) & (found.owners.before != NOBODY))]
     if lost and world.final:
         why = "while the broker is down" if world.down is not None else "afterwards"
@@ -64,7 +65,7 @@ def _about_queues(world: World, found: Simulation) -> Iterator[str]:
 def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
     if not isinstance(world.request.change, StrategyChange) or not world.final:
         return
-    counts = state_matrix(world, found.names, AFTER, world.final, 0).sum(axis=0)
+    counts = state_matrix(world, found.names, AFTER, world.final).sum(axis=0)
     doubled, orphans = int((counts > 1).sum()), int((counts == 0).sum())
     if doubled or orphans:
         yield (
@@ -74,7 +75,7 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
 
 
 def _about_load(world: World, found: Simulation) -> Iterator[str]:
-    after = shown_owners(world, found)
+    after = shown_owners(world, found.names)
     batch = world.request.settings.value("consumeMessageBatchMaxSize")
     service_s = world.request.service_time_s
     for life in world.final:

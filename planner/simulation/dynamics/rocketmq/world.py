@@ -97,7 +97,7 @@ def build_world(request: ForecastRequest) -> World:
     brokers = tuple(sorted({queue.broker for queue in queues}))
     place = {queue: index for index, queue in enumerate(queues)}
     broker_of = np.array([brokers.index(queue.broker) for queue in queues], dtype=np.intp)
-    rates, lags = _loads(request, queues, after)
+    rates, lags = _loads(request, queues)
     newcomers = change.clients if isinstance(change, Join) else ()
     return World(
         request,
@@ -143,24 +143,23 @@ def _topic(
     return Topic(name, (queues[0], queues[1]), (np.unique(broker_of[queues[0]]), np.unique(broker_of[queues[1]])))
 
 
-def _loads(
-    request: ForecastRequest, queues: Sequence[MessageQueue], after: Sequence[MessageQueue]
-) -> tuple[Floats, Floats]:
-    """Return rate and lag of every queue; where queues come, the topic's messages spread evenly over all of them.
+def _loads(request: ForecastRequest, queues: Sequence[MessageQueue]) -> tuple[Floats, Floats]:
+    """Return rate and lag of every queue; where writeable queues come or go, the topic's messages spread over them.
 
-    Producers go round their topic's writeable queues (``MQFaultStrategy``, ``TopicPublishInfo#selectOneMessageQueue``).
+    Producers go round all writeable queues of their topic (``TopicPublishInfo#selectOneMessageQueue``).
     """
-    rate, lag = (
-        dict(zip(request.queues, request.rates, strict=True)),
-        dict(zip(request.queues, request.lags, strict=True)),
-    )
-    new = [queue for queue in after if queue not in rate]
-    if new:
-        topic = new[0].topic
-        total = sum(rate[queue] for queue in rate if queue.topic == topic)
-        mine = [queue for queue in queues if queue.topic == topic]
-        rate.update(dict.fromkeys(mine, total / len(mine)))
-    return np.array([rate[queue] for queue in queues]), np.array([lag.get(queue, 0.0) for queue in queues])
+    rate = dict(zip(request.queues, request.rates, strict=True))
+    lag = dict(zip(request.queues, request.lags, strict=True))
+    change = request.change
+    if isinstance(change, QueueCount):
+        place = (change.topic, change.broker)
+        if change.write_queues != sum(queue.place == place for queue in rate):
+            total = sum(rate[queue] for queue in rate if queue.topic == change.topic)
+            others = [queue for queue in rate if queue.topic == change.topic and queue.place != place]
+            written = [*others, *(MessageQueue(*place, number) for number in range(change.write_queues))]
+            rate = {queue: value for queue, value in rate.items() if queue.topic != change.topic}
+            rate.update(dict.fromkeys(written, total / max(len(written), 1)))
+    return np.array([rate.get(queue, 0.0) for queue in queues]), np.array([lag.get(queue, 0.0) for queue in queues])
 
 
 def _lives(clients: Sequence[Client], change: Change) -> tuple[Life, ...]:

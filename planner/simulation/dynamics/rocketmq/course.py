@@ -1,0 +1,103 @@
+"""The course of a change up to the looks: who lives when, who stands in which table, who is woken, who looks when."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.simulation.dynamics.rocketmq.draws import Draws, Stage
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times, spread
+from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
+from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.tables import Tables, member_tables, notifications
+from planner.simulation.dynamics.rocketmq.timing import Calibration
+from planner.simulation.dynamics.rocketmq.views import asked_brokers
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
+
+_PASSES = 2
+"""A registration at that broker wakes others, whose looks register them; a third pass changes next to nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """What happens up to the looks; ``learned``: when each life has the route of after the change (trials, lives)."""
+
+    times: LifeTimes
+    learned: Floats
+    tables: Tables
+    looks: Looks
+
+
+def find_course(world: World, rates: Rates, takes_there: Booleans, calibration: Calibration, draws: Draws) -> Course:
+    """Return the course; ``takes_there`` says by life whether it will own a queue of the broker that starts."""
+    times = live_times(world, rates, calibration, draws.of(Stage.LIVES))
+    tables = member_tables(world, times, calibration, draws.of(Stage.TABLES))
+    learned = _route_learned(world, times, calibration, draws.of(Stage.ROUTES))
+    tables = _with_returned_broker(world, tables, learned, draws.of(Stage.RETURNS))
+    course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))
+    if world.up is not None and world.request.generation.registers_on_connect:
+        for _ in range(_PASSES):
+            tables = _with_connections(world, course, takes_there, calibration, draws)
+            course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))
+    return course
+
+
+def _route_learned(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return when each life has the route of after the change: at its next poll once the name server has it."""
+    shape = times.heartbeat.shape
+    if not world.route_changes:
+        return np.full(shape, ALWAYS)
+    start = spread(random, calibration.broker_start_s, (shape[0], 1)) if world.up is not None else 0.0
+    found: Floats = start + random.uniform(0, world.request.settings.seconds("pollNameServerInterval"), shape)
+    return found
+
+
+def _with_returned_broker(world: World, tables: Tables, learned: Floats, random: np.random.Generator) -> Tables:
+    """Return the tables with that of a broker that starts: empty until the members' next heartbeats (3.9)."""
+    if world.up is None:
+        return tables
+    entered = tables.entered.copy()
+    interval = world.request.settings.seconds("heartbeatBrokerInterval")
+    entered[:, :, world.up] = learned + random.uniform(0, interval, learned.shape)
+    return replace(tables, entered=entered)
+
+
+def _with_connections(
+    world: World, course: Course, takes_there: Booleans, calibration: Calibration, draws: Draws
+) -> Tables:
+    """Return the tables where a connection to the broker that has started brings a heartbeat, too (5.2+).
+
+    A member connects when it asks that broker for the members, or pulls a queue of it that it has just taken.
+    """
+    random = draws.of(Stage.CONNECTIONS)
+    knows = course.learned[:, :, None] <= course.looks.at
+    asks = np.zeros(knows.shape, dtype=bool)
+    for number in range(len(world.topics)):
+        asked, _ = asked_brokers(world, course.looks, course.learned, number, draws.of(Stage.VIEWS, number))
+        asks |= asked == world.up
+    asking = np.where(knows & asks, course.looks.at, NEVER).min(axis=2, initial=NEVER)
+    pulling = np.where(knows, course.looks.at, NEVER).min(axis=2, initial=NEVER) + world.request.generation.first_pull_s
+    connected = np.minimum(asking, np.where(takes_there, pulling, NEVER))
+    connected = connected + spread(random, calibration.register_step_s, connected.shape)
+    entered = course.tables.entered.copy()
+    entered[:, :, world.up] = np.minimum(entered[:, :, world.up], connected)
+    return replace(course.tables, entered=entered)
+
+
+def _looks(
+    world: World,
+    times: LifeTimes,
+    tables: Tables,
+    learned: Floats,
+    calibration: Calibration,
+    draws: Draws,
+) -> Looks:
+    """Return every member's looks from the first change to the first one after the last change."""
+    wakes = notifications(world, tables, calibration, draws.of(Stage.WAKES))
+    ready = np.where(np.isfinite(times.heartbeat), tables.entered.max(axis=2), ALWAYS)
+    ready = ready + spread(draws.of(Stage.FIRST_LOOKS), calibration.first_look_s, ready.shape)
+    until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
+    changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)
+    first = np.where(np.isfinite(changes), changes, np.inf).min(axis=1, initial=np.inf)
+    first = np.minimum(first, np.where(np.isfinite(learned), learned, np.inf).min(axis=1, initial=np.inf))
+    first = np.where(np.isfinite(first), np.maximum(first, 0.0), 0.0)
+    return member_looks(world, times, wakes, ready, until, first, calibration, draws.of(Stage.LOOKS))

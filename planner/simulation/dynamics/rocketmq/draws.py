@@ -1,0 +1,36 @@
+"""Random numbers, one stream a stage, so that a stage that runs twice draws the same and none disturbs another."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+
+class Stage(IntEnum):
+    """What draws."""
+
+    NAMES = 0
+    LIVES = 1
+    TABLES = 2
+    ROUTES = 3
+    RETURNS = 4
+    CONNECTIONS = 5
+    WAKES = 6
+    LOOKS = 7
+    VIEWS = 8
+    LOCKS = 9
+    PULLS = 10
+    OFFSETS = 11
+    OUTCOME = 12
+    FIRST_LOOKS = 13
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The streams of one seed; the same seed, stage and part give the same numbers on every machine."""
+
+    seed: int
+
+    def of(self, stage: Stage, part: int = 0) -> np.random.Generator:
+        """Return the stream of a stage, from its beginning."""
+        return np.random.default_rng([self.seed, stage, part])

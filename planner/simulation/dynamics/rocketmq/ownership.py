@@ -1,0 +1,89 @@
+"""Who owns what when everybody sees the same: before the change, after it, and under any one view."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.allocation.group import allocate_group
+from planner.errors import BadInputError
+from planner.simulation.dynamics.rocketmq.names import Names
+from planner.simulation.dynamics.rocketmq.world import AFTER, Booleans, Indexes, Topic, World
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owners:
+    """Clients that own each queue before, and after in each trial; NOBODY where none does."""
+
+    before: Indexes
+    after: Indexes
+
+    @property
+    def moves(self) -> Booleans:
+        """Return by trial and queue whether it goes from one owner to another."""
+        moves: Booleans = (self.before != self.after) & (self.before != NOBODY) & (self.after != NOBODY)
+        return moves
+
+
+def find_owners(world: World, names: Names, before: Booleans) -> Owners:
+    """Return the owning clients of all queues, before, and after in every trial's placement of unknown ids."""
+    client = np.array([*(life.client for life in world.lives), NOBODY])
+    after = np.stack(
+        [
+            client[first_life(state_matrix(world, names, AFTER, world.final, placement))]
+            for placement in range(len(names.placements))
+        ]
+    )
+    return Owners(client[first_life(before)], after[names.of_trial])
+
+
+def shown_owners(world: World, names: Names) -> Indexes:
+    """Return the clients that own each queue afterwards where unknown ids sort last, as the answer shows it."""
+    client = np.array([*(life.client for life in world.lives), NOBODY])
+    return client[first_life(state_matrix(world, names, AFTER, world.final))]
+
+
+def state_matrix(world: World, names: Names, route: int, members: tuple[int, ...], placement: int = 0) -> Booleans:
+    """Return by life and queue who owns what when everybody sees these members, each under its own strategy."""
+    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
+    present = np.array(members, dtype=np.intp)
+    for strategy in {world.lives[member].strategy for member in members}:
+        mine = [member for member in members if world.lives[member].strategy == strategy]
+        for topic in world.topics:
+            found = ownership_matrix(world, topic, route, strategy, present, names.placements[placement])
+            owned[mine] |= found[mine]
+    return owned
+
+
+def ownership_matrix(
+    world: World, topic: Topic, route: int, strategy: int, members: Indexes, ids: tuple[str, ...]
+) -> Booleans:
+    """Return by life and queue who owns what when everybody allocates over these members under one strategy."""
+    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
+    picks = topic.queues[route]
+    listed = [ids[world.lives[member].client] for member in members.tolist()]
+    found = allocate_group(
+        world.strategies[strategy], [world.queues[pick] for pick in picks.tolist()], listed, world.request.group
+    )
+    owners_of: dict[str, list[int]] = {}
+    for life in range(len(world.lives)):
+        owners_of.setdefault(ids[world.lives[life].client], []).append(life)
+    for holder, pick in zip(found.holdings.holders.tolist(), found.holdings.picks.tolist(), strict=True):
+        owned[owners_of[found.clients[holder]], picks[pick]] = True
+    return owned
+
+
+def first_life(owned: Booleans) -> Indexes:
+    """Return the first life that owns each queue, NOBODY where none does."""
+    return np.where(owned.any(axis=0), owned.argmax(axis=0), NOBODY)
+
+
+def refuse_doubled(world: World, before: Booleans) -> None:
+    """Refuse a group whose queues have several owners already: its duplicates would have no end."""
+    doubled = np.flatnonzero(before.sum(axis=0) > 1)
+    if len(doubled):
+        raise BadInputError(
+            f"strategy: gives {world.queues[doubled[0]]} to several clients before the change already, "
+            f"so every message comes more than once; expected a strategy with one owner a queue"
+        )
