@@ -67,7 +67,7 @@ class SeriesPoint:
     Rates are messages per second over all data queues, ``None`` where no queue's rate is known; ``lag`` is in
     messages and ``consumers`` counts the owners, both at the end. ``moved`` queues changed their owner within
     the span. ``lag`` counts the queues whose lag is known, ``None`` when there is none. ``is_gap`` says that
-    samples are missing in it.
+    samples are missing in it. Where metrics tell of the span, ``moved`` is ``None`` and ``consumers`` may be: unknown.
     """
 
     at: datetime
@@ -75,8 +75,8 @@ class SeriesPoint:
     arrival_rate: float | None
     consumption_rate: float | None
     lag: int | None
-    consumers: int
-    moved: int
+    consumers: int | None
+    moved: int | None
     is_gap: bool
 
 

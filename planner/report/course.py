@@ -103,10 +103,10 @@ def horizon_s(past_s: float, outcome: CandidateOutcome | None) -> float:
 
 def rebalances(recent: Sequence[SeriesPoint]) -> Iterator[Rebalance]:
     """Yield the spans in which queues moved; points that follow each other are one rebalance settling."""
-    for is_moving, points in groupby(recent, key=lambda point: point.moved > 0):
+    for is_moving, points in groupby(recent, key=lambda point: bool(point.moved)):
         if is_moving:
             settling = list(points)
-            yield Rebalance(settling[0].at, sum(point.moved for point in settling))
+            yield Rebalance(settling[0].at, sum(point.moved or 0 for point in settling))
 
 
 def measured(recent: Sequence[SeriesPoint]) -> Iterator[Measured]:
