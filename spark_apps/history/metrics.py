@@ -18,6 +18,7 @@ from planner.storage.layout import metrics_folder
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import Change, day_folders
 from spark_apps.history.schemas import BATCHES, GROUP, HISTORY
+from spark_apps.history.transforms import SAMPLED
 
 GROUP_KEY = tuple(field.name for field in GROUP)
 METRICS = "metrics"
@@ -28,7 +29,8 @@ ROWS = StructType([field for field in HISTORY if field.name != "day"])
 def import_metrics(history: Folder, data: Path) -> int:
     """Add what landed of metrics to the history and remove the files; return how many rows that were.
 
-    Of each group only what ends before the history's first row of it, or begins after its last, is new.
+    Of each group only what ends before the first row of the history is new; without samples of it also what begins
+    after the last row. Where samples are missing their intervals have the true means already.
     """
     paths = sorted(metrics_folder(data).glob("*/*/*/*.json"))
     if not paths:
@@ -59,9 +61,14 @@ def _unknown_yet(rows: DataFrame, history: Folder) -> DataFrame:
     known = (
         reader.parquet(*(folder.uri for folder in folders))
         .groupBy(*GROUP_KEY)
-        .agg(F.min("started_at").alias("first"), F.max("ended_at").alias("last"))
+        .agg(
+            F.min("started_at").alias("first"),
+            F.max("ended_at").alias("last"),
+            F.max(F.col("source") == SAMPLED).alias("is_sampled"),
+        )
     )
-    is_new = F.col("first").isNull() | (F.col("ended_at") <= F.col("first")) | (F.col("started_at") >= F.col("last"))
+    is_later = ~F.col("is_sampled") & (F.col("started_at") >= F.col("last"))
+    is_new = F.col("first").isNull() | (F.col("ended_at") <= F.col("first")) | is_later
     return rows.join(F.broadcast(known), on=list(GROUP_KEY), how="left").where(is_new).select(*ROWS.names)
 
 
