@@ -21,6 +21,9 @@ STALLS_S = 10.0
 SURE_S = 60.0
 """A commit that stands so long while messages wait is no slow batch."""
 
+IN_FLIGHT = 1_032
+"""Messages of one queue that a client may hold at most: pullThresholdForQueue plus one pull (rocketmq.md 3.12)."""
+
 TREND_S = 25.0
 LOOKS = 4
 
@@ -162,12 +165,11 @@ def _growing(picture: Picture, courses: Sequence[_Course]) -> str:
 
 
 def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
-    """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5)."""
-    back = {
-        queue: -sum(one.consumed for one in of_queue if one.consumed is not None and one.consumed < 0)
-        for queue, of_queue in picture.intervals.items()
-        if not queue.is_retry and any(one.consumer_reset and not one.broker_reset for one in of_queue)
-    }
+    """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5).
+
+    A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most: that is no rewind.
+    """
+    back = {queue: by for queue, of_queue in picture.intervals.items() if (by := _gone_back(of_queue)) > 0}
     if not back:
         return
     total = sum(back.values())
@@ -180,6 +182,19 @@ def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
         "or for two owners of one queue",
         about=tuple(map(str, back)),
     )
+
+
+def _gone_back(intervals: Sequence[QueueInterval]) -> int:
+    """Return by how many messages the commit of a data queue went back, the usual steps of moves left out."""
+    total = 0
+    owners = intervals[0].owners
+    for one in intervals:
+        went = -(one.consumed or 0)
+        is_move = one.owners != owners and went <= IN_FLIGHT
+        if went > 0 and not (one.broker_reset or is_move or one.queue.is_retry):
+            total += went
+        owners = one.owners
+    return total
 
 
 def falling_behind(picture: Picture) -> Iterator[Symptom | Gap]:

@@ -1,0 +1,169 @@
+"""Whether the group gets on: Burrow's rules on offsets that we read ourselves."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from planner.diagnosis.finding import Severity
+from planner.diagnosis.picture import Picture
+from planner.model.membership import TopicFigures
+from planner.model.queues import MessageQueue
+from tests.sample_builders import START
+from tests.unit.diagnosis.patients import codes, each, finding, gaps, healthy, queue, tuned
+
+Course = Callable[[int], tuple[int, int | None]]
+
+
+def sick(course: Course, looks: int = 7, every_s: float = 5.0, only: Sequence[MessageQueue] = (queue(0),)) -> Picture:
+    """Return a group whose ``only`` queues go ``course`` (by the number of the look), all others are well."""
+
+    def offsets(one: MessageQueue, number: int) -> tuple[int, int | None]:
+        return course(number) if one in only else (1000 + 100 * number, 1000 + 100 * number)
+
+    return healthy(looks, offsets=offsets, every_s=every_s)
+
+
+def test_a_commit_that_stands_while_messages_wait_is_a_stall() -> None:
+    picture = sick(lambda number: (1500 + 10 * number, 1200))
+    assert codes(picture) == {"stalled": Severity.WARNING}
+    found = finding(picture, "stalled")
+    assert found.evidence[:2] == ("no commit for 30 s on orders/broker-a/0", "owned by c1")
+    assert found.consequence == "360 messages wait, 2 messages/s come in"
+
+
+def test_after_a_minute_a_stall_is_an_error() -> None:
+    assert codes(sick(lambda _: (1500, 1200), looks=13))["stalled"] is Severity.ERROR
+
+
+def test_owners_that_say_they_do_nothing_make_it_an_error_at_once() -> None:
+    picture = each(sick(lambda _: (1500, 1200)), tuned("c1", figures=(TopicFigures("orders", 5.0, 0.0, 0.0),)))
+    assert codes(picture)["stalled"] is Severity.ERROR
+
+
+def test_a_group_that_stands_still_as_a_whole_says_so() -> None:
+    picture = healthy(offsets=lambda _queue, _number: (1500, 1200))
+    assert finding(picture, "stalled").title.startswith("The group stands still")
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        lambda number: (1200 + 10 * number, 1200 if number < 6 else 1260),  # it moved in the end
+        lambda _: (1200, 1200),  # nothing waits
+        lambda number: (1300, 1200 + number),  # slowly, but it moves
+    ],
+)
+def test_a_queue_that_moves_or_has_nothing_to_do_is_not_stalled(course: Course) -> None:
+    assert "stalled" not in codes(sick(course))
+
+
+def test_calls_that_take_long_by_themselves_are_no_stall() -> None:
+    long = (TopicFigures("orders", 20_000.0, 0.1, 0.0),)
+    picture = each(each(sick(lambda _: (1500, 1200)), tuned("c1", figures=long)), tuned("c2", figures=long))
+    assert codes(picture) == {}
+
+
+def test_a_short_watch_cannot_tell_a_stall() -> None:
+    short = sick(lambda _: (1500, 1200), looks=2)
+    assert "stalled" not in codes(short)
+    assert "10 s are needed" in gaps(short)["stalled"]
+
+
+def test_a_commit_that_goes_back_is_a_rewind() -> None:
+    picture = sick(lambda number: (2000 + 10 * number, 1900 if number < 3 else 1500 + 100 * number))
+    found = finding(picture, "rewinding")
+    assert found.evidence == ("orders/broker-a/0 by 100 messages",)
+    assert found.consequence == "100 messages come again"
+
+
+def test_a_topic_that_was_made_anew_is_no_rewind() -> None:
+    assert "rewinding" not in codes(sick(lambda number: (2000, 2000) if number < 3 else (10 * number, 10 * number)))
+
+
+def test_a_move_takes_the_commit_back_by_what_was_in_flight() -> None:
+    picture = sick(lambda number: (2000 + 10 * number, 1990 if number < 3 else 1960 + 10 * number))
+    moved = replace(
+        picture,
+        samples=tuple(
+            replace(
+                one,
+                members=tuple(
+                    reversed(
+                        [replace(m, owned=o.owned) for m, o in zip(one.members, reversed(one.members), strict=True)]
+                    )
+                ),
+            )
+            if number < 3
+            else one
+            for number, one in enumerate(picture.samples)
+        ),
+    )
+    assert "rewinding" not in codes(moved)
+
+
+def test_a_lag_that_grows_at_every_look_falls_behind() -> None:
+    picture = sick(lambda number: (2000 + 100 * number, 1500 + 40 * number))
+    assert codes(picture) == {"falling-behind": Severity.WARNING}
+    found = finding(picture, "falling-behind")
+    assert found.consequence == "12 messages/s more come in than go out: 43200 messages more in an hour"
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        lambda number: (2000 + 100 * number, 1500 + (40 if number != 3 else 90) * number),  # once it caught up
+        lambda number: (2000 + 100 * number, 1990 + 99 * number),  # by a hundredth of what arrives
+        lambda number: (1000 + 100 * number, 1000 + (100 * number if number < 2 else 90 * number)),  # it was at 0
+    ],
+)
+def test_a_lag_that_wavers_does_not_fall_behind(course: Course) -> None:
+    assert "falling-behind" not in codes(sick(course))
+
+
+def test_a_trend_needs_more_than_a_glance() -> None:
+    short = sick(lambda number: (2000 + 100 * number, 1500 + 40 * number), looks=3)
+    assert codes(short) == {}
+    assert "--watch 60" in gaps(short)["falling-behind"]
+
+
+def test_a_backlog_of_ten_minutes_is_told_with_its_end() -> None:
+    picture = healthy(offsets=lambda _queue, number: (100_000 + 50 * number, 10_000 + 100 * number))
+    found = finding(picture, "long-backlog")  # 8 queues: 717 600 behind, 160/s out, 80/s in
+    assert found.title == "A message that comes now waits 75 min"
+    assert found.evidence[1] == "at this pace gone in 2 h"
+
+
+def test_a_backlog_of_some_minutes_is_none() -> None:
+    assert codes(healthy(offsets=lambda _queue, number: (12_000 + 50 * number, 10_000 + 100 * number))) == {}
+
+
+@pytest.mark.parametrize("committed", [0, None])
+def test_a_group_that_never_commits(committed: int | None) -> None:
+    picture = healthy(offsets=lambda _queue, number: (1000 + 100 * number, committed))
+    assert codes(picture) == {"never-commits": Severity.ERROR}
+    found = finding(picture, "never-commits")
+    assert found.evidence[1] == "yet its members consume 40 messages/s by their own figures"
+    assert "up to 12800 messages come again" in found.consequence
+
+
+def test_one_queue_with_a_commit_shows_that_the_group_commits() -> None:
+    picture = sick(lambda _: (1000, None), only=[queue(n) for n in range(3)])
+    assert "never-commits" not in codes(picture)
+
+
+def test_members_need_time_before_they_commit() -> None:
+    young = healthy(3, offsets=lambda _queue, _number: (1000, None), started_s_ago=5.0)
+    assert "never-commits" not in codes(young)
+    assert "just started" in gaps(young)["never-commits"]
+
+
+@pytest.mark.parametrize(("age_s", "is_late"), [(61, True), (59, False)])
+def test_messages_that_wait_longer_than_the_policy_allows(age_s: float, is_late: bool) -> None:
+    picture = replace(sick(lambda number: (1300, 1200 + number)), oldest_message_s=60.0)
+    stored = round((START.timestamp() + 30 - age_s) * 1000)
+    late = each(
+        picture,
+        lambda sample: replace(sample, offsets=tuple(replace(o, last_timestamp_ms=stored) for o in sample.offsets)),
+    )
+    assert ("too-old" in codes(late)) == is_late
