@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import pytest
 
 from planner.errors import OutOfReachError, UnknownNameError
+from planner.model.brokers import GroupSettings
+from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
-from planner.model.samples import GroupSample
-from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group
+from planner.model.samples import GroupSample, QueueOffsets
+from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group, observe_groups
 from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 from tests.sample_builders import AVERAGELY
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.cluster
 
 MIDDLE = "5.1.4"
 ORDINALS = {"4.9.7": 407, "5.1.4": 441, "5.5.0": 513}
+QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
 QUEUES = {
     *(MessageQueue("orders", broker, queue_id) for broker in ("broker-a", "broker-b") for queue_id in range(4)),
     *(MessageQueue("skewed", "broker-a", queue_id) for queue_id in range(3)),
@@ -39,6 +42,16 @@ class World:
         wanted = {"cluster": None, "topics": None, "at": datetime.now(UTC), **options}
         return observe_group(self.admin, group=group, **wanted)
 
+    def commits(self, broker: str) -> set[tuple[str, str]]:
+        """Return (group, topic) of everything that a broker has stored."""
+        return {(one.group, one.topic) for one in self.admin.all_offsets(self.cluster.broker(broker).address)}
+
+    def await_true(self, is_met: Callable[[], object], within_s: float = 90) -> None:
+        deadline = time.monotonic() + within_s
+        while not is_met():
+            assert time.monotonic() < deadline, f"not met in {within_s} s"
+            time.sleep(0.3)
+
     def await_sample(self, is_met: Callable[[GroupSample], bool], within_s: float = 60) -> GroupSample:
         """Look until it is so; a sample during a rebalance or before the first commits is no defect."""
         deadline = time.monotonic() + within_s
@@ -54,14 +67,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         cluster.create_topic("orders", 4)
         cluster.create_topic("skewed", per_broker={"broker-a": QueueCounts(read=3, write=2)})
         load = cluster.load()
-        quick = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
         consumers = tuple(
             load.start_consumer(
-                group="shop", topics=["orders", "skewed"], instance=name, threads=3, options=quick, wait_ready=False
+                group="shop", topics=["orders", "skewed"], instance=name, threads=3, options=QUICK, wait_ready=False
             )
             for name in ("c1", "c2")
         )
-        gone = load.start_consumer(group="left", topics=["orders"], instance="g1", options=quick, wait_ready=False)
+        gone = load.start_consumer(group="left", topics=["orders"], instance="g1", options=QUICK, wait_ready=False)
         for consumer in (*consumers, gone):
             consumer.await_ready()
         curves = [
@@ -199,6 +211,59 @@ def test_messages_on_a_topic_without_a_commit_are_counted_and_no_offset_is_made_
         f"topic idle: the brokers know of no commit of the group on 2 queues, which hold {sent.total} messages: "
         "broker-a/0, broker-b/0"
     ) in sample.problems
+
+
+def test_offset_0_is_told_only_where_it_was_committed(world: World) -> None:
+    """Brokers tell 0 for both queues: the one read before a message came, and the one made after the group had left."""
+    world.cluster.create_topic("late", 1)
+    member = world.load.start_consumer(group="early", topics=["late"], instance="e1", options=QUICK)
+    world.await_true(lambda: ("early", "late") in world.commits("broker-a"))
+    member.stop()
+    world.cluster.create_topic("late", 2)
+    sent = world.load.start_producer([QueueCurve("late", "broker-a", queue, ((0, 9), (1, 9))) for queue in (0, 1)])
+    half = sent.wait(60).total // 2
+    read, unread = (MessageQueue("late", "broker-a", queue) for queue in (0, 1))
+    address = world.cluster.broker("broker-a").address
+    told = {one.queue: one.consumer_offset for one in world.admin.consume_stats(address, "early").offsets}
+    assert (told[read], told[unread]) == (0, 0)
+    sample = world.look("early")
+    many = dict(observe_groups(world.admin, groups=None, cluster=None, at=sample.at))["early"]
+    assert isinstance(many, GroupSample)
+    for one in (sample, many):  # which ask in different ways
+        known = {offsets.queue: offsets for offsets in one.offsets}
+        assert known[read] == QueueOffsets(read, half, 0)
+        assert known[unread] == QueueOffsets(unread, half, None, first_offset=0)
+        lag = f"topic late: the brokers know of no commit of the group on 1 queues, which hold {half} messages: "
+        assert f"{lag}broker-a/1" in one.problems
+
+
+def test_look_at_all_groups_tells_the_same_as_one_by_one(world: World) -> None:
+    single = world.await_sample(lambda sample: _is_settled(sample) and _has_all_commits(sample))
+    looked = dict(observe_groups(world.admin, groups=None, cluster="DefaultCluster", at=single.at))
+    assert {"shop", "left"} <= set(looked)
+    assert not [name for name in looked if name.startswith(("CID_", "TOOLS_"))]
+    many = looked["shop"]
+    assert isinstance(many, GroupSample)
+    volatile = {"took_s": 0.0, "members": (), "rocketmq": None}
+    assert replace(many, **volatile) == replace(single, **volatile)
+    assert [(one.client_id, one.owned, one.subscriptions) for one in many.members] == [
+        (one.client_id, one.owned, one.subscriptions) for one in single.members
+    ]
+
+
+def test_what_brokers_and_members_are_set_to(world: World) -> None:
+    sample = world.await_sample(_is_settled)
+    wanted = {Subscription(topic, "*") for topic in ("%RETRY%shop", "orders", "skewed")}
+    assert [set(one.subscriptions or ()) for one in sample.members] == [wanted, wanted]
+    assert sample.dead_letters == 0
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.consume_types == ("CONSUME_PASSIVELY",)
+    assert sample.rocketmq.message_models == ("CLUSTERING",)
+    for state in sample.rocketmq.brokers:
+        assert (state.version, state.role, state.permission) == (ORDINALS[world.cluster.version], "ASYNC_MASTER", 6)
+        assert state.settings == GroupSettings(True, True, True, 1, 16)
+        low, high = state.clock_ahead_s or (9.0, 9.0)
+        assert low <= 0 <= high
 
 
 def test_named_topic_leaves_the_others_out(world: World) -> None:
