@@ -40,7 +40,9 @@ def spreads_that_fit(parts: Sequence[View], most_virtual_nodes: int) -> Spreads:
 
     Hashing is tried with 0 to ``most_virtual_nodes`` virtual nodes.
     """
-    even = tuple(one.name for one in EVEN if all(rows_right(part, one).all() for part in parts))
+    even = tuple(
+        one.name for one in EVEN if all(_owns_right(part, one.owners(part.queues, part.clients)) for part in parts)
+    )
     return Spreads(even, tuple(virtual_nodes_that_fit(parts, most_virtual_nodes).tolist()))
 
 
@@ -87,7 +89,11 @@ def virtual_nodes_right(view: View, most: int) -> BoolArray:
 
 
 def _is_right(part: View, nodes: int) -> bool:
-    owners = _ring(tuple(part.clients), nodes).lookup(queue_points(part.queues))
+    return _owns_right(part, _ring(tuple(part.clients), nodes).lookup(queue_points(part.queues)))
+
+
+def _owns_right(part: View, owners: IntArray) -> bool:
+    """Return whether every client that tells holds exactly the queues of which it is the owner."""
     table = owners == np.arange(len(part.clients))[:, None]
     return bool(((table == part.held).all(axis=1) | ~part.known).all())
 
