@@ -112,7 +112,8 @@ def test_pods_are_those_of_its_replica_sets_and_not_all_that_its_selector_takes(
 ) -> None:
     namespace = control_plane.namespace()
     expressions = deployment("app", 2)
-    expressions["spec"]["selector"]["matchExpressions"] = [{"key": "app", "operator": "In", "values": ["app", "x"]}]
+    expression = {"key": "app", "operator": "In", "values": ["app", "x"]}
+    expressions["spec"]["selector"] = {"matchExpressions": [expression]}
     stray = {
         "apiVersion": "v1",
         "kind": "Pod",
