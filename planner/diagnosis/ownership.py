@@ -13,7 +13,7 @@ from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import ADOPTS_ROUTES_S, Picture, subscribed_topics, tuning_property
 from planner.diagnosis.waiting import held, waiting
-from planner.inference import contradiction
+from planner.inference import Inference, contradiction
 from planner.model.membership import GroupMember
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
@@ -306,7 +306,7 @@ def against_policy(picture: Picture) -> Iterator[Symptom | Gap]:
     if picture.stated_strategy is None or picture.inference is None:
         return
     against = contradiction(picture.stated_strategy, picture.inference)
-    if against is not None and picture.has_settled:
+    if against is not None and (picture.has_settled or _tell_another(picture.inference, picture.stated_strategy)):
         yield Symptom(
             severity=Severity.ERROR,
             title=f"The policy states {picture.stated_strategy}, and the group runs another strategy",
@@ -314,6 +314,11 @@ def against_policy(picture: Picture) -> Iterator[Symptom | Gap]:
             consequence="every forecast that rests on the policy's word predicts the wrong owners",
             advice="correct spec.strategy in the policy, or leave it out: members tell RocketMQ's own classes",
         )
+
+
+def _tell_another(found: Inference, stated: str) -> bool:
+    """Return whether the members' own word is enough, whatever they own at the moment."""
+    return bool(found.told) and all(name.partition("-")[0] != stated.partition("-")[0] for name in found.told)
 
 
 def _expected(picture: Picture, answers: Mapping[str, frozenset[MessageQueue]]) -> dict[str, frozenset[MessageQueue]]:

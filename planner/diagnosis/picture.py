@@ -14,6 +14,7 @@ from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, Member
 from planner.model.queues import Queue
+from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.snapshot.strategy import observed_strategy
 
@@ -148,11 +149,22 @@ class Picture:
         Where subscriptions are not known, those of all topics that the group has to do with.
         """
         wanted = self.subscribers
-        return tuple(
-            queue
-            for queue in self.newest.routes.read_queues
-            if not queue.is_retry and (not wanted or queue.topic in wanted)
-        )
+        read = (queue for route in self.routes for queue in route.read_queues) if self.routes else self._partitions
+        return tuple(queue for queue in read if not queue.is_retry and (not wanted or queue.topic in wanted))
+
+    @cached_property
+    def routes(self) -> tuple[TopicRoute, ...]:
+        """The newest route of each topic, in name order; none for Kafka.
+
+        Where members subscribe differently, brokers name now the one topic and now the other.
+        """
+        known = {route.topic: route for sample in self.samples for route in sample.routes.topics}
+        wanted = {*(self.subscribers or ()), *(route.topic for route in self.newest.routes.topics)}
+        return tuple(route for topic, route in sorted(known.items()) if topic in wanted)
+
+    @property
+    def _partitions(self) -> tuple[Queue, ...]:
+        return self.newest.routes.read_queues
 
     @cached_property
     def retry_queues(self) -> tuple[Queue, ...]:

@@ -15,7 +15,7 @@ def _data_routes(picture: Picture) -> list[TopicRoute]:
     wanted = picture.subscribers
     return [
         route
-        for route in picture.newest.routes.topics
+        for route in picture.routes
         if not route.topic.startswith(RETRY_PREFIX) and (not wanted or route.topic in wanted)
     ]
 
@@ -118,7 +118,8 @@ def broker_gone(picture: Picture) -> Iterator[Symptom | Gap]:
     before = {part.broker for sample in picture.samples for route in sample.routes.topics for part in route.brokers}
     now = {part.broker for route in picture.newest.routes.topics for part in route.brokers}
     mute = {one.broker for one in picture.newest.listed if one.clients is None} & now
-    for broker in sorted((before - now) | (now - registered) | mute):
+    owned = {queue.broker for queue in picture.owners if isinstance(queue, MessageQueue)} if now else set()
+    for broker in sorted((before - now) | (now - registered) | (owned - now) | mute):
         yield Symptom(
             severity=Severity.ERROR,
             title=f"Broker {broker} is gone" if broker not in mute else f"Broker {broker} does not answer",
@@ -134,6 +135,8 @@ def _where_it_was(picture: Picture, broker: str, mute: set[str]) -> str:
         return "registered at the name server, but it told neither members nor offsets"
     if any(broker == part.broker for route in picture.newest.routes.topics for part in route.brokers):
         return "in the route of the group's topics, but not registered at the name server"
+    if any(isinstance(queue, MessageQueue) and queue.broker == broker for queue in picture.owners):
+        return "members own queues there, and the name server does not know it any more"
     return "in the routes at an earlier look, and not in the last one"
 
 
@@ -141,7 +144,7 @@ def _lost_with(picture: Picture, broker: str) -> str:
     queues = {
         queue
         for sample in picture.samples
-        for queue in sample.routes.read_queues
+        for queue in (*sample.routes.read_queues, *sample.owners)
         if isinstance(queue, MessageQueue) and queue.broker == broker and not queue.is_retry
     }
     flowing = [picture.arrival_rates[queue] for queue in queues if queue in picture.arrival_rates]

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 
 from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
-from tests.clusters.rocketmq_load import QueueCurve
+from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve
 
 OLD_CLIENT = "4.9.8"
 GRACEFUL = 5_000
@@ -140,7 +140,7 @@ def _members(group: str, topics: str, numbers: str, **flags: str | int) -> list[
     return [{"group": group, "topics": topics, "instances": instances, "await-termination-ms": GRACEFUL, **flags}]
 
 
-def admit(cluster: RocketMQCluster, seconds: float) -> None:
+def admit(cluster: RocketMQCluster, seconds: float) -> list[ConsumerProcess]:
     """Create the topics, start all groups and a load of so many seconds; return when all clients have started."""
     create_topics(cluster)
     new, old = cluster.load(NEW), cluster.load(OLD_CLIENT)
@@ -151,8 +151,9 @@ def admit(cluster: RocketMQCluster, seconds: float) -> None:
     ]
     for ward in wards:
         ward.await_ready(120)
+    return wards
 
 
-def admit_fresh(cluster: RocketMQCluster) -> None:
+def admit_fresh(cluster: RocketMQCluster) -> ConsumerProcess:
     """Start ``well-fresh``, a healthy group that has just come."""
-    cluster.load(NEW).start_ward(_members("well-fresh", "orders", "1,2"))
+    return cluster.load(NEW).start_ward(_members("well-fresh", "orders", "1,2"))
