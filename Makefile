@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock java fmt lint types imports test run picture bench capture conformance fuzz check clean
+.PHONY: help setup lock java fmt lint types imports test run picture demo-doctor bench capture conformance fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ run: setup java ## the scheduled DAG through Airflow and local Spark on the bund
 
 picture: setup ## take the picture in README of the report that make run left
 	@$(BIN)/python -m scripts.picture
+
+demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@$(BIN)/python -m scripts.demo_doctor
 
 bench: setup ## measure, and print figures and ratios
 	@bash scripts/java.sh $(TEST_TOOLS)
