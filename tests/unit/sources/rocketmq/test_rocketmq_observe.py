@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from planner.documents.data import SAMPLE
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.brokers import BrokerState, GroupSettings
 from planner.model.membership import Subscription
@@ -470,6 +471,13 @@ def test_what_members_want_and_brokers_are_set_to_is_told(world: FakeCluster) ->
     (problem,) = sample.problems
     assert problem.startswith("the clock of broker b is 5")
     assert "ahead of ours" in problem
+
+
+def test_everything_told_survives_a_file(world: FakeCluster) -> None:
+    world.broker("b").ahead_s = -60
+    sample = look(world)
+    assert "behind ours" in sample.problems[0]
+    assert SAMPLE.parse(SAMPLE.dump(sample), "sample.json") == sample
 
 
 def test_broker_that_keeps_its_settings_to_itself_is_named(world: FakeCluster) -> None:
