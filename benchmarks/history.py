@@ -64,13 +64,14 @@ def measure(folder: Path, curves: list[np.ndarray], groups: int) -> None:
     write_traces(folder, curves, groups)
     load = os.getloadavg()[0]
     started = time.perf_counter()
-    peak = peak_memory([sys.executable, "-c", JOB, str(folder)])
+    peak, spent = cost([sys.executable, "-c", JOB, str(folder)])
     seconds = time.perf_counter() - started
     rows = groups * QUEUES * POINTS
     print(
         f"{groups:5} groups, {rows / 1e6:6.2f} million rows: {seconds:6.1f} s, {rows / seconds:9,.0f} rows/s, "
-        f"peak {peak / 2**30:.2f} GiB, traces {size(folder / 'traces'):,.0f} MB, history "
-        f"{size(folder / 'intervals'):,.0f} MB; load before {load:.1f}",
+        f"{spent:.0f} s of two processors, peak {peak / 2**30:.2f} GiB, "
+        f"traces {size(folder / 'traces'):,.0f} MB, history {size(folder / 'intervals'):,.0f} MB; "
+        f"load before {load:.1f}",
         flush=True,
     )
 
@@ -157,24 +158,25 @@ def packed(groups: range, broker: np.ndarray, consumer: np.ndarray, owner: np.nd
     )
 
 
-def peak_memory(command: list[str]) -> int:
-    """Run a command to its end and return the most bytes that it and all below it held at one time (resident)."""
+def cost(command: list[str]) -> tuple[int, float]:
+    """Run a command to its end; return the most bytes that its whole family held at one time, and processor seconds."""
     highest = 0
+    spent: dict[int, float] = {}
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
         said: list[bytes] = []
         reader = threading.Thread(target=lambda: said.extend(running.stdout or ()))
         reader.start()
         while running.poll() is None:
-            highest = max(highest, resident(running.pid))
+            highest = max(highest, resident(running.pid, spent))
             time.sleep(0.5)
         reader.join()
     if running.returncode:
         sys.exit(b"".join(said[-40:]).decode())
-    return highest
+    return highest, sum(spent.values())
 
 
-def resident(pid: int) -> int:
-    """Return the resident bytes of a process and all its descendants."""
+def resident(pid: int, spent: dict[int, float]) -> int:
+    """Return the resident bytes of a process and all its descendants; note what processor time each has used so far."""
     try:
         family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
@@ -183,6 +185,7 @@ def resident(pid: int) -> int:
     for process in family:
         try:
             total += process.memory_info().rss
+            spent[process.pid] = sum(process.cpu_times()[:2])
         except psutil.Error:  # it has just ended
             continue
     return total

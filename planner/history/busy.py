@@ -50,7 +50,15 @@ class _Step:
     @property
     def is_whole(self) -> bool:
         """True when everything is known and nothing out of the ordinary happened."""
-        return not any(i.is_gap or i.moved_from or i.consumption_rate is None or i.lag is None for i in self.intervals)
+        return all(_is_told(interval) for interval in self.intervals)
+
+
+def _is_told(interval: QueueInterval) -> bool:
+    """A retry queue that never held a message has no consumer offset, and nothing was consumed of it."""
+    if interval.is_gap or interval.moved_from or interval.lag is None:
+        return False
+    is_empty = interval.consumed is None and interval.lag == interval.arrived == 0
+    return is_empty or interval.consumption_rate is not None
 
 
 def client_spans(intervals: Iterable[QueueInterval]) -> tuple[ClientSpan, ...]:

@@ -43,6 +43,19 @@ def test_a_queue_that_stands_still_with_messages_waiting_is_blocked() -> None:
     assert [span.is_saturated for span in spans(one_blocked)] == [False, False]
 
 
+def test_a_retry_queue_that_never_held_a_message_says_nothing() -> None:
+    def offsets(queue: MessageQueue, number: int) -> tuple[int, int | None]:
+        return (0, None) if queue.is_retry else (10_000, 50 * number)
+
+    samples = watch(13, offsets, topics=TOPICS | {"%RETRY%shop": 1}, clients=ONE)
+    found = client_spans(queue_intervals(samples, 5.0))
+    assert [(span.consumed, span.is_saturated) for span in found] == [(600, True)] * 2
+
+
+def test_an_unknown_offset_of_a_queue_with_messages_makes_a_rate_unknown() -> None:
+    assert spans(lambda queue, number: (10_000, 50 * number if queue.broker == "broker-a" else None)) == ()
+
+
 def test_nothing_consumed_is_not_busy() -> None:
     assert [span.is_saturated for span in spans(lambda _, __: (10_000, 0))] == [False, False]
 
