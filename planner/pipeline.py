@@ -23,6 +23,7 @@ from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, Snapshot
 from planner.simulation.candidates import can_simulate, candidate_counts, simulate_candidate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
 from planner.snapshot.build import build_snapshot
+from planner.snapshot.metrics import with_metrics
 from planner.sources.capture import Capture
 from planner.storage.files import write_atomically
 from planner.storage.layout import metrics_path, sample_path
@@ -54,11 +55,11 @@ def take_snapshot(
     sample_every_s: float,
     policy: ConsumerScalingPolicy,
     at: datetime,
-    past: Sequence[QueueInterval] = (),
+    past: MetricHistory | None = None,
 ) -> GroupSnapshot:
     """Return the group's snapshot as of ``at`` from the samples taken until then.
 
-    ``past`` are intervals out of metrics; what ends before the first sample counts.
+    ``past`` fills in what metrics know and the samples do not.
 
     Raises ``UnknownNameError`` when there is none.
     """
@@ -67,9 +68,8 @@ def take_snapshot(
         group = policy.spec.source.group
         raise UnknownNameError(f"group {group} has no sample up to {at.isoformat()}: observe it first")
     newest = max(until, key=lambda sample: sample.at)
-    first = min(sample.at for sample in until)
-    before = [interval for interval in past if interval.ended_at <= first]
-    return snapshot_from(newest, (*before, *queue_intervals(until, sample_every_s)), policy, at)
+    taken = snapshot_from(newest, queue_intervals(until, sample_every_s), policy, at)
+    return with_metrics(taken, past, policy.snapshot_settings) if past else taken
 
 
 def snapshot_from(

@@ -63,8 +63,8 @@ def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupS
     from planner.sources.past import read_past
 
     samples = _watch(policy, observe_seconds)
-    past = read_past(policy, samples[0].at - RECENT, samples[0].at)
-    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, samples[-1].at, past.intervals if past else ())
+    at = samples[-1].at
+    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, at, read_past(policy, at - RECENT, at))
 
 
 def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[GroupSample]:
