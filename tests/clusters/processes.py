@@ -145,7 +145,7 @@ class ManagedProcess:
         try:
             pipe.write(f"{line}\n".encode())
             pipe.flush()
-        except BrokenPipeError as error:
+        except (BrokenPipeError, ValueError) as error:  # it ended by itself, or we stopped it
             raise StartFailedError(f"{self.name} takes no orders any more\n{self.log_tail()}") from error
 
     def wait_for_line(self, pattern: str, timeout_s: float) -> re.Match[str]:

@@ -32,7 +32,7 @@ JAVA_NAMES = {
     "sticky": f"{JAVA}StickyAssignor",
     "cooperative-sticky": f"{JAVA}CooperativeStickyAssignor",
 }
-SIZES = {"orders": 6, "payments": 3}
+SIZES = {"live-orders": 6, "live-payments": 3}
 ALL = {TopicPartition(topic, number) for topic, size in SIZES.items() for number in range(size)}
 SETTLED_S = 60.0
 
@@ -77,9 +77,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(kafka_cluster: KafkaCluster) -> Iterator[World]:
-    kafka_cluster.create_topic("orders", replicas=[[1, 2]] * 6)
-    kafka_cluster.create_topic("payments", replicas=[[1, 2]] * 3)
-    kafka_cluster.produce("orders", {0: 30, 1: 20})
+    kafka_cluster.create_topic("live-orders", replicas=[[1, 2]] * 6)
+    kafka_cluster.create_topic("live-payments", replicas=[[1, 2]] * 3)
+    kafka_cluster.produce("live-orders", {0: 30, 1: 20})
     processes = {version: kafka_cluster.load(version).start() for version in (CLIENT, OLD_CLIENT, LIBRDKAFKA)}
     with KafkaAdmin(kafka_cluster.bootstrap.split(",")) as admin:
         yield World(kafka_cluster, admin, processes)
@@ -171,7 +171,7 @@ def test_a_group_is_seen_as_it_is_and_owns_what_our_assignor_says(world: World, 
         assert before.kafka.assignor == kind.strategy
         assert before.kafka.coordinator in (1, 2)
         assert before.problems == ()
-        assert {one.topics for one in before.members} == {("orders", "payments")}
+        assert {one.topics for one in before.members} == {("live-orders", "live-payments")}
         assert {one.host for one in before.members} == {"127.0.0.1"}
         assert {(one.instance_id, one.rack, one.protocol) for one in before.members} == {(None, None, kind.protocol)}
         assert all(len(owners) == 1 for owners in before.owners.values())
@@ -221,10 +221,10 @@ def test_static_members_and_racks_of_a_new_group_are_told(world: World) -> None:
 
 
 def test_routes_name_leaders_replicas_and_racks(world: World) -> None:
-    world.cluster.produce("orders", {0: 1})
-    _commit(world, "routes", TopicPartition("orders", 0), 1)
-    routes = world.look("routes", topics=["orders"]).routes
-    assert routes.read_queues == tuple(TopicPartition("orders", number) for number in range(6))
+    world.cluster.produce("live-orders", {0: 1})
+    _commit(world, "routes", TopicPartition("live-orders", 0), 1)
+    routes = world.look("routes", topics=["live-orders"]).routes
+    assert routes.read_queues == tuple(TopicPartition("live-orders", number) for number in range(6))
     assert {(one.leader, one.replicas, one.racks) for one in routes.partitions} == {(1, (1, 2), ("r1", "r2"))}
     assert [(one.broker, one.address) for one in routes.brokers] == [
         (str(broker.number), broker.address) for broker in world.cluster.brokers
@@ -305,10 +305,10 @@ def test_a_group_in_the_middle_of_a_rebalance_says_so(world: World) -> None:
     process = world.processes[CLIENT]
     kind = Kind(CLIENT, "range")
     config = {**kind.config, "max.poll.interval.ms": "60000"}
-    process.start_consumer("slow", group="middle", topics=["orders"], config=config)
+    process.start_consumer("slow", group="middle", topics=["live-orders"], config=config)
     world.await_sample("middle", lambda sample: sample.kafka.state == "Stable" and bool(sample.members))
     process.hang("slow")  # its heartbeats go on, but it does not rejoin: the barrier stays closed
-    process.start_consumer("late", group="middle", topics=["orders"], config=config)
+    process.start_consumer("late", group="middle", topics=["live-orders"], config=config)
     sample = world.await_sample("middle", lambda sample: sample.kafka.state == "PreparingRebalance")
     assert sample.problems[0].startswith("group middle is PreparingRebalance: until it is Stable it shows no")
     assert {(one.owned, one.topics) for one in sample.members} == {(None, None)}
@@ -321,12 +321,12 @@ def test_a_group_in_the_middle_of_a_rebalance_says_so(world: World) -> None:
 def test_a_pattern_is_named(world: World) -> None:
     process = world.processes[LIBRDKAFKA]
     config = {"group.protocol": "consumer"}
-    process.start_consumer("pattern", group="pattern", topics=["^order.*"], config=config)
+    process.start_consumer("pattern", group="pattern", topics=["^live-o.*"], config=config)
     sample = world.await_sample("pattern", lambda sample: len(sample.owners) == 6)
     (member,) = sample.members
     assert member.topics is None
     assert sample.problems == (
-        f"member {member.member_id} subscribes to the pattern (^order.*): which topics that are is not told",
+        f"member {member.member_id} subscribes to the pattern (^live-o.*): which topics that are is not told",
     )
     process.stop_consumer("pattern")
 
@@ -346,7 +346,7 @@ def test_a_group_on_its_way_to_the_new_protocol_names_each_members_own(world: Wo
 
 def test_many_groups_are_seen_at_once_and_a_bad_one_spoils_no_other(world: World) -> None:
     for number in range(5):
-        _commit(world, f"many-{number}", TopicPartition("orders", number), number)
+        _commit(world, f"many-{number}", TopicPartition("live-orders", number), number)
     wanted = {f"many-{number}": None for number in range(5)} | {"nobody": None, "many-0": ["nowhere"]}
     told = observe_groups(world.admin, cluster="prod", groups=wanted, at=datetime.now(UTC))
     for number in range(1, 5):
@@ -361,11 +361,11 @@ def test_many_groups_are_seen_at_once_and_a_bad_one_spoils_no_other(world: World
 
 
 def test_groups_of_other_kinds_are_named_and_refused(world: World) -> None:
-    _commit(world, "simple", TopicPartition("orders", 0), 1)
+    _commit(world, "simple", TopicPartition("live-orders", 0), 1)
     listed = {one.group: one for one in world.admin.list_groups().groups}
     assert (listed["simple"].kind, listed["simple"].is_simple, listed["simple"].state) == ("classic", True, "Empty")
     consumer = ShareConsumer({"bootstrap.servers": world.cluster.bootstrap, "group.id": "shared", "log_level": 0})
-    consumer.subscribe(["orders"])
+    consumer.subscribe(["live-orders"])
     deadline = time.monotonic() + SETTLED_S
     while not (shared := [one for one in world.admin.list_groups().groups if one.group == "shared"]):
         assert time.monotonic() < deadline
@@ -377,7 +377,7 @@ def test_groups_of_other_kinds_are_named_and_refused(world: World) -> None:
 
 
 def test_a_group_that_is_deleted_while_we_look_is_gone_and_not_without_commits(world: World) -> None:
-    _commit(world, "short", TopicPartition("orders", 0), 1)
+    _commit(world, "short", TopicPartition("live-orders", 0), 1)
 
     class Deleting(KafkaAdmin):
         """Deletes the group after it has been described."""
@@ -391,7 +391,7 @@ def test_a_group_that_is_deleted_while_we_look_is_gone_and_not_without_commits(w
         Deleting(world.cluster.bootstrap.split(",")) as admin,
         pytest.raises(UnknownNameError, match="there is no consumer group short"),
     ):
-        observe_group(admin, cluster=None, group="short", topics=["orders"], at=datetime.now(UTC))
+        observe_group(admin, cluster=None, group="short", topics=["live-orders"], at=datetime.now(UTC))
 
 
 def test_without_connections_of_our_own_owners_are_told_and_the_rest_is_named_unknown(world: World) -> None:

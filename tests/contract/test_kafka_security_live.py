@@ -3,6 +3,7 @@
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,8 +127,10 @@ def test_a_member_on_a_topic_that_may_not_be_described_leaves_members_unknown(
 ) -> None:
     topics = ["open", "closed"]
     consumers.start_consumer("m", group="moving", topics=topics, config={"group.protocol": "consumer"})
+    deadline = time.monotonic() + 60
     while not consumers.await_event("m", "assigned").partitions:
-        pass
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     with KafkaAdmin([guard.accounts], settings=account()) as admin:
         sample = look(admin, "moving", ["open"])
         assert (sample.kafka.state, sample.members) == ("Unknown", ())
