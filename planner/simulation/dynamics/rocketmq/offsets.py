@@ -15,7 +15,7 @@ from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.timing import Calibration
-from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 _LONG_BEFORE = 2.0**24
 """Messages: more than any hold can have in flight or unsaved."""
@@ -45,80 +45,95 @@ def deliveries(
     random: np.random.Generator,
 ) -> Deliveries:
     """Return what every hold delivers and how much of it twice; ``runs_on``: an orderly call outlived its drop."""
-    queue = _QueueFlow(world, holds, starts, rates)
-    flying = _in_flight(world, times, holds, runs_on, rates, calibration, random)
-    unsaved = _unsaved(world, holds, rates, random)
-    delivers = (holds.life != NOBODY) & (starts.first < holds.dropped)
-    count = holds.life.shape[2]
-    start = np.broadcast_to(-queue.lag, holds.life.shape).copy()
-    causes = {name: np.zeros(holds.life.shape[:2]) for name in ("in_flight", "unsaved")}
-    for number in range(count):
-        read = np.where(holds.life[:, :, number] == NOBODY, 0.0, starts.read[:, :, number])
-        latest = np.full(read.shape, -np.inf)
-        parts = {name: np.zeros(read.shape) for name in causes}
-        for earlier in range(number):
-            until = np.minimum(read, holds.dropped[:, :, earlier])
-            counts = delivers[:, :, earlier] & (starts.first[:, :, earlier] < until) & (until > latest)
-            is_saved = (holds.dropped[:, :, earlier] <= read) & ~_dies_unsaved(world, holds, earlier)
-            lacking = np.where(is_saved, 0.0, unsaved[:, :, earlier])
-            stored = queue.position(start, earlier, until) - flying[:, :, earlier] - lacking
-            start[:, :, number] = np.where(counts, stored, start[:, :, number])
-            latest = np.where(counts, until, latest)
-            parts["in_flight"] = np.where(counts, flying[:, :, earlier], parts["in_flight"])
-            parts["unsaved"] = np.where(counts, lacking, parts["unsaved"])
-        for name, part in parts.items():
-            causes[name] += np.where(delivers[:, :, number], part, 0.0)
-    twice = _twice(queue, holds, start, delivers)
+    shape = holds.life.shape
+    flow = _Flow(world, holds, starts, rates)
+    flying = _in_flight(world, times, holds, runs_on, rates, calibration, random).reshape(-1, shape[2])
+    unsaved = _unsaved(world, holds, rates, random).reshape(-1, shape[2])
+    start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(world, holds))
+    start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
+    twice = _twice(flow, start, holds)
     twice = np.floor(twice + random.random(twice.shape))
-    return Deliveries(twice, _split(twice, causes), start, delivers)
+    parts = (np.where(delivers, part.reshape(shape), 0.0).sum(axis=2) for part in (in_flight, lacking))
+    return Deliveries(twice, _split(twice, *parts), start, delivers)
 
 
-class _QueueFlow:
-    """Positions of holds in their queues, all trials and queues at once."""
+class _Flow:
+    """How holds go through their queues: one row for each queue of each trial, one column a hold."""
 
     def __init__(self, world: World, holds: Holds, starts: Starts, rates: Rates) -> None:
-        self.rate = world.rates[holds.queues][None, :]
-        self.lag = world.lags[holds.queues][None, :, None]
-        self.first = np.maximum(starts.first, 0.0)
-        before = np.isneginf(holds.gained)
-        limits = np.maximum(np.where(before, rates.consumed[holds.queues][None, :, None], 0), 0)
-        self.limit = np.where(before, limits, rates.limit[holds.queues][None, :, None])
+        shape = holds.life.shape
 
-    def position(self, start: Floats, number: int, at: Floats) -> Floats:
-        """Return up to where the hold with that number has delivered at a time at which it delivers."""
-        own = start[:, :, number] + self.limit[:, :, number] * np.maximum(at - self.first[:, :, number], 0.0)
-        reached: Floats = np.maximum(np.minimum(self.rate * at, own), start[:, :, number])
+        def rows(values: Floats) -> Floats:
+            return np.broadcast_to(values[holds.queues][None, :, None], shape).reshape(-1, shape[2])
+
+        self.is_held = (holds.life != NOBODY).reshape(-1, shape[2])
+        self.rate, self.lag = rows(world.rates), rows(world.lags)
+        self.read = starts.read.reshape(-1, shape[2])
+        self.first = np.maximum(starts.first.reshape(-1, shape[2]), 0.0)
+        self.dropped = holds.dropped.reshape(-1, shape[2])
+        self.is_old = np.isneginf(holds.gained).reshape(-1, shape[2])
+        self.limit = np.where(self.is_old, rows(rates.consumed), rows(rates.limit))
+        self.delivers = self.is_held & (starts.first < holds.dropped).reshape(-1, shape[2])
+
+    def position(self, start: Floats, rows: Indexes, number: int, at: Floats) -> Floats:
+        """Return up to where these rows' holds with that number have delivered at a time at which they deliver."""
+        own = start[rows, number] + self.limit[rows, number] * np.maximum(at - self.first[rows, number], 0.0)
+        reached: Floats = np.maximum(np.minimum(self.rate[rows, number] * at, own), start[rows, number])
         return reached
 
 
-def _twice(queue: _QueueFlow, holds: Holds, start: Floats, delivers: Booleans) -> Floats:
+def _start_offsets(
+    flow: _Flow, flying: Floats, unsaved: Floats, dies_unsaved: Booleans
+) -> tuple[Floats, Floats, Floats]:
+    """Return from which offset each hold starts, and what that offset lacks: calls in flight, and unsaved ones.
+
+    The broker's offset is whatever was written last before the hold reads it (``ConsumerOffsetManager#commitOffset``).
+    """
+    start = -flow.lag.copy()
+    in_flight, lacks = np.zeros(start.shape), np.zeros(start.shape)
+    longest = np.maximum.accumulate(np.where(flow.delivers, flow.dropped, -np.inf), axis=1)
+    for number in range(start.shape[1]):
+        rows = np.flatnonzero(flow.is_held[:, number])
+        read = flow.read[rows, number]
+        latest = np.full(len(rows), -np.inf)
+        for earlier in reversed(range(number)):
+            if (latest >= np.minimum(read, longest[rows, earlier])).all():
+                break  # no hold before this one wrote later
+            until = np.minimum(read, flow.dropped[rows, earlier])
+            is_latest = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) & (until > latest)
+            is_saved = (flow.dropped[rows, earlier] <= read) & ~dies_unsaved[rows, earlier]
+            lacking = np.where(is_saved, 0.0, unsaved[rows, earlier])
+            stored = flow.position(start, rows, earlier, until) - flying[rows, earlier] - lacking
+            start[rows, number] = np.where(is_latest, stored, start[rows, number])
+            in_flight[rows, number] = np.where(is_latest, flying[rows, earlier], in_flight[rows, number])
+            lacks[rows, number] = np.where(is_latest, lacking, lacks[rows, number])
+            latest = np.where(is_latest, until, latest)
+    return start, in_flight, lacks
+
+
+def _twice(flow: _Flow, start: Floats, holds: Holds) -> Floats:
     """Return deliveries beyond the first of each message: what all holds deliver, less what they cover together."""
-    count = holds.life.shape[2]
-    shape = holds.life.shape[:2]
-    known = np.where(np.isfinite(holds.dropped), holds.dropped, 0.0)
-    horizon = np.maximum(known.max(axis=2, initial=0.0), np.where(delivers, queue.first, 0.0).max(axis=2, initial=0.0))
-    ends = (
-        np.stack(
-            [
-                queue.position(start, number, np.minimum(holds.dropped[:, :, number], horizon))
-                for number in range(count)
-            ],
-            axis=2,
-        )
-        if count
-        else np.zeros((*shape, 0))
-    )
-    furthest = np.where(delivers, ends, -np.inf).max(axis=2, initial=-np.inf)
+    shape = holds.life.shape
+    starts = start.reshape(-1, shape[2])
+    last = np.where(np.isfinite(flow.dropped), flow.dropped, 0.0).max(axis=1, initial=0.0)
+    horizon = np.maximum(last, np.where(flow.delivers, flow.first, 0.0).max(axis=1, initial=0.0))
+    ends = starts.copy()
+    everything = np.arange(len(starts))
+    for number in range(shape[2]):
+        ends[:, number] = flow.position(starts, everything, number, np.minimum(flow.dropped[:, number], horizon))
+    furthest = np.where(flow.delivers, ends, -np.inf).max(axis=1, initial=-np.inf)
     # Whoever holds a queue for good delivers, sooner or later, all that anybody delivered.
-    goes_on = delivers & np.isposinf(holds.dropped)
-    is_final = goes_on & (np.cumsum(goes_on[:, :, ::-1], axis=2)[:, :, ::-1] == 1)
-    ends = np.where(is_final, np.maximum(ends, furthest[:, :, None]), ends)
+    goes_on = flow.delivers & np.isposinf(flow.dropped)
+    is_final = goes_on & (np.cumsum(goes_on[:, ::-1], axis=1)[:, ::-1] == 1)
+    ends = np.where(is_final, np.maximum(ends, furthest[:, None]), ends)
     # Who held the queue before the change delivered what lies before it, too.
-    begins = np.where(np.isneginf(holds.gained), start - _LONG_BEFORE, start)
-    lengths = np.where(delivers, ends - begins, 0.0).sum(axis=2)
-    least = np.where(delivers, begins, np.inf).min(axis=2, initial=np.inf)
-    most = np.where(delivers, ends, -np.inf).max(axis=2, initial=-np.inf)
-    return np.maximum(np.where(delivers.any(axis=2), lengths - (most - least), 0.0), 0.0)
+    begins = np.where(flow.is_old, starts - _LONG_BEFORE, starts)
+    lengths = np.where(flow.delivers, ends - begins, 0.0).sum(axis=1)
+    least = np.where(flow.delivers, begins, np.inf).min(axis=1, initial=np.inf)
+    most = np.where(flow.delivers, ends, -np.inf).max(axis=1, initial=-np.inf)
+    covered = np.where(flow.delivers.any(axis=1), most - np.where(np.isfinite(least), least, 0.0), 0.0)
+    found: Floats = np.maximum(lengths - np.where(np.isfinite(covered), covered, 0.0), 0.0).reshape(shape[:2])
+    return found
 
 
 def _in_flight(
@@ -164,15 +179,15 @@ def _unsaved(world: World, holds: Holds, rates: Rates, random: np.random.Generat
     return (consumed * interval)[None, :, None] * random.random(holds.life.shape)
 
 
-def _dies_unsaved(world: World, holds: Holds, number: int) -> Booleans:
-    """Return where the hold ends with a process that stores nothing any more."""
+def _dies_unsaved(world: World, holds: Holds) -> Booleans:
+    """Return by row and hold where it ends with a process that stores nothing any more."""
     graceful = np.array([life.how == GRACEFUL for life in world.lives])
-    unsaved: Booleans = holds.dies[:, :, number] & ~graceful[np.maximum(holds.life[:, :, number], 0)]
+    unsaved: Booleans = (holds.dies & ~graceful[np.maximum(holds.life, 0)]).reshape(-1, holds.life.shape[2])
     return unsaved
 
 
-def _split(twice: Floats, causes: dict[str, Floats]) -> dict[str, Floats]:
+def _split(twice: Floats, flying: Floats, lacking: Floats) -> dict[str, Floats]:
     """Return the duplicates by cause; what neither calls in flight nor unsaved offsets explain, both owners did."""
-    in_flight = np.minimum(causes["in_flight"], twice)
-    unsaved = np.minimum(causes["unsaved"], twice - in_flight)
+    in_flight = np.minimum(flying, twice)
+    unsaved = np.minimum(lacking, twice - in_flight)
     return {"in_flight": in_flight, "unsaved": unsaved, "overlap": twice - in_flight - unsaved}

@@ -66,11 +66,13 @@ def ownership_matrix(
     found = allocate_group(
         world.strategies[strategy], [world.queues[pick] for pick in picks.tolist()], listed, world.request.group
     )
-    owners_of: dict[str, list[int]] = {}
-    for life in range(len(world.lives)):
-        owners_of.setdefault(ids[world.lives[life].client], []).append(life)
-    for holder, pick in zip(found.holdings.holders.tolist(), found.holdings.picks.tolist(), strict=True):
-        owned[owners_of[found.clients[holder]], picks[pick]] = True
+    lives_of: dict[str, list[int]] = {}
+    for life, of in enumerate(world.lives):
+        lives_of.setdefault(ids[of.client], []).append(life)
+    first = np.array([lives_of[client][0] for client in found.clients], dtype=np.intp)
+    owned[first[found.holdings.holders], picks[found.holdings.picks]] = True
+    for lives in lives_of.values():
+        owned[lives[1:]] = owned[lives[0]]
     return owned
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import BrokerDown, Join, Leave, Restart
+from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
-from planner.simulation.dynamics.rocketmq.world import Floats, World
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.trials import interval
 
 MOST_SECONDS = 600
@@ -20,37 +21,55 @@ def find_split_brain(world: World, found: Simulation) -> dict[str, Any]:
     """
     if isinstance(world.request.change, Join | Leave | Restart | BrokerDown):
         return {}
-    stays = (found.owners.before >= 0) & (found.owners.after >= 0).all(axis=0)
-    columns = stays[found.holds.queues]
-    begins, ends = (np.maximum(at[:, columns], 0.0) for at in (found.holds.gained, found.holds.dropped))
+    times, counts = _holders(found)
     last = min(MOST_SECONDS, int(np.ceil(np.quantile(found.observed.settle_s, 0.95))))
-    times = np.arange(last + 1, dtype=float)
-    counts = [((begins <= at) & (at < ends)).sum(axis=2) for at in times]
+    doubled, orphans = counts > 1, counts == 0
     return {
         "split_brain": {
-            "doubled_queue_s": interval(_total(begins, ends, found.observed.settle_s, doubled=True)),
-            "orphan_queue_s": interval(_total(begins, ends, found.observed.settle_s, doubled=False)),
+            "doubled_queue_s": interval(_queue_seconds(times, doubled)),
+            "orphan_queue_s": interval(_queue_seconds(times, orphans)),
             "per_second": [
-                {
-                    "second": int(at),
-                    "doubled": round(float((count > 1).sum(axis=1).mean()), 2),
-                    "orphans": round(float((count == 0).sum(axis=1).mean()), 2),
-                }
-                for at, count in zip(times, counts, strict=True)
+                {"second": second, "doubled": round(double, 2), "orphans": round(orphan, 2)}
+                for second, (double, orphan) in enumerate(
+                    zip(_by_second(times, doubled, last), _by_second(times, orphans, last), strict=True)
+                )
             ],
         }
     }
 
 
-def _total(begins: Floats, ends: Floats, until: Floats, *, doubled: bool) -> Floats:
-    """Return by trial the queue-seconds before ``until`` in which several hold a queue, or nobody does."""
-    limit = until[:, None, None]
-    begins, ends = np.minimum(begins, limit), np.minimum(ends, limit)
-    edges = np.sort(np.concatenate([begins, ends, np.zeros_like(begins[:, :, :1])], axis=2), axis=2)
-    edges = np.concatenate([edges, np.broadcast_to(limit, edges[:, :, :1].shape)], axis=2)
-    spans = np.diff(edges, axis=2)
-    middles = edges[:, :, :-1] + spans / 2
-    holders = ((begins[:, :, None] <= middles[..., None]) & (middles[..., None] < ends[:, :, None])).sum(axis=3)
-    wanted = holders > 1 if doubled else holders == 0
-    total: Floats = (spans * wanted).sum(axis=(1, 2))
+def _holders(found: Simulation) -> tuple[Floats, Indexes]:
+    """Return by trial, queue and step the times at which the number of holders changes, and that number from then on.
+
+    Times end with the settling of the trial, which is one more entry than there are numbers.
+    """
+    stays = (found.owners.before != NOBODY) & (found.owners.after != NOBODY).all(axis=0)
+    columns = stays[found.holds.queues]
+    is_held = (found.holds.life != NOBODY)[:, columns].astype(np.intp)
+    until = found.observed.settle_s[:, None, None]
+    begins = np.minimum(np.maximum(found.holds.gained[:, columns], 0.0), until)
+    ends = np.minimum(found.holds.dropped[:, columns], until)
+    start = np.zeros_like(begins[:, :, :1])
+    times = np.concatenate([start, begins, ends], axis=2)
+    steps = np.concatenate([start.astype(np.intp), is_held, -is_held], axis=2)
+    order = np.argsort(times, axis=2, kind="stable")
+    counts = np.cumsum(np.take_along_axis(steps, order, axis=2), axis=2)
+    times = np.take_along_axis(times, order, axis=2)
+    return np.concatenate([times, np.broadcast_to(until, start.shape)], axis=2), counts
+
+
+def _queue_seconds(times: Floats, wanted: Booleans) -> Floats:
+    """Return by trial for how long, summed over the queues, the wanted state holds."""
+    total: Floats = (np.diff(times, axis=2) * wanted).sum(axis=(1, 2))
     return total
+
+
+def _by_second(times: Floats, wanted: Booleans, last: int) -> list[float]:
+    """Return the mean number of queues in the wanted state at second 0, 1 and so on."""
+    changes = np.zeros(last + 2)
+    first = np.minimum(np.ceil(times[:, :, :-1][wanted]), last + 1).astype(np.intp)
+    beyond = np.minimum(np.ceil(times[:, :, 1:][wanted]), last + 1).astype(np.intp)
+    np.add.at(changes, first, 1)
+    np.add.at(changes, beyond, -1)
+    found: list[float] = (np.cumsum(changes)[:-1] / len(times)).tolist()
+    return found

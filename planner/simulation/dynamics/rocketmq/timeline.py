@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.simulation.dynamics.rocketmq.lives import NEVER
+from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
-from planner.simulation.dynamics.rocketmq.world import Floats, World
+from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.trials import Document, interval
 
 MOST_EVENTS = 200
@@ -42,22 +44,30 @@ def _table_events(world: World, found: Simulation) -> Iterator[Document]:
 
 def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
     holds = found.holds
-    for index, life in enumerate(world.lives):
-        mine = holds.life == index
-        drops = mine & np.isfinite(holds.dropped) & ~holds.dies
-        takes = mine & np.isfinite(holds.gained)
-        for name, concerned, at in (
-            ("drops", drops, holds.dropped),
-            ("takes", takes, holds.gained),
-            ("delivers", takes & found.found.delivers, found.starts.first),
-        ):
-            queues = [
-                [world.queues[pick].topic, world.queues[pick].broker, world.queues[pick].queue_id]
-                for pick in holds.queues[concerned.any(axis=2).mean(axis=0) >= 0.5].tolist()
-            ]
+    is_new = np.isfinite(holds.gained)
+    for name, concerned, at in (
+        ("drops", np.isfinite(holds.dropped) & ~holds.dies, holds.dropped),
+        ("takes", is_new, holds.gained),
+        ("delivers", is_new & found.found.delivers, found.starts.first),
+    ):
+        trial, column, number = np.nonzero(concerned & (holds.life != NOBODY))
+        life = holds.life[trial, column, number]
+        when = at[trial, column, number]
+        for index in np.unique(life).tolist():
+            mine = life == index
+            queues = _usual_queues(world, found, trial[mine], column[mine])
             if queues:
-                first = np.where(concerned, at, np.inf).min(axis=(1, 2), initial=np.inf)
-                yield from _event(name, found.names.labels[life.client], first, queues=queues)
+                first = np.full(world.request.trials, NEVER)
+                np.minimum.at(first, trial[mine], when[mine])
+                yield from _event(name, found.names.labels[world.lives[index].client], first, queues=queues)
+
+
+def _usual_queues(world: World, found: Simulation, trial: Indexes, column: Indexes) -> list[list[object]]:
+    """Return the queues that are concerned in at least half of the trials."""
+    count = len(found.holds.queues)
+    seen = np.bincount(np.unique(trial * count + column) % count, minlength=count)
+    picks = found.holds.queues[seen * 2 >= world.request.trials].tolist()
+    return [[world.queues[pick].topic, world.queues[pick].broker, world.queues[pick].queue_id] for pick in picks]
 
 
 def _event(event: str, client: str, at: Floats, **more: object) -> Iterator[Document]:
