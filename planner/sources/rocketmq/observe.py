@@ -22,7 +22,7 @@ from planner.sources.rocketmq.groups import names_in
 from planner.sources.rocketmq.look import Look
 from planner.sources.rocketmq.members import members_of
 from planner.sources.rocketmq.offsets import offsets_of
-from planner.sources.rocketmq.topics import dead_letters, routes_of, wanted_topics
+from planner.sources.rocketmq.topics import dead_letters, missed_topics, routes_of, wanted_topics
 from planner.sources.rocketmq.views import (
     BrokerView,
     broker_views,
@@ -99,6 +99,12 @@ def _sample(look: Look, cluster: str | None, group: str, topics: Sequence[str] |
     states, state_problems = broker_states(look, group)
     # Last: a silent member takes its time, and the offsets would be read so much later than the members.
     members, member_problems = members_of(look, views, group)
+    if topics is None and (missed := missed_topics(members, wanted)):
+        more_routes, more_route_problems = routes_of(look, missed, named=frozenset())
+        more_offsets, more_offset_problems = offsets_of(look, views, more_routes, missed, group)
+        routes = tuple(sorted((*routes, *more_routes), key=lambda route: route.topic))
+        offsets = tuple(sorted((*offsets, *more_offsets), key=lambda one: one.queue))
+        route_problems, offset_problems = route_problems + more_route_problems, offset_problems + more_offset_problems
     cluster_told, cluster_problems = cluster_name(views, cluster)
     problems = (
         *cluster_problems,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
+from planner.model.membership import Member
 from planner.model.queues import RETRY_PREFIX
 from planner.model.routes import TopicRoute
 from planner.sources.rocketmq.look import Look, failure_of
@@ -19,6 +20,15 @@ def wanted_topics(views: Sequence[BrokerView], group: str, topics: Sequence[str]
     subscribed = {topic for view in views for topic in view.topics}
     committed = {one.queue.topic for view in views for one in view.offsets or ()}
     return tuple(sorted(subscribed | committed | {retry}))
+
+
+def missed_topics(members: Sequence[Member], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the topics that members subscribe and brokers did not name, sorted.
+
+    Members that subscribe differently overwrite each other's subscription at the brokers with every heartbeat.
+    """
+    subscribed = {one.topic for member in members for one in member.subscriptions or ()}
+    return tuple(sorted(subscribed - set(wanted)))
 
 
 def routes_of(
