@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planner.allocation.kafka import ASSIGNORS, assign
+from planner.errors import BadInputError
 from planner.inference.explanation import Evidence, Explanation, Freedom, Inference, MemberExplanation, Refuted
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
@@ -153,7 +154,10 @@ def _wrong(name: str, observations: Sequence[PartitionObservation]) -> str | Non
     else:
         before = [*observations[1:], None]
         found = (_not_sticky(name, seen, older) for seen, older in zip(observations, before, strict=True))
-    return next((wrong for wrong in found if wrong is not None), None)
+    try:
+        return next((wrong for wrong in found if wrong is not None), None)
+    except BadInputError as error:  # two members with one instance id, say: no assignor answers for such a group
+        return f"{name} has no answer for this group: {error}"
 
 
 def _misplaced(name: str, seen: PartitionObservation) -> str | None:

@@ -176,6 +176,13 @@ def test_members_that_tell_are_enough_for_an_exact_one() -> None:
     assert infer_assignor([partial]).strategy == "range"
 
 
+def test_a_group_that_cannot_be_is_explained_by_nothing() -> None:
+    members = tuple(replace(member(name, [("t", place)]), instance_id="pod-0") for place, name in enumerate("ab"))
+    found = infer_assignor([PartitionObservation({"t": 2}, members, replace(STABLE, assignor="range"))])
+    assert found.strategy is None
+    assert "range has no answer for this group: members[1].instance_id: found" in found.sentence
+
+
 def test_static_members_stand_first() -> None:
     owned = {"z": [("t", 0), ("t", 1)], "a": [("t", 2)]}
     members = tuple(member(name, partitions) for name, partitions in owned.items())
