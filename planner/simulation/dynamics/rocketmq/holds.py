@@ -45,7 +45,7 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
 
     def table(values: NDArray[Any], empty: float) -> NDArray[Any]:
         found = np.full(shape, empty, dtype=values.dtype)
-        found.reshape(-1, shape[2])[key, rank] = values[order]
+        found.reshape(shape[0] * shape[1], shape[2])[key, rank] = values[order]
         return found
 
     return Holds(

@@ -46,9 +46,10 @@ def deliveries(
 ) -> Deliveries:
     """Return what every hold delivers and how much of it twice; ``runs_on``: an orderly call outlived its drop."""
     shape = holds.life.shape
+    rows = _rows(holds)
     flow = _Flow(world, holds, starts, rates)
-    flying = _in_flight(world, times, holds, runs_on, rates, calibration, random).reshape(-1, shape[2])
-    unsaved = _unsaved(world, holds, rates, random).reshape(-1, shape[2])
+    flying = _in_flight(world, times, holds, runs_on, rates, calibration, random).reshape(rows)
+    unsaved = _unsaved(world, holds, rates, random).reshape(rows)
     start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(world, holds))
     start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
     twice = _twice(flow, start, holds)
@@ -61,25 +62,31 @@ class _Flow:
     """How holds go through their queues: one row for each queue of each trial, one column a hold."""
 
     def __init__(self, world: World, holds: Holds, starts: Starts, rates: Rates) -> None:
-        shape = holds.life.shape
+        shape = _rows(holds)
 
         def rows(values: Floats) -> Floats:
-            return np.broadcast_to(values[holds.queues][None, :, None], shape).reshape(-1, shape[2])
+            return np.broadcast_to(values[holds.queues][None, :, None], holds.life.shape).reshape(shape)
 
-        self.is_held = (holds.life != NOBODY).reshape(-1, shape[2])
+        self.is_held = (holds.life != NOBODY).reshape(shape)
         self.rate, self.lag = rows(world.rates), rows(world.lags)
-        self.read = starts.read.reshape(-1, shape[2])
-        self.first = np.maximum(starts.first.reshape(-1, shape[2]), 0.0)
-        self.dropped = holds.dropped.reshape(-1, shape[2])
-        self.is_old = np.isneginf(holds.gained).reshape(-1, shape[2])
+        self.read = starts.read.reshape(shape)
+        self.first = np.maximum(starts.first.reshape(shape), 0.0)
+        self.dropped = holds.dropped.reshape(shape)
+        self.is_old = np.isneginf(holds.gained).reshape(shape)
         self.limit = np.where(self.is_old, rows(rates.consumed), rows(rates.limit))
-        self.delivers = self.is_held & (starts.first < holds.dropped).reshape(-1, shape[2])
+        self.delivers = self.is_held & (starts.first < holds.dropped).reshape(shape)
 
     def position(self, start: Floats, rows: Indexes, number: int, at: Floats) -> Floats:
         """Return up to where these rows' holds with that number have delivered at a time at which they deliver."""
         own = start[rows, number] + self.limit[rows, number] * np.maximum(at - self.first[rows, number], 0.0)
         reached: Floats = np.maximum(np.minimum(self.rate[rows, number] * at, own), start[rows, number])
         return reached
+
+
+def _rows(holds: Holds) -> tuple[int, int]:
+    """Return the shape with one row for each queue of each trial."""
+    trials, queues, count = holds.life.shape
+    return trials * queues, count
 
 
 def _start_offsets(
@@ -114,7 +121,7 @@ def _start_offsets(
 def _twice(flow: _Flow, start: Floats, holds: Holds) -> Floats:
     """Return deliveries beyond the first of each message: what all holds deliver, less what they cover together."""
     shape = holds.life.shape
-    starts = start.reshape(-1, shape[2])
+    starts = start.reshape(_rows(holds))
     last = np.where(np.isfinite(flow.dropped), flow.dropped, 0.0).max(axis=1, initial=0.0)
     horizon = np.maximum(last, np.where(flow.delivers, flow.first, 0.0).max(axis=1, initial=0.0))
     ends = starts.copy()
@@ -182,7 +189,7 @@ def _unsaved(world: World, holds: Holds, rates: Rates, random: np.random.Generat
 def _dies_unsaved(world: World, holds: Holds) -> Booleans:
     """Return by row and hold where it ends with a process that stores nothing any more."""
     graceful = np.array([life.how == GRACEFUL for life in world.lives])
-    unsaved: Booleans = (holds.dies & ~graceful[np.maximum(holds.life, 0)]).reshape(-1, holds.life.shape[2])
+    unsaved: Booleans = (holds.dies & ~graceful[np.maximum(holds.life, 0)]).reshape(_rows(holds))
     return unsaved
 
 

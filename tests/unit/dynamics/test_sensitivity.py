@@ -1,0 +1,129 @@
+"""Turning one knob turns what it should, and nothing else is needed to see it."""
+
+from typing import Any
+
+import pytest
+
+from planner.simulation.dynamics import forecast
+from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
+
+
+def total(change: dict[str, Any], client: str = "5.5.0", **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = forecast(rocketmq_request(change, client, **more))["total"]
+    return found
+
+
+def test_waiting_for_calls_saves_the_duplicates_of_a_shutdown() -> None:
+    assert total(leave("graceful", 2))["duplicates"]["p50"] > 0
+    waits = {"awaitTerminationMillisWhenShutdown": 5000}
+    assert total(leave("graceful", 2), settings=waits)["duplicates"]["p95"] == 0
+
+
+def test_one_broker_shows_every_member_the_newcomer_at_once() -> None:
+    several = total(JOIN, brokers=("a", "b", "c", "d"))
+    assert total(JOIN, brokers=("a",))["duplicates"]["p95"] < several["duplicates"]["p95"]
+
+
+def test_without_notifications_members_find_out_at_their_ticks() -> None:
+    silent = {"notifyConsumerIdsChangedEnable": False}
+    assert total(leave("crash", 2), settings=silent)["settle_s"]["p95"] > 10
+    assert total(leave("crash", 2))["settle_s"]["p95"] < 2
+    faster = {**silent, "rocketmq.client.rebalance.waitInterval": 2000}
+    assert total(leave("crash", 2), settings=faster)["settle_s"]["p95"] < 4
+
+
+def test_batched_notifications_wait_up_to_15_s() -> None:
+    settle = total(leave("crash", 2), settings={"realTimeNotifyConsumerChange": False})["settle_s"]
+    assert 8 < settle["p95"] < 17
+
+
+def test_shorter_expiry_finds_silent_members_sooner() -> None:
+    slow, fast = (
+        total(leave("silent", 2), settings=s)["pause_s"] for s in ({}, {"serverChannelMaxIdleTimeSeconds": 40})
+    )
+    assert slow["p05"] > 90
+    assert fast["p95"] < 45
+
+
+def test_shorter_locks_free_the_queues_of_a_dead_owner_sooner() -> None:
+    short = {"rocketmq.broker.rebalance.lockMaxLiveTime": 5000, "rocketmq.client.rebalance.lockInterval": 1000}
+    assert total(leave("crash", 2), orderly=True)["pause_s"]["p05"] > 35
+    assert total(leave("crash", 2), orderly=True, settings=short)["pause_s"]["p95"] < 8
+
+
+def test_a_restarted_orderly_client_has_its_locks_still() -> None:
+    """The lock is the client id's, so its new process need not wait for the old one's to expire."""
+    restart = {"kind": "restart", "clients": [client_id(1)], "how": "crash", "interval_s": 5}
+    alone = forecast(rocketmq_request(restart, clients=1, orderly=True))["total"]
+    assert alone["settle_s"]["p95"] < 10
+
+
+def test_orderly_cached_messages_delay_the_unlock_until_5_2() -> None:
+    assert total(JOIN, "5.1.4", orderly=True, lag=100)["pause_s"]["p05"] > 19
+    assert total(JOIN, "5.5.0", orderly=True, lag=100)["pause_s"]["p95"] < 5
+
+
+def test_orderly_start_of_4_9_4_waits_for_the_lock_renewal() -> None:
+    fixed, faulty = (total(leave("graceful", 2), version, orderly=True)["pause_s"] for version in ("4.9.5", "4.9.4"))
+    assert fixed["p95"] < 3
+    assert faulty["p95"] > 10
+
+
+def test_a_new_owner_works_off_its_own_backlog_first() -> None:
+    assert total(leave("crash", 2), lag=2000)["pause_s"]["p05"] > total(leave("crash", 2))["pause_s"]["p95"] + 5
+
+
+def test_more_messages_more_duplicates_and_burst() -> None:
+    slow, fast = (total(leave("crash", 2), rate=rate) for rate in (5.0, 50.0))
+    assert fast["duplicates"]["p50"] > 3 * slow["duplicates"]["p50"]
+    assert fast["burst_messages"]["p50"] > 5 * slow["burst_messages"]["p50"]
+
+
+def test_staggered_joins_settle_later() -> None:
+    both = [{"id": client_id(8)}, {"id": client_id(9)}]
+    at_once, apart = ({"kind": "join", "clients": both, "stagger_s": gap} for gap in (0, 10))
+    assert total(apart)["settle_s"]["p05"] > 10 > total(at_once)["settle_s"]["p95"]
+
+
+def test_a_strategy_change_in_sequence_splits_the_brain_for_its_length() -> None:
+    """8 queues, c0 AVG, c1 AVG_BY_CIRCLE: 2 doubled and 2 orphans (section 3.13) for as long as both stay."""
+    change = {"kind": "strategy", "to": "AVG_BY_CIRCLE", "clients": [client_id(2), client_id(1)], "interval_s": 30}
+    found = forecast(rocketmq_request(change))
+    middle = found["split_brain"]["per_second"][20]
+    assert (middle["doubled"], middle["orphans"]) == (2, 2)
+    assert found["split_brain"]["orphan_queue_s"]["p05"] > 50
+    assert found["total"]["duplicates"]["p05"] > 2 * 25 * 25
+    assert found["total"]["settle_s"]["p05"] > 30
+
+
+def test_a_strategy_change_that_forgets_a_client_never_ends() -> None:
+    change = {"kind": "strategy", "to": "AVG_BY_CIRCLE", "clients": [client_id(2)], "interval_s": 0}
+    found = forecast(rocketmq_request(change))
+    assert any("two strategies stay" in warning for warning in found["warnings"])
+
+
+def test_a_lost_broker_moves_queues_by_route_polls_and_ticks() -> None:
+    down = {"kind": "broker_down", "broker": "broker-b"}
+    assert 20 < total(down)["settle_s"]["p95"] < 52
+    quick = {"pollNameServerInterval": 1000, "rocketmq.client.rebalance.waitInterval": 2000}
+    assert total(down, settings=quick)["settle_s"]["p95"] < 5
+
+
+def test_a_broker_that_returns_shows_some_members_only() -> None:
+    """Members that have registered there take too much until the others have (section 3.9): both consume."""
+    found = forecast(rocketmq_request({"kind": "broker_up", "broker": "broker-b"}, "4.9.8", clients=3))
+    assert found["split_brain"]["doubled_queue_s"]["p95"] > 5
+    assert found["total"]["duplicates"]["p95"] > 200
+
+
+@pytest.mark.parametrize(("read", "written", "word"), [(2, 2, "nobody consumes"), (4, 8, "no consumer reads")])
+def test_queues_that_nobody_reads_are_named(read: int, written: int, word: str) -> None:
+    change = {"kind": "queues", "topic": "T", "broker": "broker-a", "read_queues": read, "write_queues": written}
+    assert any(word in warning for warning in forecast(rocketmq_request(change, lag=7))["warnings"])
+
+
+def test_a_lever_lowers_what_it_is_named_for() -> None:
+    found = forecast(rocketmq_request(leave("graceful", 2)))
+    cause = next(cause for cause in found["causes"] if cause["cause"] == "in_flight")
+    better = forecast(rocketmq_request(leave("graceful", 2), settings=cause["lever"]))
+    assert better["total"]["duplicates"]["p95"] < found["total"]["duplicates"]["p05"]
