@@ -1,0 +1,82 @@
+"""``planner doctor --kafka`` against a real broker: sick groups and a healthy one, side by side in one JVM."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kafka_load import ClientProcess
+from tests.unit.cli.test_cli import planner, refused
+
+pytestmark = pytest.mark.cluster
+
+JAVA = "org.apache.kafka.clients.consumer."
+RANGE = f"{JAVA}RangeAssignor"
+COOPERATIVE = f"{JAVA}CooperativeStickyAssignor"
+TOPIC = "doctor-kafka"
+PARTITIONS = 12
+SETTLES_S = 8
+EAGER = 10
+
+EXPECTED = {
+    "doctor-well": set(),
+    "doctor-idle": {"idle-members", "kafka-no-static-ids"},
+    "doctor-eager": {"kafka-eager", "kafka-no-static-ids"},
+    "doctor-mixed": {"kafka-mixed-assignors"},
+    "doctor-gone": {"no-members"},
+}
+
+
+def config(*assignors: str, **more: str) -> dict[str, str]:
+    return {"partition.assignment.strategy": ",".join(assignors), "heartbeat.interval.ms": "500", **more}
+
+
+@pytest.fixture(scope="module")
+def clients(kafka_cluster: KafkaCluster) -> Iterator[ClientProcess]:
+    kafka_cluster.create_topic(TOPIC, PARTITIONS)
+    kafka_cluster.produce(TOPIC, dict.fromkeys(range(PARTITIONS), 20))
+    process = kafka_cluster.load().start()
+    groups = {
+        "doctor-well": [config(COOPERATIVE)] * 2,
+        "doctor-idle": [config(COOPERATIVE)] * (PARTITIONS + 2),
+        "doctor-eager": [config(RANGE)] * EAGER,
+        "doctor-mixed": [config(RANGE), config(RANGE, COOPERATIVE)],
+        "doctor-gone": [config(RANGE)],
+    }
+    for group, configs in groups.items():
+        for number, one in enumerate(configs):
+            process.start_consumer(f"{group}-{number}", group=group, topics=[TOPIC], config=one)
+    time.sleep(SETTLES_S)
+    process.stop_consumer("doctor-gone-0")
+    yield process
+    process.stop()
+
+
+@pytest.fixture(scope="module")
+def seen(kafka_cluster: KafkaCluster, clients: ClientProcess) -> dict[str, dict[str, Any]]:
+    assert clients.running
+    wanted = [word for group in EXPECTED for word in ("--group", group)]
+    found = planner("doctor", "--kafka", kafka_cluster.bootstrap, *wanted, "--watch", 10, "-o", "json")
+    assert found.stderr == ""
+    return {one["group"]: one for one in json.loads(found.stdout)["body"]["groups"]}
+
+
+@pytest.mark.parametrize("group", EXPECTED)
+def test_each_group_has_its_findings_and_no_other(seen: dict[str, dict[str, Any]], group: str) -> None:
+    assert {finding["code"] for finding in seen[group]["findings"]} == EXPECTED[group]
+
+
+def test_idle_members_are_counted(seen: dict[str, dict[str, Any]]) -> None:
+    titles = [one["title"] for one in seen["doctor-idle"]["findings"]]
+    assert "2 of 14 members own no queue" in titles
+
+
+def test_what_a_broker_does_not_show_is_said(seen: dict[str, dict[str, Any]]) -> None:
+    assert "kafka-session-timeout" in {one["code"] for one in seen["doctor-well"]["unchecked"]}
+
+
+def test_nobody_listening_is_out_of_reach() -> None:
+    refused(planner("doctor", "--kafka", "127.0.0.1:1", "--all", "--watch", 0), 3, "127.0.0.1:1")
