@@ -81,6 +81,7 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
         "group.consumer.min.heartbeat.interval.ms": "500",
         "group.consumer.heartbeat.interval.ms": "500",
         "group.consumer.assignment.interval.ms": "0",
+        "log.cleaner.backoff.ms": "200",
     }
     with KafkaCluster.start(brokers=2, settings=quick, racks=("r1", "r2")) as cluster:
         yield cluster

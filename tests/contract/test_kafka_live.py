@@ -292,6 +292,36 @@ def test_a_transaction_leaves_marks_and_an_open_one_holds_back_the_committed_end
     producer.abort_transaction(30)
 
 
+def test_compaction_takes_records_and_leaves_the_offsets(world: World) -> None:
+    config = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    world.cluster.create_topic("compacting", 1, config=config)
+    part = TopicPartition("compacting", 0)
+    deadline, sent = time.monotonic() + SETTLED_S, 0
+    while not 0 < (left := len(_records(world, part))) < sent:
+        assert time.monotonic() < deadline, f"{left} of {sent} records are left"
+        world.cluster.produce("compacting", {0: 5})  # the same five keys, each time in a new segment
+        sent += 5
+        time.sleep(0.3)
+    assert world.admin.end_offsets([part]) == {part: sent}
+    assert world.admin.first_offsets([part]) == {part: 0}
+
+
+def test_a_broker_of_kafka_3_is_read() -> None:
+    with KafkaCluster.start(OLD_CLIENT) as cluster:
+        cluster.create_topic("old", 3)
+        cluster.produce("old", {0: 5})
+        process = cluster.load().start()
+        process.start_consumer("c", group="old", topics=["old"])
+        with KafkaAdmin([cluster.bootstrap]) as admin:
+            old = World(cluster, admin, {})
+            sample = old.await_sample("old", lambda sample: len(sample.owners) == 3)
+            assert (sample.kafka.protocol, sample.kafka.assignor, sample.problems) == ("classic", "range", ())
+            assert [(one.client_id, one.topics) for one in sample.members] == [("c", ("old",))]
+            assert [(one.kind, one.state) for one in admin.list_groups().groups] == [("classic", "Stable")]
+            with pytest.raises(UnknownNameError):
+                old.look("nobody")
+
+
 def test_topic_and_broker_settings_are_told(world: World) -> None:
     world.cluster.create_topic("compacted", 1, config={"cleanup.policy": "compact"})
     assert world.admin.topic_config("compacted")["cleanup.policy"] == "compact"
@@ -299,6 +329,7 @@ def test_topic_and_broker_settings_are_told(world: World) -> None:
     wanted = ("group.initial.rebalance.delay.ms", "group.min.session.timeout.ms", "group.max.session.timeout.ms")
     assert [broker[name] for name in wanted] == ["0", "6000", "1800000"]
     assert broker["group.consumer.session.timeout.ms"] == "45000"
+    assert world.admin.group_config("any")["consumer.session.timeout.ms"] == "45000"
 
 
 def test_a_group_in_the_middle_of_a_rebalance_says_so(world: World) -> None:
@@ -433,6 +464,18 @@ def _commit(world: World, group: str, part: TopicPartition, offset: int) -> None
     consumer = Consumer({"bootstrap.servers": world.cluster.bootstrap, "group.id": group})
     consumer.commit(offsets=[TheirPartition(part.topic, part.partition, offset)], asynchronous=False)
     consumer.close()
+
+
+def _records(world: World, part: TopicPartition) -> list[int]:
+    """Return the offsets of the records that a consumer can still read."""
+    config = {"bootstrap.servers": world.cluster.bootstrap, "group.id": "reader", "enable.partition.eof": "true"}
+    consumer = Consumer({**config, "enable.auto.commit": "false"})
+    consumer.assign([TheirPartition(part.topic, part.partition, 0)])
+    offsets: list[int] = []
+    while (record := consumer.poll(SETTLED_S)) is not None and record.error() is None:
+        offsets.append(record.offset())
+    consumer.close()
+    return offsets
 
 
 def _delete_topic(world: World, topic: str) -> None:

@@ -179,6 +179,10 @@ class KafkaAdmin:
         """Return a broker's settings, for example ``group.initial.rebalance.delay.ms``; secrets are left out."""
         return self._config("broker", str(number))
 
+    def group_config(self, group: str) -> dict[str, str]:
+        """Return a KIP-848 group's settings (Kafka 4), for example ``consumer.session.timeout.ms``."""
+        return self._config("group", group)
+
     # How the library's answers become ours.
 
     def _offsets(

@@ -18,7 +18,8 @@ from planner.sources.kafka.requests import WireGroup, WireMember
 from planner.sources.kafka.subscription import read_assignment, read_subscription
 
 _TOGETHER: Final = 200  # groups in one request
-_NOT_FOUND: Final = 69
+_NO_SUCH_GROUP: Final = {69, 35}
+"""GROUP_ID_NOT_FOUND, and the UNSUPPORTED_VERSION of brokers that offer the request but not KIP-848 (3.9)."""
 _NOT_COORDINATOR: Final = 16
 _TOPIC_REFUSED: Final = 29
 
@@ -65,7 +66,7 @@ def _by_coordinator(link: Connection, *, node: int, groups: Sequence[str]) -> De
     body = requests.groups_request(tuple(groups))
     if link.version(requests.CONSUMER_GROUP_DESCRIBE) is not None:
         modern = {one.group: one for one in link.ask(requests.CONSUMER_GROUP_DESCRIBE, body)}
-    others = tuple(group for group in groups if group not in modern or modern[group].code == _NOT_FOUND)
+    others = tuple(group for group in groups if group not in modern or modern[group].code in _NO_SUCH_GROUP)
     classic: dict[str, WireGroup] = {}
     if others:
         classic = {one.group: one for one in link.ask(requests.DESCRIBE_GROUPS, requests.groups_request(others))}

@@ -14,7 +14,7 @@ from planner.sources.kafka.connection import Address
 from planner.sources.kafka.describe import describe_groups
 from planner.sources.kafka.requests import Api, Coordinator, Listing, WireGroup, WireMember
 
-NOT_COORDINATOR, NOT_FOUND = 16, 69
+NOT_COORDINATOR, NOT_FOUND, UNSUPPORTED_VERSION = 16, 69, 35
 METADATA = wire.int16(1) + wire.int32(1) + wire.text("t") + wire.int32(-1) + wire.int32(0)
 ASSIGNMENT = wire.int16(1) + wire.int32(1) + wire.text("t") + wire.int32(1) + wire.int32(2) + wire.int32(-1)
 
@@ -84,6 +84,13 @@ def test_a_broker_without_kip_848_is_asked_the_classic_way_alone() -> None:
     fake = links((classic(),), is_old=True)
     assert isinstance(described(fake), GroupDescription)
     assert fake.asked == ["FindCoordinator", "DescribeGroups"]
+
+
+def test_a_broker_that_offers_kip_848_and_refuses_it_is_asked_the_classic_way() -> None:
+    fake = links((classic(),))
+    refusal = WireGroup("g", UNSUPPORTED_VERSION, "", "", "consumer", "", (), 0, 0)
+    fake.answers["ConsumerGroupDescribe"] = [(refusal,)]
+    assert isinstance(described(fake), GroupDescription)
 
 
 def test_a_subscription_of_somebodys_own_is_named_and_unknown() -> None:
