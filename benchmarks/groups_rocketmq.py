@@ -38,12 +38,14 @@ def main() -> None:
         start_members(cluster, live)
         all_s = min(read_s(cluster, None, GROUPS) for _ in range(3))
         looks = [read_s(cluster, live, len(live)) for _ in range(GROUPS // len(live))]
+        one_s = min(read_s(cluster, live[:1], 1) for _ in range(3))
         theirs_s = sum(progress_s(cluster, group) for group in live[:COMPARED]) / COMPARED
     groups_per_s = len(live) * len(looks) / sum(looks)
     print(f"{all_s:8.2f} s a look at {GROUPS} groups, {len(live)} of them with {len(MEMBERS)} members each")
     print(
         f"{sum(looks):8.2f} s {len(looks)} looks at those {len(live)}: {len(looks) * len(live) * len(MEMBERS)} answers"
     )
+    print(f"{one_s:8.2f} s a look at one of them: what every look pays, however many groups it is about")
     print(f"{groups_per_s:8.1f} groups/s with running info, against {1 / theirs_s:.2f} by mqadmin without")
     print(f"{groups_per_s * theirs_s:8.0f} times as many; {GROUPS / all_s * theirs_s:.0f} times in a look at all")
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:8.0f} MiB peak of this process", flush=True)
