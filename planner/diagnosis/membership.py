@@ -269,11 +269,18 @@ def _moved_by_one(picture: Picture) -> str:
 def silent_members(picture: Picture) -> Iterator[Symptom | Gap]:
     """Members that did not answer the broker's question what they run (request 307, it waits 10 s).
 
-    Java clients always answer while they are alive; members behind a proxy (gRPC) and some other languages cannot.
+    Java clients always answer while they are alive; members behind a proxy (gRPC) and some other languages cannot. One
+    that was silent in the last look only may have just left.
     """
     mute = [one for one in picture.rocketmq_members if one.tuning is None]
-    frozen = [one.client_id for one in mute if one.language == "JAVA"]
+    before = _mute(picture.samples[-2]) if len(picture.samples) > 1 else set()
+    frozen = [one.client_id for one in mute if one.language == "JAVA" and one.client_id in before]
     others = [one for one in mute if one.language != "JAVA"]
+    leaving = [one for one in mute if one.language == "JAVA" and one.client_id not in before]
+    if leaving:
+        yield Gap(
+            f"{counted(len(leaving), 'member')} did not answer in the last look, and may have left: {_ids(leaving)}"
+        )
     if others:
         kinds = some(sorted({one.language or "unknown language" for one in others}))
         yield Gap(f"{counted(len(others), 'member')} ({kinds}) cannot tell what they run: {_ids(others)}")
@@ -282,7 +289,7 @@ def silent_members(picture: Picture) -> Iterator[Symptom | Gap]:
     always = set(frozen).intersection(*(_mute(sample) for sample in picture.samples))
     owned = _last_owned(picture, frozen)
     yield Symptom(
-        severity=Severity.ERROR if always and len(picture.samples) > 1 else Severity.WARNING,
+        severity=Severity.ERROR if always else Severity.WARNING,
         title=f"{counted(len(frozen), 'member')} {verb(len(frozen), 'does', 'do')} not answer",
         evidence=(f"{some(frozen)}: connected, but silent when asked what they run",),
         consequence=f"{counted(len(owned), 'queue')} that they owned last may stand still: brokers drop a silent "

@@ -16,7 +16,7 @@ Line = dict[str, str | int | float]
 
 SICK: Mapping[str, frozenset[str]] = {
     "sick-mixed-strategies": frozenset({"mixed-strategies"}),
-    "sick-twins": frozenset({"duplicate-client-id", "mixed-versions"}),
+    "sick-twins": frozenset({"duplicate-client-id"}),
     "sick-different-topics": frozenset({"different-topics"}),
     "sick-different-tags": frozenset({"different-tags"}),
     "sick-too-many": frozenset({"idle-members"}),
@@ -40,8 +40,11 @@ SICK: Mapping[str, frozenset[str]] = {
     "sick-behind": frozenset({"falling-behind"}),
 }
 
-LATER: Mapping[str, frozenset[str]] = {"sick-overlapping": frozenset({"retry-no-owner"})}
-"""Findings that come when a group is two minutes old."""
+ALSO: Mapping[str, frozenset[str]] = {
+    "sick-overlapping": frozenset({"retry-no-owner"}),
+    "sick-twins": frozenset({"mixed-versions"}),
+}
+"""What may be found as well: when a group is two minutes old, or when the older of two twins is the one seen."""
 
 HEALTHY = ("well-busy", "well-quiet", "well-alone", "well-orderly", "well-two-topics", "well-fresh")
 

@@ -158,6 +158,13 @@ def test_what_a_frozen_member_owned_last_is_told() -> None:
     assert finding(frozen, "silent-member").consequence.startswith("4 queues that they owned last may stand still")
 
 
+def test_a_member_that_was_silent_once_may_have_just_left() -> None:
+    picture = healthy()
+    once = replace(picture, samples=(*picture.samples[:-1], mute(picture, "JAVA").samples[-1]))
+    assert codes(once) == {}
+    assert "may have left: c2" in gaps(once)["silent-member"]
+
+
 def test_other_languages_cannot_answer() -> None:
     picture = mute(healthy(), "GO")
     assert codes(picture) == {}
