@@ -57,17 +57,21 @@ def read_sheets(prometheus: Prometheus, choice: Choice, since: datetime, until: 
     """Return all of the family's metrics of the group over time."""
     family = choice.family
 
-    def read(metric: Metric) -> Sheet:
-        return read_sheet(prometheus, family, metric, choice.selectors(metric), since, until, step_s)
+    def read(metric: Metric, *, is_timed: bool = True) -> Sheet:
+        found = read_sheet(
+            prometheus, family, metric, choice.selectors(metric), since, until, step_s, is_timed=is_timed
+        )
+        return found.of_topics(choice.topics) if "topic" in metric.dimensions else found
 
-    arrived, lag = read(family.arrived), read(family.lag)
-    consumed = read(family.consumed).of_topics(choice.topics) if family.consumed else None
+    arrived = read(family.arrived)
+    # Offsets of partitions are there whenever lag is, and have its times; counters come with the first message only.
+    lag = read(family.lag, is_timed=not (family.is_by_queue and arrived.keys))
     return Sheets(
-        arrived=arrived.of_topics(choice.topics),
-        consumed=consumed,
-        lag=lag.of_topics(choice.topics),
-        lag_time=read(family.lag_time).of_topics(choice.topics) if family.lag_time else None,
-        members=read(family.members) if family.members else None,
+        arrived=arrived,
+        consumed=read(family.consumed) if family.consumed else None,
+        lag=lag,
+        lag_time=read(family.lag_time, is_timed=False) if family.lag_time else None,
+        members=read(family.members, is_timed=False) if family.members else None,
         members_metric=family.members,
         period_s=period_of((arrived, lag), step_s),
     )

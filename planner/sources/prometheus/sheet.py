@@ -94,26 +94,32 @@ def read_sheet(
     since: datetime,
     until: datetime,
     step_s: float,
+    *,
+    is_timed: bool = True,
 ) -> Sheet:
     """Return the metric over time. One query a selector reads values, their times and, of what only grows, the lowest
     since the column before: all as of one moment.
 
+    Asking for times costs a server ten times as much as asking for values; without ``is_timed`` they stay unknown.
     Raises what ``Prometheus.range`` raises, and ``AmbiguousSeriesError``.
     """
     points = int(max(0.0, (until - since).total_seconds()) / step_s) + 1
     grid: Floats = since.timestamp() + np.arange(points, dtype=np.float64) * step_s
     found: dict[tuple[tuple[str, str], ...], dict[str, Series]] = {}
     for one in selectors:
-        for series in prometheus.range(_readings(one, step_s, metric), since, until, step_s):
+        for series in prometheus.range(_readings(one, step_s, metric, is_timed=is_timed), since, until, step_s):
             labels = {k: v for k, v in series.labels.items() if k not in (_READING, "__name__")}
             found.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
     least = np.nextafter(0, 1) if metric.zero_is_unknown else 0.0
-    runs = [_dense(dict(labels), readings, grid, step_s, least) for labels, readings in found.items()]
-    return _sheet(family, metric, [run for run in runs if run is not None], grid, step_s)
+    lines = [_dense(dict(labels), readings, grid, step_s) for labels, readings in found.items()]
+    runs = [known for one in lines if (known := _known(one, least, is_timed=is_timed)) is not None]
+    return _sheet(family, metric, runs, grid, step_s)
 
 
-def _readings(one: str, step_s: float, metric: Metric) -> str:
-    parts = {_VALUE: one, _TIME: f"timestamp({one})"}
+def _readings(one: str, step_s: float, metric: Metric, *, is_timed: bool) -> str:
+    parts = {_VALUE: one}
+    if is_timed:
+        parts[_TIME] = f"timestamp({one})"
     if metric.only_grows:
         since = f"{one}[{max(1, round(1000 * step_s))}ms]"
         parts |= {_LOWEST: f"min_over_time({since})", _RESETS: f"resets({since})"}
@@ -128,18 +134,23 @@ class _Dense:
     lowest: Floats
 
 
-def _dense(
-    labels: dict[str, str], readings: Mapping[str, Series], grid: Floats, step_s: float, least: float
-) -> _Dense | None:
+def _dense(labels: dict[str, str], readings: Mapping[str, Series], grid: Floats, step_s: float) -> _Dense:
     every = (_VALUE, _TIME, _LOWEST, _RESETS)
     values, times, lowest, resets = (_on_grid(readings.get(name), grid, step_s) for name in every)
-    # kafka_exporter says -1 for what nobody committed, kafka-lag-exporter NaN: neither is a figure.
-    known = np.isfinite(values) & np.isfinite(times) & (values >= least)
-    if not known.any():
-        return None
     # Between scrapes a value is only repeated, and nothing lies in the step to be the lowest.
     lowest = np.where(np.isnan(lowest), values, np.where(resets > 0, -np.inf, lowest))
-    return _Dense(labels, np.where(known, values, np.nan), np.where(known, times, np.nan), lowest)
+    return _Dense(labels, values, times, lowest)
+
+
+def _known(run: _Dense, least: float, *, is_timed: bool) -> _Dense | None:
+    """Return the run without what is no figure; ``None`` when nothing remains.
+
+    kafka_exporter says -1 for what nobody committed, kafka-lag-exporter NaN.
+    """
+    known = np.isfinite(run.values) & (run.values >= least) & (np.isfinite(run.times) | (not is_timed))
+    if not known.any():
+        return None
+    return _Dense(run.labels, np.where(known, run.values, np.nan), np.where(known, run.times, np.nan), run.lowest)
 
 
 def _on_grid(series: Series | None, grid: Floats, step_s: float) -> Floats:
