@@ -249,6 +249,20 @@ def test_a_cluster_stops_without_a_trace_also_when_pods_run(tmp_path: Path) -> N
     assert not cluster.directory.exists()
 
 
+def test_pods_outlive_an_api_server_that_crashes_and_obey_the_next_one() -> None:
+    with ControlPlane.start() as cluster:
+        namespace = cluster.namespace()
+        cluster.apply(deployment("app", 2, shell(OBEDIENT)), namespace=namespace)
+        cluster.await_available(namespace, "app")
+        before = {pod["metadata"]["uid"] for pod in pods(cluster, namespace)}
+        cluster.api_server.kill()
+        cluster.start_api_server()
+        assert {pod["metadata"]["uid"] for pod in pods(cluster, namespace)} == before
+        assert not [one for one in cluster.kubelet.exits if one.namespace == namespace]
+        cluster.kubectl("scale", "-n", namespace, "deployment/app", "--replicas=1")
+        assert exits(cluster, namespace, 1)[0].code == 7
+
+
 def test_nothing_survives_an_owner_that_was_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout

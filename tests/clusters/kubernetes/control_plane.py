@@ -20,8 +20,8 @@ from tests.clusters.ports import lease_block
 from tests.clusters.processes import Answer, ManagedProcess, stop_together
 from tests.clusters.workspace import workspace
 
-READY_S = 60.0
-KUBECTL_S = 60.0
+READY_S = 120.0
+KUBECTL_S = 120.0
 STOP_S = 10.0
 LABEL = "consumerplanner.dev/made-by"
 
@@ -155,6 +155,12 @@ class ControlPlane:
         """Return the first true answer of ``probe``; raise StartFailedError, with log tails, after ``timeout_s``."""
         return self.api_server.wait_until(what, probe, timeout_s)
 
+    def start_api_server(self) -> None:
+        """Start the API server, also again after ``api_server.kill()``; return once it is ready."""
+        self.api_server.start()
+        self.api_server.wait_until("its certificate", self.ca_file.exists, READY_S)
+        self.api_server.wait_until("readiness", self._is_ready, READY_S)
+
     def stop(self) -> None:
         """Stop pods, scheduler and controllers, API server, etcd; delete all files. Stopping twice does nothing."""
         self._undo.close()
@@ -163,9 +169,7 @@ class ControlPlane:
         self._write_secrets()
         self.etcd.start()
         self.etcd.wait_for_line("etcd is ready", READY_S)
-        self.api_server.start()
-        self.api_server.wait_until("pki", lambda: self.ca_file.exists() or None, READY_S)
-        self.api_server.wait_until("readiness", self._is_ready, READY_S)
+        self.start_api_server()
         self.controllers.start()
         self.scheduler.start()
         self.wait_until(

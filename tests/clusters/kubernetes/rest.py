@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class ApiError(Exception):
