@@ -1,11 +1,10 @@
 """What guards a Kafka cluster of a test: accounts, certificates of our own authority, an authoriser."""
 
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clusters.artifacts import find_program
+from tests.clusters.certificates import write_certificates
 
 PLAIN_LISTENER, TLS_LISTENER = "SASL_PLAINTEXT", "SASL_SSL"
 SECRETS = {"planner": "planner-s3cret-word", "nobody": "nobody-s3cret-word"}
@@ -36,7 +35,9 @@ def guard(directory: Path, first_port: int) -> Guard:
     the open listener admits, and may do everything: brokers talk to each other there, and tests prepare things there.
     """
     offsets = {PLAIN_LISTENER: 2, TLS_LISTENER: 3}
-    _sign(directory)
+    write_certificates(directory)
+    store = directory / "server.store"
+    store.write_text((directory / "server.key").read_text() + (directory / "server.pem").read_text())
     return Guard(
         accounts=f"127.0.0.1:{first_port + offsets[PLAIN_LISTENER]}",
         encrypted=f"127.0.0.1:{first_port + offsets[TLS_LISTENER]}",
@@ -47,7 +48,7 @@ def guard(directory: Path, first_port: int) -> Guard:
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
             **{key: value for name in offsets for key, value in _mechanisms(name.lower()).items()},
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(directory / "server.store"),
+            "ssl.keystore.location": str(store),
         },
         format_arguments=tuple(
             word
@@ -69,20 +70,3 @@ def _mechanisms(listener: str) -> dict[str, str]:
         f"{prefix}.scram-sha-256.sasl.jaas.config": scram,
         f"{prefix}.scram-sha-512.sasl.jaas.config": scram,
     }
-
-
-def _sign(home: Path) -> None:
-    """Write ``ca.pem``, ``server.store`` (key and certificate for 127.0.0.1) and ``other.pem`` of another authority."""
-    (home / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    key = ["-newkey", "rsa:2048", "-nodes"]
-    for command in (
-        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test CA"],
-        ["req", "-x509", *key, "-keyout", "other.key", "-out", "other.pem", "-days", "2", "-subj", "/CN=other CA"],
-        ["req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=broker"],
-        [
-            *("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
-            *("-out", "server.pem", "-days", "2", "-extfile", "names"),
-        ],
-    ):
-        subprocess.run([find_program("openssl"), *command], cwd=home, check=True, capture_output=True)
-    (home / "server.store").write_text((home / "server.key").read_text() + (home / "server.pem").read_text())

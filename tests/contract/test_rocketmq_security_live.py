@@ -2,7 +2,6 @@
 
 import logging
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from planner.sources.rocketmq import (
     transport,
 )
 from planner.sources.rocketmq.broker_answers import HIDDEN
-from tests.clusters.artifacts import find_program
+from tests.clusters.certificates import write_certificates
 from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
 
 pytestmark = pytest.mark.cluster
@@ -188,20 +187,7 @@ def test_without_group_rights_nobody_can_tell(guarded: RocketMQCluster) -> None:
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``ca.pem``, ``server.pem``, ``server.key`` for 127.0.0.1, and ``other.pem`` of another CA."""
-    home = tmp_path_factory.mktemp("ca")
-    (home / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    key = ["-newkey", "rsa:2048", "-nodes"]
-    for command in (
-        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test CA"],
-        ["req", "-x509", *key, "-keyout", "other.key", "-out", "other.pem", "-days", "2", "-subj", "/CN=other CA"],
-        ["req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=broker"],
-        [
-            *("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"),
-            *("-out", "server.pem", "-days", "2", "-extfile", "names"),
-        ],
-    ):
-        subprocess.run([find_program("openssl"), *command], cwd=home, check=True, capture_output=True)
-    return home
+    return write_certificates(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture(scope="module", params=[OLD, NEW])
