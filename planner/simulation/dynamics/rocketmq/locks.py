@@ -85,15 +85,20 @@ def _unlock_times(
 
 
 def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free: Floats) -> Floats:
-    """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries."""
+    """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries.
+
+    NEVER where the lock is never free, or nothing was gained.
+    """
     generation, settings = world.request.generation, world.request.settings
-    found = _next_looks(world, looks, holder, gained, free)
+    found = np.where(np.isfinite(free), _next_looks(world, looks, holder, gained, free), NEVER)
     if not generation.retries_lock:
         return found
     gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
     pace = max(gap, ORDERLY_RETRY_AFTER_LOCK_S)
-    retried: Floats = np.minimum(found, gained + np.ceil(np.maximum(free - gained, 0) / pace) * pace)
-    return retried
+    waits = np.isfinite(found)
+    since = np.where(waits, gained, 0.0)
+    retries = np.ceil(np.maximum(np.where(waits, free, 0.0) - since, 0) / pace)
+    return np.where(waits, np.minimum(found, since + retries * pace), NEVER)
 
 
 def _next_looks(world: World, looks: Looks, holder: Indexes, since: Floats, wanted: Floats) -> Floats:

@@ -165,7 +165,8 @@ def _in_flight(
         found = np.where(busy & (holds.dies | runs_on), float(batch), 0.0)
     else:
         age = rates.service_s * random.uniform(*calibration.overtaking, shape)
-        found = np.floor(consumed * age + random.random(shape))
+        waiting = world.lags[holds.queues][None, :, None] + world.rates[holds.queues][None, :, None] * age
+        found = np.floor(np.minimum(consumed * age, waiting) + random.random(shape))
     of_life = np.maximum(holds.life, 0)
     graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life] & holds.dies
     finished = np.take_along_axis(times.finishes_calls, of_life.reshape(shape[0], -1), axis=1).reshape(shape)

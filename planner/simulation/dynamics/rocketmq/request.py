@@ -157,6 +157,8 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     newcomers: Sequence[Client] = request.change.clients if isinstance(request.change, Join) else ()
     if len({client.orderly for client in (*request.clients, *newcomers)}) > 1:
         raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
+    if not request.clients and not isinstance(request.change, Join):
+        raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
     if isinstance(request.strategy, PopSharing):
         raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
     if not request.settings.is_on("clientRebalance"):
