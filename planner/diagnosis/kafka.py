@@ -50,7 +50,7 @@ def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
     offered = {member.member_id: member.assignors for member in members}
     lists = {assignors for assignors in offered.values() if assignors is not None}
     if None in offered.values():
-        yield Gap("not every member's list of assignors can be read from the broker")
+        yield Gap("brokers show the assignor that was agreed on, not what each member offers")
     if len(lists) < 2:
         return
     common = set.intersection(*(set(one) for one in lists))
@@ -109,17 +109,21 @@ def unstable_group(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def dead_group(picture: Picture) -> Iterator[Symptom | Gap]:
-    """A group that the coordinator calls dead: it is being removed, and its offsets with it."""
-    group = picture.newest.kafka
-    if group is None or group.state != "Dead":
+def mixed_protocols(picture: Picture) -> Iterator[Symptom | Gap]:
+    """A KIP-848 group with members that still speak the classic protocol: a migration under way (kafka.md 3.6)."""
+    members = _members(picture)
+    classic = [member for member in members if member.protocol == "classic"]
+    if picture.newest.kafka is None or picture.newest.kafka.protocol != "consumer" or not classic:
         return
     yield Symptom(
         severity=Severity.WARNING,
-        title="The coordinator says the group is dead",
-        evidence=("state Dead",),
-        consequence="its offsets are gone: a consumer that comes back starts by auto.offset.reset",
-        advice="check the name; if the group was deleted by mistake, set its offsets before you start consumers again",
+        title=f"{len(classic)} of {counted(len(members), 'member')} still {verb(len(classic), 'speaks', 'speak')} the "
+        "classic protocol",
+        evidence=(f"classic: {some(member.client_id for member in classic)}",),
+        consequence=f"{counted(len(classic), 'member')} {verb(len(classic), 'stops', 'stop')} at every change as "
+        "before, and the broker's assignor decides for all",
+        advice="finish the rolling restart with group.protocol=consumer, or roll back",
+        about=tuple(member.member_id for member in classic),
     )
 
 

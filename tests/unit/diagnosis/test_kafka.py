@@ -60,9 +60,13 @@ def test_a_group_that_never_becomes_stable() -> None:
     assert codes(once) == {"kafka-rebalancing": Severity.NOTICE}
 
 
-def test_a_dead_group() -> None:
-    gone = each(group(kafka(), state="Dead"), lambda s: replace(s, members=()))
-    assert set(codes(gone)) == {"kafka-dead", "no-members"}
+def test_members_that_still_speak_the_old_protocol() -> None:
+    picture = group(kafka(protocol="consumer"), protocol="consumer", assignor="uniform")
+    assert codes(picture) == {}
+    first = replace(picture.members[0], protocol="classic")
+    assert isinstance(first, KafkaMember)
+    mixed = each(picture, lambda s: replace(s, members=(first, *s.members[1:])))
+    assert finding(mixed, "kafka-mixed-protocols").title == "1 of 2 members still speaks the classic protocol"
 
 
 def test_a_member_without_partitions() -> None:
