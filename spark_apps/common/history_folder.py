@@ -82,7 +82,12 @@ def read_states(history: Folder, schema: StructType) -> DataFrame:
 def newest_of_groups(states: DataFrame) -> dict[tuple[str, str, str], str]:
     """Return the time, as ``time_name`` writes it, up to which the history of each group reaches."""
     newest = states.groupBy("system", "cluster", "group").agg(F.unix_micros(F.max("at")).alias("micros")).collect()
-    return {(row.system, row.cluster, row.group): time_name(EPOCH + row.micros * MICRO) for row in newest}
+    return {(row.system, row.cluster, row.group): name_of_micros(row.micros) for row in newest}
+
+
+def name_of_micros(micros: int) -> str:
+    """Return the ``time_name`` of a time in microseconds since 1970 (UTC)."""
+    return time_name(EPOCH + micros * MICRO)
 
 
 def read_days(history: Folder, table: str, schema: StructType, first: date, last: date) -> DataFrame:

@@ -9,7 +9,7 @@ twice changes nothing.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -31,14 +31,16 @@ from spark_apps.common.history_folder import (
     day_name,
     day_of,
     files_by_source,
+    name_of_micros,
     newest_of_groups,
+    read_days,
     read_states,
     recover,
     version_of,
 )
 from spark_apps.common.session import session
 from spark_apps.history.metrics import import_metrics
-from spark_apps.history.schemas import BATCHES, HISTORY, STATES, TRACES
+from spark_apps.history.schemas import BATCHES, GROUP_KEY, HISTORY, SAMPLES, STATES, TRACES
 from spark_apps.history.transforms import (
     SAMPLED,
     continue_states,
@@ -52,6 +54,8 @@ from spark_apps.history.upkeep import tidy
 
 FILES_A_BATCH = 200
 KEEP_DAYS = 30
+LAST = "~"
+"""Sorts after the name of any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,27 @@ def update(
     prepare(history)
     known = newest_of_groups(read_states(history, STATES))
     landed = [sample for sample in landed_samples(samples_folder(data)) if sample.time_name <= time_name(until)]
-    fresh = [sample for sample in landed if sample.time_name != known.get(sample.key)]
+    fresh = _not_packed([sample for sample in landed if sample.time_name != known.get(sample.key)], known, history)
     for (day, system), of_day in groupby(sorted(fresh, key=_day_and_system), key=_day_and_system):
         _pack(history, day, system, list(of_day), sample_every_s)
     _forget_all_but_the_newest(landed)
     return Updated(len(fresh), sum(sample.time_name < known.get(sample.key, "") for sample in fresh))
+
+
+def _not_packed(
+    samples: Sequence[LandedSample], known: Mapping[GroupKey, str], history: Folder
+) -> Sequence[LandedSample]:
+    """Return the samples that the history does not hold: a task that is tried again lands them again."""
+    # What comes after all that is known cannot be packed; so nothing has to be looked up as a rule.
+    doubtful = [sample for sample in samples if sample.time_name < known.get(sample.key, LAST)]
+    if not doubtful:
+        return samples
+    days = [sample.day for sample in doubtful]
+    keys = history.spark.createDataFrame(list({sample.key for sample in doubtful}), list(GROUP_KEY))
+    packed = read_days(history, "samples", SAMPLES, min(days), max(days)).join(keys, list(GROUP_KEY), "left_semi")
+    rows = packed.select(*GROUP_KEY, F.unix_micros("at").alias("micros")).distinct().collect()
+    names = {((row.system, row.cluster, row.group), name_of_micros(row.micros)) for row in rows}
+    return [sample for sample in samples if (sample.key, sample.time_name) not in names]
 
 
 def prepare(history: Folder) -> None:

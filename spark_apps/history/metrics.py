@@ -17,10 +17,9 @@ from planner.model.queues import MessageQueue
 from planner.storage.layout import metrics_folder
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import Change, day_folders
-from spark_apps.history.schemas import BATCHES, GROUP, HISTORY
+from spark_apps.history.schemas import BATCHES, GROUP_KEY, HISTORY
 from spark_apps.history.transforms import SAMPLED
 
-GROUP_KEY = tuple(field.name for field in GROUP)
 METRICS = "metrics"
 """What the names of files begin with whose rows come from metrics."""
 ROWS = StructType([field for field in HISTORY if field.name != "day"])

@@ -13,7 +13,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-PLACE_KEY = ("system", "cluster", "group", "topic", "broker")
+GROUP_KEY = ("system", "cluster", "group")
+PLACE_KEY = (*GROUP_KEY, "topic", "broker")
 QUEUE_KEY = (*PLACE_KEY, "queue_id")
 
 

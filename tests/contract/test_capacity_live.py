@@ -6,11 +6,12 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import pytest
 
-from planner.documents.policy import parse_policy
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.history.intervals import queue_intervals
 from planner.model.samples import GroupSample
 from planner.model.snapshot import Capacity
@@ -26,19 +27,23 @@ BUSY_S = float(os.environ.get("CONSUMER_PLANNER_BUSY_SECONDS", "95"))
 THREADS, SERVICE_MS = 10, 100
 CAN_DO = THREADS * 1000 / SERVICE_MS
 CLIENTS = ("c1", "c2")
+QUEUES = 8
+SPARE_RATE = 20.0
+"""Messages per second that come in for each consumer of the group with time to spare."""
+BUSY, SPARE = GROUPS = ("capacity-busy", "capacity-spare")
 
 
-def of_group(cluster: RocketMQCluster, group: str) -> str:
-    return POLICY.replace("127.0.0.1:9876", cluster.name_server).replace(
-        "group: shop", f"group: {group}, topics: [{group}]"
-    )
+def policy(cluster: RocketMQCluster, group: str) -> ConsumerScalingPolicy:
+    text = POLICY.replace("127.0.0.1:9876", cluster.name_server)
+    return parse_policy(text.replace("group: shop", f"group: {group}, topics: [{group}]"), "policy.yaml")
 
 
 def learned(samples: Sequence[GroupSample]) -> Capacity:
     """Return what is learned from offsets and owners alone."""
     silent = [replace(member, tuning=None) for member in samples[-1].members]  # type: ignore[type-var]
-    found = known_capacity(queue_intervals(samples, SAMPLE_EVERY_S), silent)
-    assert found is not None
+    intervals = queue_intervals(samples, SAMPLE_EVERY_S)
+    found = known_capacity(intervals, silent)
+    assert found is not None, "\n".join(map(str, intervals))
     return found
 
 
@@ -49,28 +54,51 @@ def rate(deliveries: Sequence[Delivery], samples: Sequence[GroupSample]) -> floa
     return seen / (last - first) * 1000 / len(CLIENTS)
 
 
-def test_busy_consumers_are_learned_to_within_a_tenth(
-    rocketmq_cluster: Callable[[str], RocketMQCluster],
-) -> None:
+@dataclass(frozen=True)
+class Watched:
+    """What was seen of a group, and what its consumers really did, in messages per second each."""
+
+    samples: Sequence[GroupSample]
+    truth: float
+
+
+@pytest.fixture(scope="module")
+def watched(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> dict[str, Watched]:
+    """Two groups watched at the same time: one has work for longer than that, the other has time to spare."""
     cluster = rocketmq_cluster(NEW)
-    group = "capacity-busy"
-    cluster.create_topic(group, 4)
     load = cluster.load(NEW)
+    for group in GROUPS:
+        cluster.create_topic(group, 4)
     backlog = (BUSY_S + 60) * CAN_DO * len(CLIENTS)
-    curves = [
-        QueueCurve(group, broker.name, queue, ((0, backlog / 80), (10, backlog / 80)))
-        for broker in cluster.brokers
-        for queue in range(4)
+    load.start_producer(curves(cluster, BUSY, backlog / QUEUES / 10, 10)).wait(120)
+    load.start_producer(curves(cluster, SPARE, SPARE_RATE * len(CLIENTS) / QUEUES, 3600))
+    consumers = [
+        load.start_consumer(group=group, topics=[group], instance=CLIENTS, threads=THREADS, service_ms=SERVICE_MS)
+        for group in GROUPS
     ]
-    load.start_producer(curves).wait(120)
-    consumer = load.start_consumer(
-        group=group, topics=[group], instance=CLIENTS, threads=THREADS, service_ms=SERVICE_MS
-    )
-    time.sleep(10)  # the two share the queues by then
-    samples = list(watch(parse_policy(of_group(cluster, group), "p.yaml"), BUSY_S))
-    consumer.stop()
+    # By then the clients share the queues, and have committed for the first time, ten seconds after their start.
+    time.sleep(12)
+    with ThreadPoolExecutor() as pool:
+        samples = pool.map(lambda group: list(watch(policy(cluster, group), BUSY_S)), GROUPS)
+        seen = dict(zip(GROUPS, samples, strict=True))
+    load.stop()
+    truths = {
+        group: rate(consumer.deliveries(), seen[group]) for group, consumer in zip(GROUPS, consumers, strict=True)
+    }
+    return {group: Watched(seen[group], truths[group]) for group in GROUPS}
+
+
+def curves(cluster: RocketMQCluster, topic: str, each: float, seconds: float) -> list[QueueCurve]:
+    return [
+        QueueCurve(topic, broker.name, queue, ((0, each), (seconds, each)))
+        for broker in cluster.brokers
+        for queue in range(QUEUES // len(cluster.brokers))
+    ]
+
+
+def test_busy_consumers_are_learned_to_within_a_tenth(watched: dict[str, Watched]) -> None:
+    samples, truth = watched[BUSY].samples, watched[BUSY].truth
     found, told = learned(samples), observed_capacity(samples[-1].members)
-    truth = rate(consumer.deliveries(), samples)
     figures = f"{found.messages_per_s} ({found.low} to {found.high}, {found.observations} spans), really {truth:.1f}"
     print(f"learned {figures}, by service time {CAN_DO}, by their own figures {told}")
     assert not found.is_lower_bound, figures
@@ -80,20 +108,7 @@ def test_busy_consumers_are_learned_to_within_a_tenth(
     assert found.low < truth
 
 
-def test_consumers_with_time_to_spare_give_a_lower_bound(
-    rocketmq_cluster: Callable[[str], RocketMQCluster],
-) -> None:
-    cluster = rocketmq_cluster(NEW)
-    group = "capacity-idle"
-    cluster.create_topic(group, 1)
-    load = cluster.load(NEW)
-    consumer = load.start_consumer(group=group, topics=[group], instance="c1", threads=THREADS, service_ms=SERVICE_MS)
-    curves = [QueueCurve(group, broker.name, 0, ((0, 20), (120, 20))) for broker in cluster.brokers]
-    producer = load.start_producer(curves)
-    time.sleep(6)  # the first messages are committed
-    samples = list(watch(parse_policy(of_group(cluster, group), "p.yaml"), 40))
-    producer.stop()
-    consumer.stop()
-    found = learned(samples)
+def test_consumers_with_time_to_spare_give_a_lower_bound(watched: dict[str, Watched]) -> None:
+    found = learned(watched[SPARE].samples)
     assert found.is_lower_bound
-    assert 20 < found.messages_per_s <= 40
+    assert SPARE_RATE / 2 < found.messages_per_s <= SPARE_RATE * 1.1
