@@ -74,7 +74,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     text = Exposition()
     for write in (_fourteen_days, _churn, _twins, _hidden_reset, _hole, _never_committed, _lag_exporter, _renamed):
         write(text)
-    for write in (_two_clusters, _two_families, _lost_broker, _small_types):
+    for write in (_two_clusters, _two_families, _lost_broker, _small_types, _set_back):
         write(text)
     path = tmp_path_factory.mktemp("prometheus") / "samples.om"
     path.write_text(text.text())
@@ -288,6 +288,16 @@ def test_a_kind_of_message_that_appears_later_counts_from_its_first(world: World
     told = world.read(Wanted("rocketmq", "types"), 3 * HOUR)
     rates = {round((one.at - END).total_seconds()) + 3 * HOUR: one.arrival_rate for one in told.points}
     assert (rates[7140], rates[7200], rates[7260]) == (1.0, 11.0, 2.0)  # 600 of them came before they were first seen
+
+
+def _set_back(text: Exposition) -> None:
+    _broker(text, "back", "a", grows(1), lambda at: 0 if at < 2 * HOUR else 5000)
+
+
+def test_an_offset_that_is_set_back_is_no_consumption_and_no_negative_one(world: World) -> None:
+    told = world.read(Wanted("rocketmq", "back"), 3 * HOUR)
+    consumed = {round((one.at - END).total_seconds()) + 3 * HOUR: one.consumption_rate for one in told.points}
+    assert (consumed[2 * HOUR - 60], consumed[2 * HOUR], consumed[2 * HOUR + 60]) == (1.0, None, 1.0)
 
 
 def test_groups_are_listed_by_family(world: World) -> None:
