@@ -74,6 +74,9 @@ def sentence(document: Mapping[str, Any]) -> str:
     if not moved and not document["queues"]:
         return "Nothing moves, nothing pauses."
     parts = [f"{moved} of {count} queues move" if moved != 1 else f"1 of {count} queues moves"]
+    lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
+    if lost:
+        parts.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
     if moved and total["pause_s"]:
         parts.append(f"the longest pause is {seconds(total['pause_s'])}")
     if total["stall_s"] and total["stall_s"]["p95"] > 0:
@@ -90,8 +93,15 @@ def seconds(found: Mapping[str, float] | None) -> str:
     """Return ``0.3–0.6 s``, the ends of the 90 % interval."""
     if found is None:
         return "unknown"
-    low, high = (f"{value:.3g}" if value < 100 else f"{value:.0f}" for value in (found["p05"], found["p95"]))
+    low, high = (_rounded(found[end]) for end in ("p05", "p95"))
     return f"{low} s" if low == high else f"{low}–{high} s"
+
+
+def _rounded(value: float) -> str:
+    """Return two digits after the point below ten, one below a hundred: nobody needs more."""
+    if value == 0:
+        return "0"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def counted(found: Mapping[str, int]) -> str:

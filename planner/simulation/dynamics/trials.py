@@ -71,13 +71,17 @@ class Trials:
         }
 
     def total(self) -> Document:
-        """Return the intervals over all queues: longest pause and stall, sums of messages, last owner in place."""
+        """Return the intervals over all queues: longest pause and stall, sums of messages, last owner in place.
+
+        Where nobody consumes before or after there is no pause, and where nobody does after nothing settles: ``None``.
+        """
+        had, has = (any(owner is not None for owner in owners) for owners in (self.owner_before, self.owner_after))
         return {
-            "pause_s": interval(_longest(self.pause_s, self.moves)),
+            "pause_s": interval(_longest(self.pause_s, self.moves)) if had == has else None,
             "stall_s": interval(_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s))),
             "duplicates": messages(self.duplicates.sum(axis=1)),
             "burst_messages": messages(np.where(self.moves, self.burst, 0.0).sum(axis=1)),
-            "settle_s": interval(self.settle_s),
+            "settle_s": interval(self.settle_s) if has or not had else None,
         }
 
     def _listed(self) -> list[int]:

@@ -1,0 +1,64 @@
+"""How long a forecast takes: the command for one request, the simulation alone as groups, members and trials grow."""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.path import ROOT, report, seconds
+from planner.simulation.dynamics import forecast
+from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
+
+EVERYBODY = [client_id(number + 1) for number in range(16)]
+CHANGES: dict[str, dict[str, Any]] = {
+    "join": JOIN,
+    "join, id not known": {"kind": "join", "clients": [{"id": None}]},
+    "graceful leave": leave("graceful", 4),
+    "silent leave": leave("silent", 4),
+    "broker up": {"kind": "broker_up", "broker": "broker-b"},
+    "rolling restart of all": {"kind": "restart", "clients": EVERYBODY, "how": "graceful", "interval_s": 30},
+    "strategy of all, in sequence": {"kind": "strategy", "to": "AVG_BY_CIRCLE", "clients": EVERYBODY, "interval_s": 30},
+}
+
+
+def main() -> None:
+    """Print one line a figure: seconds for the command, milliseconds of processor time for the simulation."""
+    report(
+        "planner forecast, 64 queues, 16 members, 200 trials", command_s(rocketmq_request(JOIN, queues=64, clients=16))
+    )
+    for name, change in CHANGES.items():
+        show(f"{name}: 64 queues, 16 members, 200 trials", rocketmq_request(change, queues=64, clients=16))
+    for queues, clients in ((16, 4), (64, 16), (256, 64), (1024, 256)):
+        show(f"join: {queues} queues, {clients} members", rocketmq_request(JOIN, queues=queues, clients=clients))
+    for trials in (20, 200, 2_000):
+        show(
+            f"join: 16 queues, 4 members, {trials} trials", rocketmq_request(JOIN, queues=16, clients=4, trials=trials)
+        )
+
+
+def command_s(request: dict[str, Any]) -> float:
+    """Return how long one call of the command takes, its start included."""
+    with tempfile.TemporaryDirectory(prefix="planner-bench-") as folder:
+        file = Path(folder) / "request.json"
+        file.write_text(json.dumps(request))
+        command = [sys.executable, "-m", "planner.cli.main", "forecast", str(file), "-o", "json"]
+        return min(seconds(command, ROOT, {}) for _ in range(3))
+
+
+def show(name: str, request: dict[str, Any]) -> None:
+    """Print the best of three runs."""
+    took = min(processor_s(request) for _ in range(3))
+    print(f"{name:58} {took * 1000:9.1f} ms {took * 1000 / request['trials']:8.3f} ms a trial", flush=True)
+
+
+def processor_s(request: dict[str, Any]) -> float:
+    """Return the processor time of one forecast."""
+    started = time.process_time()
+    forecast(request)
+    return time.process_time() - started
+
+
+if __name__ == "__main__":
+    main()
