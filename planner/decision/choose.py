@@ -35,8 +35,9 @@ def decide(
     if chosen.count == current:
         reason = f"Hold at {_consumers(current)}: {_why(chosen)}, and no smaller count meets the objective."
         return _hold(snapshot, at, HoldCause.RIGHT_ALREADY, reason, rejected)
-    if chosen.count > current and snapshot.capacity is not None and snapshot.capacity.is_lower_bound:
-        reason = f"Hold at {_consumers(current)}: {_perhaps_enough(snapshot.capacity)}."
+    capacity = snapshot.capacity
+    if chosen.count > max(current, objective.lowest) and capacity is not None and capacity.is_lower_bound:
+        reason = f"Hold at {_consumers(current)}: {_perhaps_enough(capacity)}."
         return _hold(snapshot, at, HoldCause.UNKNOWN_CAPACITY, reason, rejected)
     return Decision(
         group=snapshot.group,

@@ -10,7 +10,7 @@ from planner.decision.decision import Decision, HoldCause
 from planner.decision.objective import Objective
 from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
-from planner.model.snapshot import GroupSnapshot
+from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import candidate_counts, simulate
 from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
 from tests.sample_builders import deployment
@@ -141,6 +141,22 @@ def test_a_strategy_is_planned_with_once_its_parameters_are_stated() -> None:
 def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
     assert decision_on(snapshot(capacity=None)).hold_cause is HoldCause.UNKNOWN_CAPACITY
     assert decision_on(snapshot(rates={queues()[0]: None})).hold_cause is HoldCause.UNKNOWN_RATES
+
+
+def test_hold_where_only_the_least_that_a_consumer_can_do_asks_for_more_of_them() -> None:
+    least = Capacity(65.0, "at least 65.0 messages/s", low=65.0, is_lower_bound=True)
+    held = decision_on(replace(snapshot(), capacity=least))
+    assert held.hold_cause == HoldCause.UNKNOWN_CAPACITY
+    assert "known as at least 65.0 messages/s; whether more are needed shows when one is busy" in held.reason
+    fewer = decision_on(replace(snapshot(clients=clients(8)), capacity=least))
+    assert fewer.target == 4, "what is enough for the least is enough"
+    lowest = decision_on(replace(snapshot(), capacity=least), replace(OBJECTIVE, lowest=4))
+    assert lowest.target == 4, "the policy asks for four, whatever they can do"
+
+
+def test_decisions_go_by_the_lower_end_of_what_was_learned() -> None:
+    learned = Capacity(100.0, "12 spans", low=65.0, high=135.0, observations=12)
+    assert decision_on(replace(snapshot(), capacity=learned)).target == decision_on(snapshot(capacity=65.0)).target == 4
 
 
 def test_hold_on_an_unknown_lag_of_a_data_queue_only() -> None:
