@@ -9,8 +9,9 @@ from typing import Any
 
 from benchmarks.path import ROOT, report, seconds
 from planner.simulation.dynamics import forecast
-from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
+from tests.unit.dynamics.small_groups import client_id, leave, rocketmq_request
 
+JOIN = {"kind": "join", "clients": [{"id": "10.0.1.1@new"}]}
 EVERYBODY = [client_id(number + 1) for number in range(16)]
 CHANGES: dict[str, dict[str, Any]] = {
     "join": JOIN,
