@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from planner.documents.data import SNAPSHOT
 from planner.model.deployments import Deployment, Workload
 from planner.model.membership import GroupMember
 from planner.sources.kafka import KafkaAdmin
@@ -18,6 +20,8 @@ from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.sample_builders import POLICY
+from tests.unit.cli.test_cli import planner, refused
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -204,3 +208,37 @@ def test_kafka_members_are_joined_by_client_id_and_their_nodes_address_alone_tel
     (unknown,) = served.join.members_without_pod
     assert f"member {unknown} comes from address 127.0.0.1 of node node-1" in "\n".join(served.problems)
     control_plane.kubectl("delete", "deployment", "--all", "-n", namespace)
+
+
+@pytest.mark.parametrize("shop", ["join-snapshot"], indirect=True)
+def test_a_policys_snapshot_has_its_deployment_and_an_autoscaler_makes_the_plan_hold(
+    shop: Shop, tmp_path: Path
+) -> None:
+    shop.run("app", 2)
+    shop.members(2)
+    policy = tmp_path / "policy.yaml"
+    text = POLICY.replace("127.0.0.1:9876", shop.rocketmq.name_server).replace("group: shop", f"group: {shop.group}")
+    text = text.replace("metadata: {name: shop}", f"metadata: {{name: shop, namespace: {shop.namespace}}}")
+    text = text.replace("scaleTargetRef: {name: shop-consumer}", "scaleTargetRef: {name: app}")
+    extra = f"  kubernetes: {{kubeconfigFile: {shop.cluster.kubeconfig}}}\n  capacity: {{messagesPerSecond: 100}}\n"
+    policy.write_text(text + extra + "  freshness: {minCompleteness: 0.01}\n", encoding="utf-8")
+    snap = tmp_path / "snap.json"
+
+    found = planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 5)
+    assert (found.returncode, found.stderr) == (0, "")
+    taken = SNAPSHOT.read(snap)
+    assert taken.deployment is not None
+    assert (taken.deployment.replicas, taken.deployment.ready) == (2, 2)
+    assert {link.pod for link in taken.pods} == {pod.name for pod in taken.deployment.pods or ()}
+    assert [link.client for link in taken.pods] == list(taken.clients)
+    free = planner("plan", snap, "-p", policy, "-o", "-", "--at", "snapshot")
+    assert "sets the replicas" not in free.stdout
+
+    shop.cluster.kubectl("autoscale", "deployment/app", "-n", shop.namespace, "--min=1", "--max=4", "--cpu=50%")
+    planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 5)
+    held = planner("plan", snap, "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
+    assert held.returncode == 0
+    assert "HorizontalPodAutoscaler app sets the replicas" in held.stdout
+
+    policy.write_text(policy.read_text().replace("name: app}", "name: gone}"), encoding="utf-8")
+    refused(planner("snapshot", "-p", policy, "-o", snap, "--observe-seconds", 0), 2, "gone")
