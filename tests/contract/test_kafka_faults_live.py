@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as TheirPartition
 
 from planner.errors import OutOfReachError, PlannerError
@@ -23,15 +23,27 @@ LIMITS = TimeLimits(request_s=6.0)
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[KafkaCluster]:
     """Two brokers; topic ``t`` has a partition on each, the groups' coordinators are spread over both."""
-    quick = {"broker.heartbeat.interval.ms": "500", "broker.session.timeout.ms": "2000"}
+    quick = {"broker.heartbeat.interval.ms": "500", "broker.session.timeout.ms": "4000"}
     with KafkaCluster.start(brokers=2, settings=quick) as cluster:
         cluster.create_topic("t", replicas=[[1], [2]])
         for group in GROUPS:
-            consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-            parts = [TheirPartition("t", number, 0) for number in range(2)]
-            consumer.commit(offsets=parts, asynchronous=False)
-            consumer.close()
+            commit(cluster, group)
         yield cluster
+
+
+def commit(cluster: KafkaCluster, group: str) -> None:
+    """Commit on both partitions; brokers that have just begun, or lose each other on a busy machine, may refuse."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group, "log_level": 0})
+    parts = [TheirPartition("t", number, 0) for number in range(2)]
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            consumer.commit(offsets=parts, asynchronous=False)
+            break
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+    consumer.close()
 
 
 def look(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:

@@ -71,10 +71,16 @@ class KafkaAdmin:
         self._read_committed = read_committed
         if self.settings.uses_tls and not self.settings.verifies_certificates:
             log.warning("certificates are not verified", extra={"bootstrap": self.bootstrap})
-        # First by ourselves: we can say what is wrong, the library says mostly that time is over.
-        if not self._obstacle:
-            self.cluster()
-        self._library = Library(self.bootstrap, self.settings, self.limits.request_s)
+        try:
+            # First by ourselves: a library with a wrong password goes on trying it.
+            if not self._obstacle:
+                self.cluster()
+            self._library = Library(self.bootstrap, self.settings, self.limits.request_s)
+            if self._obstacle:
+                self.cluster()
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +99,8 @@ class KafkaAdmin:
         """Return the cluster's id and brokers."""
         if self._obstacle:
             return self._cluster_by_library()
-        # The library asks the broker that passes for the controller, which may be the one that is down.
+        # By ourselves: we can say what is wrong, while the library says mostly that time is over; and it asks the
+        # broker that passes for the controller, which may be the one that is down.
         with self._links.lock:
             cluster_id, nodes = self._links.anywhere(
                 lambda link: link.ask(requests.METADATA, requests.brokers_request())
