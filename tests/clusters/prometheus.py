@@ -2,6 +2,7 @@
 
 import contextlib
 import platform
+import shutil
 import ssl
 import subprocess
 import urllib.error
@@ -128,6 +129,7 @@ def _fetch(target: Path) -> None:
         _run([find_program("apt-get"), *own, "-q", "update"], target)
         if not _downloaded(target, *own):
             raise CannotRunHereError("Prometheus", "apt-get knows no package prometheus")
+        shutil.rmtree(lists)
     (package,) = target.glob("prometheus_*.deb")
     _run([find_program("dpkg-deb"), "-x", str(package), str(target)], target)
     package.unlink()

@@ -1,6 +1,8 @@
 """The Prometheus client against a server that answers well, badly, late or not at all."""
 
 import base64
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -267,3 +269,16 @@ def test_authorities_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(BadInputError, match=r"ca\.pem"):
         Access("https://host", ca_file=tmp_path / "ca.pem").tls()
+
+
+def test_without_httpx_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['httpx'] = None; import planner.sources.prometheus"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "pip install 'consumer-planner[prometheus]'" in run.stderr.splitlines()[-1]
+
+
+def test_only_get_requests_are_sent() -> None:
+    with FakeHttp(says(200, matrix())) as server:
+        ask(server)
+    assert {one.method for one in server.requests} == {"GET"}
