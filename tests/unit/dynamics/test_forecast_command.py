@@ -186,6 +186,12 @@ def test_a_change_that_leaves_nobody_has_no_pause_to_tell() -> None:
     assert all(queue["pause_s"] is None for queue in found["queues"])
 
 
+def test_what_does_not_fit_into_memory_says_how_many_trials_do() -> None:
+    huge = rocketmq_request(JOIN, queues=2_000, clients=8, trials=10_000)
+    huge["clients"] = [{"id": f"c{number}"} for number in range(2_000)]
+    assert "expected 49 trials at most" in refused(huge)
+
+
 def test_retry_queues_are_left_out() -> None:
     request = rocketmq_request(JOIN)
     retry = {"topic": "%RETRY%g", "broker": "broker-a", "queue_id": 0, "rate": 0, "lag": 0}

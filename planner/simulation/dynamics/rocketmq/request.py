@@ -13,13 +13,22 @@ from planner.model.queues import MessageQueue
 from planner.simulation.dynamics import reading
 from planner.simulation.dynamics.reading import MOST_RATE, MOST_SECONDS, Version, number
 from planner.simulation.dynamics.rocketmq import timing
-from planner.simulation.dynamics.rocketmq.changes import Change, Client, Join, read_change, read_clients
+from planner.simulation.dynamics.rocketmq.changes import (
+    Change,
+    Client,
+    Join,
+    Leave,
+    Restart,
+    StrategyChange,
+    read_change,
+    read_clients,
+)
 from planner.simulation.dynamics.rocketmq.settings import Settings, read_settings
 
 MOST_QUEUES = 20_000
 MOST_CLIENTS = 2_000
 MOST_LAG = 1e15
-MOST_CELLS = 50_000_000
+MOST_CELLS = 200_000_000
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -166,10 +175,12 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
 
 
 def _check_size(request: ForecastRequest) -> None:
-    """Refuse what would not fit into memory; it takes far more than any group that was ever seen."""
-    cells = request.trials * len(request.queues) * max(len(request.clients), 1)
+    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
+    change, clients = request.change, len(request.clients)
+    waking = len(change.clients) if isinstance(change, Join | Leave | Restart | StrategyChange) else clients
+    cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)
     if cells > MOST_CELLS:
         raise BadInputError(
-            f"trials: found {request.trials} for {len(request.queues)} queues and {len(request.clients)} clients, "
-            f"expected at most {MOST_CELLS} as the product of the three; lower trials"
+            f"trials: found {request.trials} for {len(request.queues)} queues and {clients} clients, "
+            f"of whom {waking} change, expected {MOST_CELLS // (cells // request.trials)} trials at most for a group of that size"
         )

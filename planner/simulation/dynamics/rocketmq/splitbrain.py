@@ -66,10 +66,8 @@ def _queue_seconds(times: Floats, wanted: Booleans) -> Floats:
 
 def _by_second(times: Floats, wanted: Booleans, last: int) -> list[float]:
     """Return the mean number of queues in the wanted state at second 0, 1 and so on."""
-    changes = np.zeros(last + 2)
     first = np.minimum(np.ceil(times[:, :, :-1][wanted]), last + 1).astype(np.intp)
     beyond = np.minimum(np.ceil(times[:, :, 1:][wanted]), last + 1).astype(np.intp)
-    np.add.at(changes, first, 1)
-    np.add.at(changes, beyond, -1)
+    changes = np.bincount(first, minlength=last + 2) - np.bincount(beyond, minlength=last + 2)
     found: list[float] = (np.cumsum(changes)[:-1] / len(times)).tolist()
     return found
