@@ -81,6 +81,12 @@ def test_resets_gaps_and_moves_belong_to_no_span() -> None:
     assert [(span.client, span.started_at) for span in moved] == [("10.0.0.2@1", samples[4].at)]
 
 
+def test_a_queue_that_a_sample_misses_ends_the_span_of_both() -> None:
+    samples = list(watch(13, lambda _, number: (10_000, 50 * number), topics=TOPICS, clients=ONE))
+    samples[6] = replace(samples[6], offsets=samples[6].offsets[:1])
+    assert client_spans(queue_intervals(samples, 5.0)) == ()
+
+
 def test_two_owners_are_nobodys_rate() -> None:
     samples = tuple(
         replace(sample, members=(*sample.members, replace(sample.members[0], client_id="10.0.0.2@1")))
