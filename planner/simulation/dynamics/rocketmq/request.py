@@ -180,7 +180,8 @@ def _check_size(request: ForecastRequest) -> None:
     waking = len(change.clients) if isinstance(change, Join | Leave | Restart | StrategyChange) else clients
     cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)
     if cells > MOST_CELLS:
+        fitting = MOST_CELLS // (cells // request.trials)
         raise BadInputError(
             f"trials: found {request.trials} for {len(request.queues)} queues and {clients} clients, "
-            f"of whom {waking} change, expected {MOST_CELLS // (cells // request.trials)} trials at most for a group of that size"
+            f"of whom {waking} change, expected {fitting} trials at most for a group of that size"
         )
