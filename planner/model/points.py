@@ -30,10 +30,10 @@ class GroupPoint:
 class MetricHistory:
     """What metrics tell of one group's past; ``source`` names server kind and family (``prometheus/kafka-exporter``).
 
-    ``intervals`` are empty where the family does not tell single queues. ``points`` are the whole group's,
-    ``by_topic`` those of its topics; all are in order of time. ``period_s`` is the time between two readings (the
-    step, or the scrape interval where that is longer); ``refresh_s`` how old a value may have been when it was scraped.
-    ``newest_at`` is the time of the newest scrape, ``None`` without any. ``problems`` are sentences.
+    ``intervals`` are of single queues where the family tells them apart, else there is ``by_topic``: points of each
+    topic. ``points`` are the whole group's. All are in order of time. ``period_s`` is the time between two readings:
+    the step, or the scrape interval where that is longer. ``refresh_s`` is how old a value may have been when it was
+    scraped. ``newest_at`` is the time of the newest scrape, ``None`` without any. ``problems`` are sentences.
     """
 
     system: str

@@ -9,7 +9,7 @@ import numpy as np
 from planner.errors import BadInputError
 from planner.history.intervals import queue_intervals
 from planner.model.intervals import QueueInterval
-from planner.model.points import MetricHistory
+from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import TopicPartition
 from planner.model.routes import RouteTable
 from planner.model.samples import GroupSample, QueueOffsets
@@ -48,7 +48,7 @@ def history(
         newest_at=sheets.newest_at,
         intervals=_intervals(choice, sheets),
         points=group_points(sheets, choice.topics),
-        by_topic=tuple(point for topic in choice.topics for point in group_points(sheets, choice.topics, topic)),
+        by_topic=_by_topic(choice, sheets),
         problems=(*choice.problems, *gaps_in_knowledge(choice, sheets)),
     )
 
@@ -118,6 +118,12 @@ def _never_committed(sheets: Sheets) -> Iterator[str]:
     if silent:
         shown = ", ".join(map(str, silent[:_NAMED])) + (f" and {len(silent) - _NAMED} more" if silent[_NAMED:] else "")
         yield f"nothing was ever committed on {shown}: their lag is unknown and not in the group's"
+
+
+def _by_topic(choice: Choice, sheets: Sheets) -> tuple[GroupPoint, ...]:
+    if choice.family.is_by_queue:
+        return ()
+    return tuple(point for topic in choice.topics for point in group_points(sheets, choice.topics, topic))
 
 
 def _intervals(choice: Choice, sheets: Sheets) -> tuple[QueueInterval, ...]:
