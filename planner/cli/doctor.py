@@ -1,5 +1,6 @@
 """``planner doctor``: what is wrong with one group or all of them, what it costs, what to do."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from planner.cli.console import Output, OutputForm, print_json, text_console
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from planner.diagnosis.finding import Diagnosis, DoctorReport, Finding
 
 WATCH_S = 10.0
+INDENT = 15
+PIPE_WIDTH = 120
 TOP = 20
 COLOURS = {"error": "bold red", "warning": "yellow", "notice": "cyan"}
 
@@ -116,7 +117,7 @@ def _report(taken: "Read") -> "DoctorReport":
 
 def tell(console: Console, report: "DoctorReport", top: int) -> None:
     """Print the round for people: the sum, the worst ``top`` findings, what was not read and not checked."""
-    console.print(_headline(report))
+    console.print(_headline(report), soft_wrap=True)
     findings = report.findings
     for finding in findings[:top]:
         console.print()
@@ -127,6 +128,7 @@ def tell(console: Console, report: "DoctorReport", top: int) -> None:
         console.print(
             f"\n{len(findings) - top} more findings ({named}): --top {len(findings)}, -o json or --html FILE shows all",
             markup=False,
+            soft_wrap=True,
         )
     _tell_rest(console, report)
 
@@ -159,27 +161,34 @@ def _tell_finding(console: Console, finding: "Finding") -> None:
     head.append(f"{finding.group}  ", style="bold")
     head.append(finding.title)
     head.append(f"  [{finding.code}]", style="dim")
-    console.print(head)
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
+    console.print(head, soft_wrap=True)
     for number, line in enumerate(finding.evidence):
-        grid.add_row("" if number else "seen", Text(line))
-    grid.add_row("costs", Text(finding.consequence))
-    grid.add_row("do", Text(finding.advice))
-    console.print(Padding(grid, (0, 0, 0, 8)))
+        _tell_line(console, "" if number else "seen", line)
+    _tell_line(console, "costs", finding.consequence)
+    _tell_line(console, "do", finding.advice)
+
+
+def _tell_line(console: Console, label: str, line: str) -> None:
+    """Print one labelled line, wrapped below itself; without trailing blanks, so that pipes get plain text."""
+    width = console.width if console.is_terminal else PIPE_WIDTH
+    wrapped = textwrap.wrap(line, max(40, width - INDENT), break_long_words=False, break_on_hyphens=False)
+    for number, part in enumerate(wrapped):
+        text = Text(" " * 8)
+        text.append(f"{'' if number else label:<7}", style="dim")
+        text.append(part)
+        console.print(text, soft_wrap=True)
 
 
 def _tell_rest(console: Console, report: "DoctorReport") -> None:
     for one in report.unread[:10]:
-        console.print(f"\nNot read: {one.group}: {one.reason}", style="red", markup=False)
+        console.print(f"\nNot read: {one.group}: {one.reason}", style="red", markup=False, soft_wrap=True)
     if len(report.unread) > 10:
         console.print(f"Not read: {len(report.unread) - 10} more groups", style="red", markup=False)
     gaps = _gaps(report.groups)
     if gaps:
         console.print("\nNot checked:", style="dim")
         for line in gaps[:12]:
-            console.print(f"  {line}", style="dim", markup=False)
+            console.print(f"  {line}", style="dim", markup=False, soft_wrap=True)
         if len(gaps) > 12:
             console.print(f"  and {len(gaps) - 12} more reasons: -o json has all", style="dim", markup=False)
     if report.unused:

@@ -95,8 +95,8 @@ def unstable_group(picture: Picture) -> Iterator[Symptom | Gap]:
     group = picture.newest.kafka
     if group is None or group.state not in REBALANCING:
         return
-    lasting = all(one.kafka is not None and one.kafka.state in REBALANCING for one in picture.samples)
-    lasting = lasting and len(picture.samples) > 1
+    lasting = all(one.kafka is not None and one.kafka.state in REBALANCING for one in picture.recent)
+    lasting = lasting and len(picture.recent) > 1
     yield Symptom(
         severity=Severity.ERROR if lasting and picture.watched_s >= 5 else Severity.NOTICE,
         title=f"The group is rebalancing ({group.state})",

@@ -89,7 +89,7 @@ def brokers_list_differently(picture: Picture) -> Iterator[Symptom | Gap]:
     missing = {broker: sorted(everybody - found) for broker, found in lists.items() if everybody - found}
     if not missing:
         return
-    lasting = picture.watched_s >= HEARTBEAT_S and all(_lists(one, at_work) == lists for one in picture.samples)
+    lasting = picture.recent_s >= HEARTBEAT_S and all(_lists(one, at_work) == lists for one in picture.recent)
     torn = _torn(picture, [sorted(found) for found in lists.values()])
     yield Symptom(
         severity=Severity.ERROR if lasting else Severity.WARNING,
@@ -142,7 +142,7 @@ def nobody_there(picture: Picture) -> Iterator[Symptom | Gap]:
             f"{counted(len(picture.queues), 'queue')}, {counted(waiting, 'message')} waiting",
             "when it last consumed is not known"
             if since is None
-            else f"it last consumed {seconds(since)} ago or later",
+            else f"the newest message that it consumed is {seconds(since)} old",
             *([f"{counted(arrived, 'message')} came in while we watched"] if arrived else []),
         ),
         consequence=f"{counted(waiting, 'message')} {verb(waiting, 'waits', 'wait')}"
@@ -286,7 +286,7 @@ def silent_members(picture: Picture) -> Iterator[Symptom | Gap]:
         yield Gap(f"{counted(len(others), 'member')} ({kinds}) cannot tell what they run: {_ids(others)}")
     if not frozen:
         return
-    always = set(frozen).intersection(*(_mute(sample) for sample in picture.samples))
+    always = set(frozen).intersection(*(_mute(sample) for sample in picture.recent))
     owned = _last_owned(picture, frozen)
     yield Symptom(
         severity=Severity.ERROR if always else Severity.WARNING,

@@ -147,7 +147,7 @@ def owned_twice(picture: Picture) -> Iterator[Symptom | Gap]:
     if picture.is_moving:
         yield Gap(f"{counted(len(doubled), 'queue')} {verb(len(doubled), 'has', 'have')} two owners now, but {MOVING}")
         return
-    lasts = _lasts(picture, [set(_doubled(sample.owners)) for sample in picture.samples])
+    lasts = _lasts(picture, [set(_doubled(sample.owners)) for sample in picture.recent])
     found = torn(picture, doubled, ())
     yield Symptom(
         severity=Severity.ERROR if lasts else Severity.WARNING,
@@ -181,7 +181,7 @@ def without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
     if picture.is_moving:
         yield Gap(f"{counted(len(orphans), 'queue')} {verb(len(orphans), 'has', 'have')} no owner now, but {MOVING}")
         return
-    lasts = _lasts(picture, [set(picture.queues) - set(sample.owners) for sample in picture.samples])
+    lasts = _lasts(picture, [set(picture.queues) - set(sample.owners) for sample in picture.recent])
     found = torn(picture, {}, orphans)
     yield Symptom(
         severity=Severity.ERROR if lasts else Severity.WARNING,
@@ -206,7 +206,7 @@ def retry_without_owner(picture: Picture) -> Iterator[Symptom | Gap]:
     if all(tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY" for member in picture.rocketmq_members):
         return
     orphans = [queue for queue in picture.retry_queues if not picture.owners.get(queue)]
-    if not orphans or any(sample.owners.get(queue) for sample in picture.samples for queue in orphans):
+    if not orphans or any(sample.owners.get(queue) for sample in picture.recent for queue in orphans):
         return
     stuck = sum(held(picture, queue) for queue in orphans)
     yield Symptom(
@@ -230,9 +230,7 @@ def _lasts(picture: Picture, seen: Sequence[set[Queue]]) -> bool:
 
 
 def _seen(picture: Picture) -> str:
-    if len(picture.samples) == 1:
-        return "seen in one look"
-    return f"seen in the last of {len(picture.samples)} looks within {seconds(picture.watched_s)}"
+    return f"seen in the last of {len(picture.recent)} looks within {seconds(picture.recent_s)}"
 
 
 def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
@@ -245,7 +243,8 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     strategy = picture.strategy
     if strategy is None:
-        yield _unexplained(picture)
+        if not (picture.inference and picture.inference.is_mixed):  # that is a finding of its own
+            yield _unexplained(picture)
         return
     queues = tuple(queue for queue in picture.queues if isinstance(queue, MessageQueue))
     expected = _expected(picture, _answers(strategy, queues, picture.processes))
@@ -260,7 +259,7 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     reasons = {client: _view(picture, strategy, queues, client, owned[client]) for client in astray[:MOST_VIEWS]}
     lasting = picture.has_settled and all(
-        _is_astray(picture, index, expected, astray) for index in range(len(picture.samples))
+        _is_astray(picture, index, expected, astray) for index in range(len(picture.recent))
     )
     found = _torn_now(picture)
     elsewhere = sorted(
@@ -288,7 +287,7 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
 def _unexplained(picture: Picture) -> Symptom | Gap:
     """Say why nothing can be computed: a strategy that is not known, or owners that no parameters of it explain."""
     found = picture.inference
-    if found is None or not found.told or found.explanations or found.is_mixed or not picture.has_settled:
+    if found is None or not found.told or found.explanations or not picture.has_settled:
         return Gap(f"who should own what cannot be computed: {found.sentence if found else 'no owner is known'}")
     now = _torn_now(picture)
     return Symptom(
@@ -345,7 +344,7 @@ def _data(member: GroupMember) -> frozenset[Queue]:
 def _is_astray(
     picture: Picture, index: int, expected: Mapping[str, frozenset[MessageQueue]], astray: Sequence[str]
 ) -> bool:
-    owned = {member.identity: _data(member) for member in picture.samples[index].members if member.owned is not None}
+    owned = {member.identity: _data(member) for member in picture.recent[index].members if member.owned is not None}
     return any(client in owned and owned[client] != expected.get(client, frozenset()) for client in astray)
 
 

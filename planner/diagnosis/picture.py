@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property, reduce
 from operator import and_
 
@@ -17,6 +18,8 @@ from planner.model.queues import Queue
 from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.snapshot.strategy import observed_strategy
+
+RECENT_S = 60.0
 
 PLAIN = ("AVG", "AVG_BY_CIRCLE")
 """Strategies without parameters."""
@@ -78,6 +81,17 @@ class Picture:
         """The Deployment that serves the group, where it was read."""
         return self.newest.deployment
 
+    @cached_property
+    def recent(self) -> tuple[GroupSample, ...]:
+        """The looks of the last minute: what they agree on is how the group is now, whatever was before."""
+        span = timedelta(seconds=max(RECENT_S, 2.5 * self.sample_every_s))
+        return tuple(sample for sample in self.samples if sample.at >= self.newest.at - span)
+
+    @property
+    def recent_s(self) -> float:
+        """Seconds from the first of these looks to the last."""
+        return (self.newest.at - self.recent[0].at).total_seconds()
+
     @property
     def members(self) -> tuple[GroupMember, ...]:
         """Who is there now."""
@@ -94,7 +108,7 @@ class Picture:
 
         One that was connected twice in a single look has just reconnected.
         """
-        looks = [_connected(sample) for sample in self.samples]
+        looks = [_connected(sample) for sample in self.recent]
         always = reduce(and_, looks) | Counter(self.clients)
         return tuple(sorted(always.elements()))
 
@@ -243,14 +257,14 @@ class Picture:
 
     @cached_property
     def is_steady(self) -> bool:
-        """True when nobody joined or left over all looks."""
-        return len({frozenset(member.identity for member in sample.members) for sample in self.samples}) == 1
+        """True when nobody joined or left over the recent looks."""
+        return len({frozenset(member.identity for member in sample.members) for sample in self.recent}) == 1
 
     @cached_property
     def is_moving(self) -> bool:
         """True when a rebalance may be under way: somebody came or went, has just started, or nobody looked twice."""
-        is_fresh = self.youngest_s is not None and self.youngest_s < FRESH_S and self.watched_s < SETTLES_S
-        return not self.is_steady or is_fresh or self.watched_s < CALM_S
+        is_fresh = self.youngest_s is not None and self.youngest_s < FRESH_S and self.recent_s < SETTLES_S
+        return not self.is_steady or is_fresh or self.recent_s < CALM_S
 
     @cached_property
     def has_settled(self) -> bool:
@@ -259,7 +273,7 @@ class Picture:
         The same members for ``SETTLES_S``, or for ``CALM_S`` when all of them started ``ADOPTS_ROUTES_S`` ago.
         """
         is_old = self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S
-        return self.is_steady and self.watched_s >= (CALM_S if is_old else SETTLES_S)
+        return self.is_steady and self.recent_s >= (CALM_S if is_old else SETTLES_S)
 
 
 def _connected(sample: GroupSample) -> Counter[str]:

@@ -7,6 +7,7 @@ is a stall; one that goes back is a rewind; a lag that only grows is a group tha
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
@@ -21,11 +22,15 @@ STALLS_S = 10.0
 SURE_S = 60.0
 """A commit that stands so long while messages wait is no slow batch."""
 
+ONE_PULL = 32
 IN_FLIGHT = 1_032
-"""Messages of one queue that a client may hold at most: pullThresholdForQueue plus one pull (rocketmq.md 3.12)."""
+"""``pullBatchSize``, and what a client may hold of one queue: ``pullThresholdForQueue`` more (rocketmq.md 3.12)."""
 
 TREND_S = 25.0
 LOOKS = 4
+
+WINDOW_S = 300.0
+"""How far back progress is judged: a stall of this morning is over."""
 
 GROWS = 0.1
 LEAST_GROWTH = 10
@@ -75,8 +80,12 @@ class _Course:
 
 
 def _courses(picture: Picture) -> list[_Course]:
-    data = set(picture.queues)
-    return [_Course(queue, of_queue) for queue, of_queue in picture.intervals.items() if queue in data and of_queue]
+    since = picture.newest.at - timedelta(seconds=max(WINDOW_S, LOOKS * picture.sample_every_s))
+    recent = {
+        queue: tuple(one for one in picture.intervals.get(queue, ()) if one.started_at >= since)
+        for queue in picture.queues
+    }
+    return [_Course(queue, of_queue) for queue, of_queue in recent.items() if of_queue]
 
 
 def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
@@ -167,7 +176,8 @@ def _growing(picture: Picture, courses: Sequence[_Course]) -> str:
 def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
     """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5).
 
-    A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most: that is no rewind.
+    A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most, a quick one that no
+    look saw usually by less than ``ONE_PULL``: these are no rewinds.
     """
     back = {queue: by for queue, of_queue in picture.intervals.items() if (by := _gone_back(of_queue)) > 0}
     if not back:
@@ -185,13 +195,13 @@ def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
 
 
 def _gone_back(intervals: Sequence[QueueInterval]) -> int:
-    """Return by how many messages the commit of a data queue went back, the usual steps of moves left out."""
+    """Return by how many messages the commit of a data queue went back, the usual steps left out."""
     total = 0
     owners = intervals[0].owners
     for one in intervals:
         went = -(one.consumed or 0)
-        is_move = one.owners != owners and went <= IN_FLIGHT
-        if went > 0 and not (one.broker_reset or is_move or one.queue.is_retry):
+        usual = ONE_PULL if one.owners == owners else IN_FLIGHT
+        if went > usual and not (one.broker_reset or one.queue.is_retry):
             total += went
         owners = one.owners
     return total
@@ -208,14 +218,15 @@ def falling_behind(picture: Picture) -> Iterator[Symptom | Gap]:
     if not growing:
         return
     grown = sum((one.lags[-1] or 0) - (one.lags[0] or 0) for one in growing)
-    per_s = grown / picture.watched_s
+    span_s = max(one.span_s for one in growing)
+    per_s = grown / span_s
     waiting = sum(one.lags[-1] or 0 for one in growing)
     yield Symptom(
         severity=Severity.WARNING,
         title=f"The backlog grows on {counted(len(growing), 'queue')}",
         evidence=(
             f"at every look longer than before: {some(one.queue for one in growing)}",
-            f"by {counted(grown, 'message')} within {seconds(picture.watched_s)}, to {waiting}",
+            f"by {counted(grown, 'message')} within {seconds(span_s)}, to {waiting}",
         ),
         consequence=f"{rate(per_s)} more come in than go out: {per_s * 3600:.0f} messages more in an hour",
         advice="planner plan says which number of consumers keeps up; where one queue alone grows, more cannot help",
@@ -236,8 +247,10 @@ def long_backlog(picture: Picture) -> Iterator[Symptom | Gap]:
     """A backlog behind which a new message waits ``LONG_S`` or more, at the pace of the watch."""
     if not picture.members or picture.is_broadcasting or not picture.lag or not picture.watched_s:
         return
-    consumed = sum(max(0, one.consumed or 0) for course in _courses(picture) for one in course.intervals)
-    pace = consumed / picture.watched_s
+    courses = _courses(picture)
+    consumed = sum(max(0, one.consumed or 0) for course in courses for one in course.intervals)
+    span_s = max((course.span_s for course in courses), default=0.0)
+    pace = consumed / span_s if span_s else 0.0
     if pace <= 0 or picture.lag / pace < LONG_S:
         return
     arriving = sum(picture.arrival_rates.values())

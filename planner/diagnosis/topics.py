@@ -232,7 +232,7 @@ def beyond_the_end(picture: Picture) -> Iterator[Symptom | Gap]:
     always = {
         queue: by
         for queue, by in ahead.items()
-        if all(_is_ahead(sample.offsets, queue) for sample in picture.samples) and len(picture.samples) > 1
+        if all(_is_ahead(sample.offsets, queue) for sample in picture.recent) and len(picture.recent) > 1
     }
     if always:
         yield Symptom(

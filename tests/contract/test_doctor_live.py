@@ -14,6 +14,7 @@ import pytest
 
 from planner.documents.diagnosis import DOCTOR_REPORT
 from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import ConsumerProcess
 from tests.load import sick_groups
 from tests.unit.cli.test_cli import Found, planner, refused
 
@@ -40,14 +41,19 @@ class Round:
 
 
 @pytest.fixture(scope="module")
-def ward() -> Iterator[RocketMQCluster]:
+def patients() -> Iterator[tuple[RocketMQCluster, list[ConsumerProcess]]]:
     with RocketMQCluster.start(NEW, brokers=2) as cluster:
         wards = sick_groups.admit(cluster, seconds=600)
         time.sleep(STARTS_S)
         wards.append(sick_groups.admit_fresh(cluster))
-        yield cluster
+        yield cluster, wards
         for one in wards:
             one.kill()  # 50 graceful stops would take longer than the tests
+
+
+@pytest.fixture(scope="module")
+def ward(patients: tuple[RocketMQCluster, list[ConsumerProcess]]) -> RocketMQCluster:
+    return patients[0]
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +145,19 @@ def test_a_group_that_is_not_there_beside_one_that_is_makes_the_answer_partial(w
 
 def test_nobody_listening_is_out_of_reach() -> None:
     refused(planner("doctor", "--all", "-n", "127.0.0.1:1", "--watch", 0), 3, "127.0.0.1:1")
+
+
+def test_a_frozen_member_is_named_and_nothing_hangs(
+    patients: tuple[RocketMQCluster, list[ConsumerProcess]],
+) -> None:
+    cluster, (_, old, *_) = patients
+    old.freeze()
+    found = planner("doctor", "-g", "sick-old", "-n", cluster.name_server, "--watch", 0, "-o", "json")
+    old.resume()
+    assert found.returncode == 1
+    group = json.loads(found.stdout)["body"]["groups"][0]
+    assert "silent-member" in {one["code"] for one in group["findings"]}
+    assert any("did not tell what they" in one["reason"] for one in group["unchecked"])
 
 
 def test_a_crashed_broker_is_named_and_the_rest_is_told(ward: RocketMQCluster) -> None:

@@ -70,6 +70,12 @@ def test_a_group_whose_members_change_is_not_judged() -> None:
     assert codes(moving) == {}
 
 
+def test_members_that_changed_minutes_ago_do_not_keep_a_group_from_being_judged() -> None:
+    picture = overlapping(looks=40)
+    moved = at(picture, 0, lambda sample: replace(sample, members=sample.members[:1]))
+    assert codes(moved)["owned-twice"] is Severity.ERROR
+
+
 def test_what_only_the_last_look_shows_is_a_warning() -> None:
     picture = at(healthy(), -1, member("c2", owned=healthy().queues[5:]))
     assert codes(picture)["other-view"] is Severity.WARNING

@@ -77,6 +77,15 @@ def test_a_commit_that_goes_back_is_a_rewind() -> None:
     assert found.consequence == "100 messages come again"
 
 
+def test_a_step_back_within_one_pull_is_what_a_quick_move_leaves() -> None:
+    assert "rewinding" not in codes(sick(lambda number: (2000, 1900 if number < 3 else 1868)))
+    assert "rewinding" in codes(sick(lambda number: (2000, 1900 if number < 3 else 1867)))
+
+
+def test_a_stall_of_this_morning_is_over() -> None:
+    assert "stalled" not in codes(sick(lambda number: (1500, 1200 if number < 90 else 1500), looks=100))
+
+
 def test_a_topic_that_was_made_anew_is_no_rewind() -> None:
     assert "rewinding" not in codes(sick(lambda number: (2000, 2000) if number < 3 else (10 * number, 10 * number)))
 
