@@ -73,7 +73,7 @@ def start_members(cluster: RocketMQCluster, groups: list[str]) -> None:
         for queue in range(QUEUES)
     ]
     load.start_producer(curves).wait(60)
-    lines = [
+    lines: list[dict[str, str | int | float]] = [
         {
             "group": group,
             "topics": topics[number % TOPICS],
