@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.clusters.artifacts import Coordinate, class_path, find_program
@@ -155,6 +156,23 @@ class KafkaCluster:
                 producer.produce(topic, value=str(number), key=str(number), partition=partition)
         if left := producer.flush(REQUEST_S):
             raise StartFailedError(f"{left} records to {topic} were not acknowledged in {REQUEST_S:g} s")
+
+    def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_s: float = 60.0) -> None:
+        """Commit (topic, partition) -> offset for a group without members, which that makes be there.
+
+        Tried until ``timeout_s`` is over: a cluster that has just begun has no coordinators yet.
+        """
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group, "log_level": 0})
+        parts = [TopicPartition(topic, number, offset) for (topic, number), offset in offsets.items()]
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                consumer.commit(offsets=parts, asynchronous=False)
+                break
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+        consumer.close()
 
     def load(self, client_version: str = CLIENT) -> KafkaLoad:
         """Return a starter of real clients for this cluster; ``librdkafka`` is a client version, too."""

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import Consumer, KafkaException
-from confluent_kafka import TopicPartition as TheirPartition
 
 from planner.errors import OutOfReachError, PlannerError
 from planner.model.queues import TopicPartition
@@ -27,23 +25,8 @@ def cluster() -> Iterator[KafkaCluster]:
     with KafkaCluster.start(brokers=2, settings=quick) as cluster:
         cluster.create_topic("t", replicas=[[1], [2]])
         for group in GROUPS:
-            commit(cluster, group)
+            cluster.commit(group, {("t", 0): 0, ("t", 1): 0})
         yield cluster
-
-
-def commit(cluster: KafkaCluster, group: str) -> None:
-    """Commit on both partitions; brokers that have just begun, or lose each other on a busy machine, may refuse."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group, "log_level": 0})
-    parts = [TheirPartition("t", number, 0) for number in range(2)]
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            consumer.commit(offsets=parts, asynchronous=False)
-            break
-        except KafkaException:
-            if time.monotonic() > deadline:
-                raise
-    consumer.close()
 
 
 def look(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:

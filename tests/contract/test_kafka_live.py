@@ -222,7 +222,7 @@ def test_static_members_and_racks_of_a_new_group_are_told(world: World) -> None:
 
 def test_routes_name_leaders_replicas_and_racks(world: World) -> None:
     world.cluster.produce("live-orders", {0: 1})
-    _commit(world, "routes", TopicPartition("live-orders", 0), 1)
+    world.cluster.commit("routes", {("live-orders", 0): 1})
     routes = world.look("routes", topics=["live-orders"]).routes
     assert routes.read_queues == tuple(TopicPartition("live-orders", number) for number in range(6))
     assert {(one.leader, one.replicas, one.racks) for one in routes.partitions} == {(1, (1, 2), ("r1", "r2"))}
@@ -234,7 +234,7 @@ def test_routes_name_leaders_replicas_and_racks(world: World) -> None:
 def test_offsets_are_what_was_sent_and_committed_and_no_commit_is_unknown(world: World) -> None:
     world.cluster.create_topic("offsets", 3)
     world.cluster.produce("offsets", {0: 12, 1: 5})
-    _commit(world, "offsets", TopicPartition("offsets", 0), 7)
+    world.cluster.commit("offsets", {("offsets", 0): 7})
     sample = world.look("offsets")
     assert [
         (one.queue.partition, one.first_offset, one.consumer_offset, one.broker_offset, one.lag)
@@ -250,7 +250,7 @@ def test_offsets_are_what_was_sent_and_committed_and_no_commit_is_unknown(world:
 def test_deleted_records_move_the_first_offset(world: World) -> None:
     world.cluster.create_topic("cut", 1)
     world.cluster.produce("cut", {0: 10})
-    _commit(world, "cut", TopicPartition("cut", 0), 2)
+    world.cluster.commit("cut", {("cut", 0): 2})
     for future in world.cluster.admin.delete_records([TheirPartition("cut", 0, 6)]).values():
         future.result(30)
     (told,) = world.look("cut").offsets
@@ -260,10 +260,10 @@ def test_deleted_records_move_the_first_offset(world: World) -> None:
 def test_a_topic_made_anew_is_named(world: World) -> None:
     world.cluster.create_topic("anew", 1)
     world.cluster.produce("anew", {0: 3})
-    _commit(world, "anew", TopicPartition("anew", 0), 3)
+    world.cluster.commit("anew", {("anew", 0): 3})
     _delete_topic(world, "anew")
     world.cluster.create_topic("anew", 1)
-    _commit(world, "anew", TopicPartition("anew", 0), 3)
+    world.cluster.commit("anew", {("anew", 0): 3})
     sample = world.look("anew")
     assert [(one.consumer_offset, one.broker_offset) for one in sample.offsets] == [(3, 0)]
     assert sample.problems == ("committed is more than there is, as after a topic was made anew: anew/0 (3 of 0)",)
@@ -377,7 +377,7 @@ def test_a_group_on_its_way_to_the_new_protocol_names_each_members_own(world: Wo
 
 def test_many_groups_are_seen_at_once_and_a_bad_one_spoils_no_other(world: World) -> None:
     for number in range(5):
-        _commit(world, f"many-{number}", TopicPartition("live-orders", number), number)
+        world.cluster.commit(f"many-{number}", {("live-orders", number): number})
     wanted = {f"many-{number}": None for number in range(5)} | {"nobody": None, "many-0": ["nowhere"]}
     told = observe_groups(world.admin, cluster="prod", groups=wanted, at=datetime.now(UTC))
     for number in range(1, 5):
@@ -392,7 +392,7 @@ def test_many_groups_are_seen_at_once_and_a_bad_one_spoils_no_other(world: World
 
 
 def test_groups_of_other_kinds_are_named_and_refused(world: World) -> None:
-    _commit(world, "simple", TopicPartition("live-orders", 0), 1)
+    world.cluster.commit("simple", {("live-orders", 0): 1})
     listed = {one.group: one for one in world.admin.list_groups().groups}
     assert (listed["simple"].kind, listed["simple"].is_simple, listed["simple"].state) == ("classic", True, "Empty")
     consumer = ShareConsumer({"bootstrap.servers": world.cluster.bootstrap, "group.id": "shared", "log_level": 0})
@@ -408,7 +408,7 @@ def test_groups_of_other_kinds_are_named_and_refused(world: World) -> None:
 
 
 def test_a_group_that_is_deleted_while_we_look_is_gone_and_not_without_commits(world: World) -> None:
-    _commit(world, "short", TopicPartition("live-orders", 0), 1)
+    world.cluster.commit("short", {("live-orders", 0): 1})
 
     class Deleting(KafkaAdmin):
         """Deletes the group after it has been described."""
@@ -458,12 +458,6 @@ def test_a_snapshot_is_taken_from_the_command_line(world: World, tmp_path: Path)
     assert (taken.strategy, [one.client_id for one in taken.members]) == ("range", ["cli"])
     assert {state.queue: state.owner for state in taken.queues} == dict.fromkeys(ALL, taken.clients[0])
     process.stop_consumer("cli")
-
-
-def _commit(world: World, group: str, part: TopicPartition, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": world.cluster.bootstrap, "group.id": group})
-    consumer.commit(offsets=[TheirPartition(part.topic, part.partition, offset)], asynchronous=False)
-    consumer.close()
 
 
 def _records(world: World, part: TopicPartition) -> list[int]:

@@ -4,13 +4,11 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
-from confluent_kafka import TopicPartition as TheirPartition
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 from planner.errors import OutOfReachError, PlannerError
@@ -44,9 +42,9 @@ def cluster() -> Iterator[KafkaCluster]:
         cluster.create_topic("open", 2)
         cluster.create_topic("closed", 1)
         cluster.produce("open", {0: 5, 1: 5})
-        _commit(cluster, "open", {"open": 3})
-        _commit(cluster, "mixed", {"open": 2, "closed": 1})
-        _commit(cluster, "closed", {"open": 1})
+        cluster.commit("open", {("open", 0): 3})
+        cluster.commit("mixed", {("open", 0): 2, ("closed", 0): 1})
+        cluster.commit("closed", {("open", 0): 1})
         _allow(cluster, ResourceType.TOPIC, "open", AclOperation.DESCRIBE)
         for group in ("open", "mixed", "moving"):
             _allow(cluster, ResourceType.GROUP, group, AclOperation.DESCRIBE)
@@ -250,13 +248,6 @@ def test_another_service_is_not_taken_for_kafka() -> None:
         with pytest.raises(ProtocolError, match="it is not a Kafka broker"):
             KafkaAdmin([f"127.0.0.1:{server.getsockname()[1]}"], limits=BRIEF)
         answering.join()
-
-
-def _commit(cluster: KafkaCluster, group: str, offsets: Mapping[str, int]) -> None:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-    parts = [TheirPartition(topic, 0, offset) for topic, offset in offsets.items()]
-    consumer.commit(offsets=parts, asynchronous=False)
-    consumer.close()
 
 
 def _allow(cluster: KafkaCluster, kind: ResourceType, name: str, operation: AclOperation) -> None:
