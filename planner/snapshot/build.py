@@ -152,7 +152,7 @@ def _parts(
     answered = [member for member in newest.members if member.owned is not None]
     covered = sum(min(rates[queue].covered_s, settings.window_s) for queue in data if queue in rates)
     return (
-        Part("routes", age_s, 1.0 if data else 0.0, f"{len(newest.routes.topics)} topics, {len(data)} queues"),
+        Part("routes", age_s, 1.0 if data else 0.0, f"{len(newest.routes.topic_names)} topics, {len(data)} queues"),
         Part("members", age_s, 1.0 if newest.members else 0.0, f"{len(newest.members)} members"),
         Part(
             "ownership",
