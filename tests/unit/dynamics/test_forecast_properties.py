@@ -164,6 +164,18 @@ def test_owners_are_those_of_planner_allocate(strategy: str, change: Document) -
         assert list(allocated["assignments"].items()) == list(found[side].items())
 
 
+def test_topics_are_shared_out_one_by_one_and_by_their_own_brokers() -> None:
+    request = rocketmq_request(JOIN, queues=4)
+    request["queues"] += [{"topic": "U", "broker": "broker-c", "queue_id": n, "rate": 5.0, "lag": 0} for n in range(5)]
+    found = forecast(request)
+    queues = [{name: queue[name] for name in ("topic", "broker", "queue_id")} for queue in request["queues"]]
+    after = {"system": "rocketmq", "strategy": "AVG", "queues": queues, "clients": list(found["after"])}
+    assert found["after"] == answer(after)["assignments"]
+    assert {queue[0] for queue in found["moved"]} == {"T", "U"}
+    registered = {event["broker"] for event in found["timeline"] if event["event"] == "registers"}
+    assert registered == {"broker-a", "broker-b", "broker-c"}
+
+
 def test_moved_queues_are_those_whose_owner_differs() -> None:
     found = forecast(rocketmq_request(leave("graceful", 2), queues=16, clients=3))
     owners = {

@@ -73,6 +73,18 @@ def test_a_new_owner_works_off_its_own_backlog_first() -> None:
     assert total(leave("crash", 2), lag=2000)["pause_s"]["p05"] > total(leave("crash", 2))["pause_s"]["p95"] + 5
 
 
+def test_a_backlog_that_is_gone_by_then_delays_nobody() -> None:
+    """After 105 s of silence the survivor has worked off its 2 000 messages a queue; after a crash it has not."""
+    long_gone = {"lag": 2000, "settings": {"serverChannelMaxIdleTimeSeconds": 600}}
+    assert total(leave("silent", 2), **long_gone)["pause_s"]["p95"] < 155
+    settled = total(leave("silent", 2), lag=2000)["pause_s"]
+    assert settled["p95"] < total(leave("silent", 2))["pause_s"]["p95"] + 2
+
+
+def test_a_lag_of_what_is_being_worked_on_is_no_backlog() -> None:
+    assert total(leave("crash", 2), lag=1)["duplicates"] == total(leave("crash", 2))["duplicates"]
+
+
 def test_more_messages_more_duplicates_and_burst() -> None:
     slow, fast = (total(leave("crash", 2), rate=rate) for rate in (5.0, 50.0))
     assert fast["duplicates"]["p50"] > 3 * slow["duplicates"]["p50"]

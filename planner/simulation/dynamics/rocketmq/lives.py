@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
-from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import Calibration, Spread
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
 
@@ -67,7 +67,8 @@ def _shutdown(world: World, rates: Rates, life: int, random: np.random.Generator
     trials = world.request.trials
     patience = world.request.settings.seconds("awaitTerminationMillisWhenShutdown")
     running = random.uniform(0, rates.service_s, trials)
-    needed = rates.waiting[life] / rates.per_life[life] + running
+    queued = cached_messages(world, rates, world.lives[life].ends_s or 0.0)[life]
+    needed = queued / rates.per_life[life] + running
     first = np.minimum(needed, patience)
     second = np.where(needed > patience, np.minimum(running, patience), 0.0)
     return first + second, (needed <= patience) | (running <= patience) & (patience > 0)

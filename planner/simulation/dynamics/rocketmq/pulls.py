@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes, spread
-from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 
@@ -70,9 +70,10 @@ def _head_of_line(world: World, holds: Holds, rates: Rates, random: np.random.Ge
     if world.request.orderly:
         return np.zeros(shape)
     holder = np.maximum(holds.life, 0)
-    cached = rates.waiting[holder] + random.uniform(0, world.request.settings.value("pullBatchSize"), shape) * (
-        rates.waiting[holder] > 0
-    )
+    taken = holds.gained[np.isfinite(holds.gained)]
+    queued = cached_messages(world, rates, float(np.median(taken)) if len(taken) else 0.0)
+    last_batch = random.uniform(0, world.request.settings.value("pullBatchSize"), shape)
+    cached = queued[holder] + np.where(queued[holder] > 0, last_batch, 0.0)
     gained = _gained_together(world, holds)
     size = np.minimum(world.lags[holds.queues][None, :, None], world.request.settings.value("pullBatchSize"))
     threads = np.array([life.threads for life in world.lives])[holder]

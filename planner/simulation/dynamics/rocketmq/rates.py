@@ -14,15 +14,15 @@ NOBODY = -1
 class Rates:
     """Messages per second: ``consumed`` before the change by the owner, ``limit`` what the final owner can do a queue.
 
-    ``service_s`` is one listener call; ``per_life`` what each process can do in all; ``waiting`` how many messages lie
-    in each process's cache when the change comes.
+    ``service_s`` is one listener call; ``per_life`` what each process can do in all; ``owners`` the lives that own the
+    queues before the change.
     """
 
     service_s: float
     consumed: Floats
     limit: Floats
     per_life: Floats
-    waiting: Floats
+    owners: Indexes
 
 
 def find_rates(world: World, owners_before: Indexes, owners_after: Indexes) -> Rates:
@@ -37,12 +37,17 @@ def find_rates(world: World, owners_before: Indexes, owners_after: Indexes) -> R
     per_life = np.array([life.threads for life in world.lives], dtype=float) * batch / service_s
     most = batch / service_s if request.orderly else np.inf
     limit = np.minimum(_shares(world, owners_after, per_life, np.full(len(world.queues), True)), most)
-    backlogged = world.lags > 0
+    backlogged = world.lags > np.ceil(world.rates * service_s)  # more than what is being worked on
     share = np.minimum(_shares(world, owners_before, per_life, backlogged), most)
     consumed = np.where(backlogged, share, np.minimum(world.rates, share))
-    cached = np.minimum(world.lags, request.settings.value("pullThresholdForQueue"))
-    waiting = _sums(cached, owners_before, len(world.lives))
-    return Rates(service_s, consumed, limit, per_life, waiting)
+    return Rates(service_s, consumed, limit, per_life, owners_before)
+
+
+def cached_messages(world: World, rates: Rates, at_s: float) -> Floats:
+    """Return how many messages lie in each process's cache so long after the change, backlogs being worked off."""
+    left = world.lags - np.maximum(rates.consumed - world.rates, 0.0) * at_s
+    cached = np.clip(left, 0.0, world.request.settings.value("pullThresholdForQueue"))
+    return _sums(cached, rates.owners, len(world.lives))
 
 
 def _shares(world: World, owners: Indexes, per_life: Floats, hungry: Booleans) -> Floats:
