@@ -111,6 +111,6 @@ def test_a_slow_member_is_named_against_the_median_of_its_peers() -> None:
     assert found.evidence == ("orders: one call takes 90 ms, its peers' 20 ms (median)",)
 
 
-@pytest.mark.parametrize("call_ms", [(20, 20, 59), (1, 1, 9), (50,), (0.5, 0.6)])
+@pytest.mark.parametrize("call_ms", [(20, 20, 59), (1, 1, 49), (500,), (0.5, 0.6)])
 def test_members_that_differ_little_or_in_fractions_of_a_moment_are_not_slow(call_ms: tuple[float, ...]) -> None:
     assert codes(paced(*call_ms)) == {}

@@ -14,8 +14,6 @@ import java.util.concurrent.CountDownLatch;
  * and again. Prints {@code READY <client ids>} once all have started, {@code STOPPED 0} when SIGTERM has ended them.
  */
 final class Ward {
-    private static final int ATTEMPTS = 3;
-
     private final List<Options> lines = new ArrayList<>();
     private final List<Runnable> stops = new ArrayList<>();
 
@@ -42,8 +40,8 @@ final class Ward {
     }
 
     private List<String> pushing(Options line) throws Exception {
-        List<String> ids = new ArrayList<>();
-        Consumers consumers = started(line, ids);
+        Consumers consumers = new Consumers(line);
+        List<String> ids = consumers.start();
         if (line.integer("stop-after-ms", 0) > 0) {
             later("stop", () -> {
                 Thread.sleep(line.integer("stop-after-ms", 0));
@@ -57,30 +55,14 @@ final class Ward {
         return ids;
     }
 
-    /** Start one line's consumers; on a busy machine the name server may miss the first calls of so many. */
-    private static Consumers started(Options line, List<String> ids) throws Exception {
-        for (int attempt = 1; ; attempt++) {
-            Consumers consumers = new Consumers(line);
-            try {
-                ids.addAll(consumers.start());
-                return consumers;
-            } catch (Exception failure) {
-                consumers.stop();
-                if (attempt == ATTEMPTS) {
-                    throw failure;
-                }
-                Thread.sleep(1_000);
-            }
-        }
-    }
-
     private void restart(Options line, Consumers first) throws Exception {
         Consumers running = first;
         while (true) {
             Thread.sleep(line.integer("restart-ms", 0));
             running.stop();
             Thread.sleep(line.integer("restart-ms", 0));
-            running = started(line, new ArrayList<>());
+            running = new Consumers(line);
+            running.start();
         }
     }
 
