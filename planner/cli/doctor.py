@@ -83,6 +83,10 @@ def doctor(
         namespace=namespace,
         kubeconfig=kubeconfig,
     )
+    if html is not None:
+        from planner.report.doctor import check_page
+
+        check_page(html)  # before anybody waits for the watch
     taken = read(wanted)
     report = _report(taken)
     if html is not None:

@@ -25,8 +25,10 @@ ENOUGH = 100
 
 SLOW = 3.0
 SLOW_MS = 50.0
-"""A member is slow when one call takes so many times its peers' median, and so many milliseconds: on a busy machine calls
-of a few milliseconds differ by more than that for nothing."""
+"""A member is slow when one call takes so many times its peers' median, and so many milliseconds.
+
+On a busy machine calls of a few milliseconds differ by more than that for nothing.
+"""
 
 CURES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
 """Strategies that a group can switch to without any settings."""

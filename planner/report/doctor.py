@@ -97,14 +97,19 @@ class Head:
     facts: tuple[tuple[str, int, str, str], ...]
 
 
+def check_page(path: Path) -> None:
+    """Raise ``MissingExtraError`` without the ``report`` extra, ``BadInputError`` when ``path`` is a folder."""
+    load("jinja2")
+    if path.is_dir():
+        raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like doctor.html")
+
+
 def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[Picture]) -> Path:
     """Write the round as one self-contained HTML page and return its path.
 
-    Raises ``MissingExtraError`` without the ``report`` extra, ``BadInputError`` when ``path`` is a folder,
-    ``StorageError`` when it cannot be written.
+    Raises as ``check_page`` does, and ``StorageError`` when it cannot be written.
     """
-    if path.is_dir():
-        raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like doctor.html")
+    check_page(path)
     return write_atomically(path, render_doctor(report, pictures))
 
 
