@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 
 from planner.simulation.dynamics import forecast
+from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.simulate import simulate
+from planner.simulation.dynamics.rocketmq.timing import DEFAULT
+from planner.simulation.dynamics.rocketmq.world import build_world
 from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
 
 
@@ -17,6 +21,17 @@ def test_waiting_for_calls_saves_the_duplicates_of_a_shutdown() -> None:
     assert total(leave("graceful", 2))["duplicates"]["p50"] > 0
     waits = {"awaitTerminationMillisWhenShutdown": 5000}
     assert total(leave("graceful", 2), settings=waits)["duplicates"]["p95"] == 0
+
+
+def test_a_shutdown_with_a_backlog_takes_its_wait_and_a_call() -> None:
+    """20 threads of 500 ms with a backlog and 5 000 ms: 5.05 s, no duplicates (section 3.10)."""
+    waits = {"awaitTerminationMillisWhenShutdown": 5000}
+    request = rocketmq_request(leave("graceful", 2), "4.9.8", lag=5000, service_time_s=0.5, settings=waits)
+    found = simulate(build_world(read_request(request)), DEFAULT)
+    stopped = found.course.times.stopped[:, 1]
+    assert (stopped > 5.0).all()
+    assert (stopped < 5.5).all()
+    assert (found.observed.duplicates == 0).all()
 
 
 def test_one_broker_shows_every_member_the_newcomer_at_once() -> None:
@@ -126,6 +141,23 @@ def test_a_broker_that_returns_shows_some_members_only() -> None:
     found = forecast(rocketmq_request({"kind": "broker_up", "broker": "broker-b"}, "4.9.8", clients=3))
     assert found["split_brain"]["doubled_queue_s"]["p95"] > 5
     assert found["total"]["duplicates"]["p95"] > 200
+
+
+def test_a_dead_broker_gives_no_answer_and_so_changes_nothing() -> None:
+    """Members go on with the queues of the other broker while the route still names the dead one (section 3.4)."""
+    found = total({"kind": "broker_down", "broker": "broker-b"}, clients=2)
+    assert found["stall_s"]["p95"] <= 1.1
+
+
+def test_members_register_at_a_broker_when_they_know_of_it() -> None:
+    """4.9 by the next heartbeat after the route poll; 5.2+ as soon as they connect, which is sooner (section 3.9)."""
+    known = {}
+    for client in ("4.9.8", "5.5.0"):
+        request = read_request(rocketmq_request({"kind": "broker_up", "broker": "broker-b"}, client, clients=4))
+        course = simulate(build_world(request), DEFAULT).course
+        known[client] = course.tables.entered[:, :, 1] - course.learned
+        assert (known[client] >= 0).all()
+    assert known["5.5.0"].mean() < 0.8 * known["4.9.8"].mean()
 
 
 @pytest.mark.parametrize(("read", "written", "word"), [(2, 2, "nobody consumes"), (4, 8, "no consumer reads")])

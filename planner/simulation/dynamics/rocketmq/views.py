@@ -46,8 +46,8 @@ def topic_views(
     at = looks.at + (number + 1) * looks.query_s
     asked, route = asked_brokers(world, looks, learned, number, random)
     keys, members = _keys(world, names, tables, asked, route, at)
-    is_dead = (asked == world.down) & (at >= 0) if world.down is not None else np.zeros(at.shape, dtype=bool)
-    is_answered = np.isfinite(at) & (asked >= 0) & (members > 0) & ~is_dead
+    # An empty table is "no consumer for this group", a dead broker no answer: nothing changes.
+    is_answered = np.isfinite(at) & (asked >= 0) & (members > 0)
     found, first, inverse = np.unique(keys[is_answered], return_index=True, return_inverse=True)
     view = np.full(at.shape, NOTHING_NEW, dtype=np.intp)
     view[is_answered] = inverse
