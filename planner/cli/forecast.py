@@ -73,7 +73,7 @@ def sentence(document: Mapping[str, Any]) -> str:
     count = len({json.dumps(queue) for queues in document["before"].values() for queue in queues})
     if not moved and not document["queues"]:
         return "Nothing moves, nothing pauses."
-    parts = [f"{moved} of {count} queues move" if moved != 1 else f"1 of {count} queues moves"]
+    parts = [f"{_range(total['moved_queues'])} of {count} queues move"]
     lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
     if lost:
         parts.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
@@ -106,10 +106,12 @@ def _rounded(value: float) -> str:
 
 def counted(found: Mapping[str, int]) -> str:
     """Return ``12–25 messages``."""
+    return f"{_range(found)} message{'' if found['p05'] == found['p95'] == 1 else 's'}"
+
+
+def _range(found: Mapping[str, int]) -> str:
     low, high = found["p05"], found["p95"]
-    if low == high:
-        return f"{low} message{'' if low == 1 else 's'}"
-    return f"{low}–{high} messages"
+    return str(low) if low == high else f"{low}–{high}"
 
 
 def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:

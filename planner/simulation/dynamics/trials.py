@@ -82,6 +82,7 @@ class Trials:
             "duplicates": messages(self.duplicates.sum(axis=1)),
             "burst_messages": messages(np.where(self.moves, self.burst, 0.0).sum(axis=1)),
             "settle_s": interval(self.settle_s) if has or not had else None,
+            "moved_queues": messages(self.moves.sum(axis=1)),
         }
 
     def _listed(self) -> list[int]:
@@ -114,7 +115,7 @@ def interval(values: Floats) -> Interval | None:
     return {name: round(float(value), _DIGITS) for name, value in zip(LEVELS, found, strict=True)}
 
 
-def messages(values: Floats) -> dict[str, int]:
+def messages(values: NDArray[Any]) -> dict[str, int]:
     """Return p05, p50 and p95 of whole messages; every one is a count that some trial had."""
     found = np.quantile(values, list(LEVELS.values()), method="nearest")
     return {name: math.floor(value) for name, value in zip(LEVELS, found.tolist(), strict=True)}

@@ -1,7 +1,9 @@
 """Turning one knob turns what it should, and nothing else is needed to see it."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.simulation.dynamics import forecast
@@ -164,6 +166,20 @@ def test_members_register_at_a_broker_when_they_know_of_it() -> None:
 def test_queues_that_nobody_reads_are_named(read: int, written: int, word: str) -> None:
     change = {"kind": "queues", "topic": "T", "broker": "broker-a", "read_queues": read, "write_queues": written}
     assert any(word in warning for warning in forecast(rocketmq_request(change, lag=7))["warnings"])
+
+
+def test_new_queues_share_the_topics_messages() -> None:
+    change = {"kind": "queues", "topic": "T", "broker": "broker-a", "read_queues": 12, "write_queues": 8}
+    rates = build_world(read_request(rocketmq_request(change))).rates
+    assert rates.sum() == pytest.approx(8 * 25.0)
+    assert sorted(set(rates)) == [0.0, pytest.approx(8 * 25.0 / 12)]
+    assert (rates == 0).sum() == 4
+
+
+def test_a_lost_notification_waits_for_the_tick() -> None:
+    world = build_world(read_request(rocketmq_request(leave("crash", 2))))
+    deaf = simulate(world, replace(DEFAULT, notification_lost=1.0)).observed.settle_s
+    assert np.quantile(deaf, 0.95) > 15 > np.quantile(simulate(world, DEFAULT).observed.settle_s, 0.95)
 
 
 def test_a_lever_lowers_what_it_is_named_for() -> None:

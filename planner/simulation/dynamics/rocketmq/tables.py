@@ -107,6 +107,8 @@ def notifications(world: World, tables: Tables, calibration: Calibration, random
         phase = random.uniform(0, BATCHED_NOTIFICATION_S, (trials, 1, 1))
         found = phase + np.ceil((found - phase) / BATCHED_NOTIFICATION_S) * BATCHED_NOTIFICATION_S
     found = found + spread(random, calibration.notified_s, found.shape)
+    if calibration.notification_lost:
+        found = np.where(random.random(found.shape) < calibration.notification_lost, NEVER, found)
     found.sort(axis=2)
     return found
 

@@ -92,6 +92,8 @@ class Calibration:
     """How much later one broker may notice than another: no reaction to a crash came late (second series)."""
     notified_s: Spread = (0.001, 0.01)
     """Change of a broker's table to the wake-up of a member (at most 0.1 s, 3.12)."""
+    notification_lost: float = 0.0
+    """Odds that a member is not told: one-way requests with 10 ms to go out (3.2). None was lost in what we saw."""
     query_s: Spread = (0.001, 0.006)
     """One member list request, and one offset request, each."""
     pull_s: Spread = (0.002, 0.04)
