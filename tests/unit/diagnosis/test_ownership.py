@@ -8,7 +8,7 @@ from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues
 from planner.model.samples import QueueOffsets
-from tests.unit.diagnosis.patients import CIRCLE, at, codes, each, finding, gaps, healthy, member, tuned
+from tests.unit.diagnosis.patients import CIRCLE, at, codes, each, finding, gaps, healthy, member, offset, queue, tuned
 
 
 def mixed() -> Picture:
@@ -48,6 +48,12 @@ def overlapping(looks: int = 7, **fields: float) -> Picture:
 def test_two_owners_and_none_are_errors_in_a_settled_group() -> None:
     assert codes(overlapping()) == {"owned-twice": Severity.ERROR, "no-owner": Severity.ERROR}
     assert finding(overlapping(), "no-owner").about == ("orders/broker-b/3",)
+
+
+def test_what_waits_without_any_commit_is_told_as_what_the_queue_holds() -> None:
+    bare = each(overlapping(), offset(queue(3, "broker-b"), broker_offset=1000, consumer_offset=None, first_offset=900))
+    told = finding(bare, "no-owner").consequence
+    assert told.endswith("1 queue without any commit holds up to 100 messages")
 
 
 def test_an_old_group_is_settled_after_a_short_look() -> None:

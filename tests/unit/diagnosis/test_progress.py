@@ -122,12 +122,18 @@ def test_a_lag_that_grows_at_every_look_falls_behind() -> None:
     "course",
     [
         lambda number: (2000 + 100 * number, 1500 + (40 if number != 3 else 90) * number),  # once it caught up
-        lambda number: (2000 + 100 * number, 1990 + 99 * number),  # by a hundredth of what arrives
+        lambda number: (2000 + 100 * number, 1990 + 99 * number),  # by single messages
+        lambda number: (2000 + 1000 * number, 1500 + 950 * number),  # by a twentieth of what arrives
         lambda number: (1000 + 100 * number, 1000 + (100 * number if number < 2 else 90 * number)),  # it was at 0
     ],
 )
 def test_a_lag_that_wavers_does_not_fall_behind(course: Course) -> None:
     assert "falling-behind" not in codes(sick(course))
+
+
+def test_a_lag_that_has_grown_for_the_last_minutes_only_falls_behind_now() -> None:
+    late = sick(lambda number: (9000 + 100 * number, 9000 + 100 * number - max(0, 20 * (number - 30))), looks=100)
+    assert codes(late) == {"falling-behind": Severity.WARNING}
 
 
 def test_a_trend_needs_more_than_a_glance() -> None:
@@ -144,7 +150,7 @@ def test_a_backlog_of_ten_minutes_is_told_with_its_end() -> None:
 
 
 def test_a_backlog_of_some_minutes_is_none() -> None:
-    assert codes(healthy(offsets=lambda _queue, number: (12_000 + 50 * number, 10_000 + 100 * number))) == {}
+    assert codes(healthy(offsets=lambda _queue, number: (18_000 + 50 * number, 10_000 + 100 * number))) == {}
 
 
 @pytest.mark.parametrize("committed", [0, None])
