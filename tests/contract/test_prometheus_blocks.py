@@ -10,12 +10,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from planner.documents.policy import parse_policy
 from planner.errors import UnknownNameError
 from planner.model.points import MetricHistory
 from planner.model.queues import TopicPartition
+from planner.sources.past import read_past
 from planner.sources.prometheus import Access, AmbiguousSeriesError, Prometheus, Wanted, history, list_groups
 from planner.sources.prometheus import observe_group as observe
 from tests.clusters.prometheus import PrometheusServer
+from tests.sample_builders import kafka_policy
 
 pytestmark = pytest.mark.cluster
 
@@ -330,3 +333,14 @@ def test_a_look_tells_how_old_it_is(world: World) -> None:
     sample = observe(world.prometheus, Wanted("rocketmq", "churn"), END + timedelta(seconds=100))
     assert sample.at == END
     assert any("may be 160 s old" in problem for problem in sample.problems)
+
+
+def test_a_policy_that_names_the_server_gets_its_groups_past(world: World) -> None:
+    text = kafka_policy("127.0.0.1:9092", "long")
+    named = text.replace("group: long}", f"group: long, prometheus: {{url: '{world.prometheus.url}'}}}}")
+    past = read_past(parse_policy(named, "p.yaml"), END - timedelta(hours=6), END)
+    assert past is not None
+    assert (past.system, past.cluster, past.group) == ("kafka", "test", "long")
+    assert {(point.arrival_rate, point.lag) for point in past.points} == {(21.0, 1000)}
+    assert {interval.queue.topic for interval in past.intervals} == {"long-topic"}
+    assert read_past(parse_policy(text, "p.yaml"), END - timedelta(hours=6), END) is None
