@@ -16,7 +16,7 @@ MOST_LOOKS = 5_000
 class Looks:
     """``at``: seconds of every look by trial, life and number (NEVER where there are fewer).
 
-    ``query_s`` is how long each member list request takes: topic j of a look is asked for j + 1 of them later.
+    ``query_s`` is how long a member list request of each life takes: topic j has its answer j + 1 of them after the look.
     """
 
     at: Floats
@@ -43,18 +43,18 @@ def member_looks(
     gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
     wait = settings.seconds("rocketmq.client.rebalance.waitInterval")
     shape = wakes.shape[:2]
-    round_s = spread(random, calibration.query_s, shape) * len(world.topics)
+    query_s = spread(random, calibration.query_s, shape)
+    round_s = query_s * len(world.topics)
     starts_later = np.isfinite(times.heartbeat)
     due = np.where(starts_later, ready, _first_ticks(first_change, shape, wait, calibration, random))
     last = np.where(starts_later, times.constructed, due - wait)
     seen = np.where(starts_later, ALWAYS, last)
     found: list[Floats] = []
-    ended = np.minimum(times.ended, NEVER)
     padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2)
     while True:
         told = np.take_along_axis(padded, (wakes <= seen[..., None]).sum(axis=2)[..., None], axis=2)[..., 0]
         at = np.maximum(np.minimum(told, due), last + gap)
-        at = np.where((seen <= until) & (at < ended), at, NEVER)
+        at = np.where((seen <= until) & (at < times.ended), at, NEVER)
         going = np.isfinite(at)
         if not going.any():
             break
@@ -65,7 +65,7 @@ def member_looks(
         last = np.where(going, at + round_s, last)
         due = np.where(going, last + wait, due)
     at = np.stack(found, axis=2) if found else np.full((*shape, 0), NEVER)
-    return Looks(at, spread(random, calibration.query_s, at.shape))
+    return Looks(at, query_s[:, :, None])
 
 
 def _first_ticks(

@@ -90,16 +90,12 @@ def _expiry(world: World, died: Floats, random: np.random.Generator) -> tuple[Fl
 
 def notifications(world: World, tables: Tables, calibration: Calibration, random: np.random.Generator) -> Floats:
     """Return when each life is woken, sorted: trials, lives, wake-ups (NEVER where there are fewer)."""
-    trials, lives, brokers = tables.entered.shape
+    trials, lives, _ = tables.entered.shape
     if not world.request.settings.is_on("notifyConsumerIdsChangedEnable"):
         return np.full((trials, lives, 0), NEVER)
-    wakes = []
-    for at, tells in ((tables.entered, None), (tables.left, tables.tells_leaving)):
-        for life in range(lives):
-            for broker in range(brokers):
-                told = np.isfinite(at[:, life, broker]) & (True if tells is None else tells[:, life, broker])
-                if told.any():
-                    wakes.append(_woken(tables, np.where(told, at[:, life, broker], NEVER), broker))
+    told = np.concatenate([tables.entered, np.where(tables.tells_leaving, tables.left, NEVER)], axis=1)
+    happen = np.argwhere(np.isfinite(told).any(axis=0)).tolist()
+    wakes = [_woken(tables, told[:, which, broker], broker) for which, broker in happen]
     if not wakes:
         return np.full((trials, lives, 0), NEVER)
     found = np.stack(wakes, axis=2)
@@ -115,5 +111,6 @@ def notifications(world: World, tables: Tables, calibration: Calibration, random
 
 def _woken(tables: Tables, at: Floats, broker: int) -> Floats:
     """Return the time for every life that stands in the table then, NEVER for the others."""
+    at = np.where(np.isfinite(at), at, NEVER)
     stands = (tables.entered[:, :, broker] <= at[:, None]) & (at[:, None] < tables.left[:, :, broker])
     return np.where(stands, at[:, None], NEVER)
