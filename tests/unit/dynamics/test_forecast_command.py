@@ -1,6 +1,7 @@
 """``planner forecast`` as a user calls it: the contract's answer, people's text, refusals, exit codes."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from planner.simulation.dynamics import forecast as answer_of
 from planner.simulation.dynamics.words import CAUSES
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
+ROOT = Path(__file__).parents[3]
 app = typer.Typer()
 app.command()(forecast)
 
@@ -43,6 +45,13 @@ def test_the_answer_has_the_contracts_names() -> None:
     assert (queue["from"], queue["to"]) == (client_id(2), client_id(1))
     assert all(isinstance(value, int) for value in queue["duplicates"].values())
     assert list(queue["pause_s"]) == ["p05", "p50", "p95"]
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples/changes").glob("*.json")), ids=lambda file: file.stem)
+def test_the_examples_have_an_answer(file: Path) -> None:
+    result = CliRunner().invoke(app, [str(file)])
+    assert result.exit_code == 0, result.stderr
+    assert "queues move" in result.stdout
 
 
 def test_a_list_gives_a_list_and_a_bad_one_keeps_no_other() -> None:

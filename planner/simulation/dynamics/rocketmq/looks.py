@@ -16,7 +16,7 @@ MOST_LOOKS = 5_000
 class Looks:
     """``at``: seconds of every look by trial, life and number (NEVER where there are fewer).
 
-    ``query_s`` is how long a member list request of each life takes: topic j has its answer j + 1 of them after the look.
+    ``query_s`` is how long a member list request of each life takes: topic j is answered j + 1 of them after the look.
     """
 
     at: Floats
