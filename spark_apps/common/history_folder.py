@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from planner.documents.data import DataKind
 from planner.errors import DocumentError, NewerVersionError
-from planner.storage.layout import time_name
+from planner.storage.layout import is_time_name, time_name
 from spark_apps.common.folder import Folder
 
 VERSION = 2
@@ -96,6 +96,21 @@ def read_days(history: Folder, table: str, schema: StructType, first: date, last
     return _read(history.under(table), folders, schema)
 
 
+def read_intervals(history: Folder, schema: StructType, since: datetime, until: datetime) -> DataFrame:
+    """Return the intervals that ended after ``since`` and on no later day than ``until``; none is an empty frame.
+
+    A file of one run tells by its name when its last row ended, so that older ones are not even opened.
+    """
+    folders = [place for place in day_folders(history, "intervals") if since.date() <= day_of(place) <= until.date()]
+    files = [file for folder in folders for file in folder.files() if not _ended_before(file, since)]
+    return _read(history.under("intervals"), files, schema).where(F.col("ended_at") > F.lit(since))
+
+
+def _ended_before(file: Folder, since: datetime) -> bool:
+    last = file.name.split("-")[1]
+    return is_time_name(last) and last < time_name(since)
+
+
 def _read(base: Folder, places: Sequence[Folder], schema: StructType) -> DataFrame:
     if not places:
         return base.spark.createDataFrame([], schema)
@@ -128,7 +143,10 @@ class Change:
     written: int = 0
 
     def write(self, frame: DataFrame, *folder: str, source: str) -> None:
-        """Write the frame for a folder of the history; files are named after what their rows come from."""
+        """Write the frame for a folder of the history; files are named after what their rows come from.
+
+        After a ``source`` and ``-`` may follow the ``time_name`` of the last row.
+        """
         staged = _staging(self.history).under(str(self.written), *folder)
         self.written += 1
         frame.write.option("compression", "zstd").parquet(staged.uri)

@@ -147,18 +147,21 @@ def _pack(history: Folder, day: date, system: str, samples: Sequence[LandedSampl
     batches = _batches(history.spark, samples)
     traces = read_traces(batches).persist()
     change = Change(history)
-    add_day(change, day, system, traces, sample_every_s)
+    last = max(sample.time_name for sample in samples)
+    add_day(change, day, system, traces, sample_every_s, f"{SAMPLED}-{last}")
     change.write(traces.drop("system"), "traces", *_folder(day, system), source=SAMPLED)
     change.write(read_documents(batches).drop("system"), "samples", *_folder(day, system), source=SAMPLED)
     change.commit()
     traces.unpersist()
 
 
-def add_day(change: Change, day: date, system: str, traces: DataFrame, sample_every_s: float) -> None:
+def add_day(
+    change: Change, day: date, system: str, traces: DataFrame, sample_every_s: float, source: str = SAMPLED
+) -> None:
     """Let a change add what one day's traces of one system say."""
     states = read_states(change.history, STATES)
     intervals = derive_intervals(traces, states.where(F.col("system") == system), sample_every_s)
-    change.write(intervals.drop("system"), "intervals", *_folder(day, system), source=SAMPLED)
+    change.write(intervals.drop("system"), "intervals", *_folder(day, system), source=source)
     change.delete(change.history.under(STATES_TABLE).files())
     change.write(continue_states(traces, states, sample_every_s), STATES_TABLE, source=SAMPLED)
 

@@ -20,7 +20,7 @@ from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.folder import Folder
-from spark_apps.common.history_folder import check_version, read_days
+from spark_apps.common.history_folder import check_version, read_days, read_intervals
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
 from spark_apps.history.schemas import HISTORY
@@ -53,7 +53,7 @@ def take_snapshots(
     run = RunFolder.of(data, at)
     shutil.rmtree(run.snapshots, ignore_errors=True)
     since = at - reach(policies)
-    known = read_days(history, "intervals", HISTORY, since.date(), at.date()).where(F.col("ended_at") > F.lit(since))
+    known = read_intervals(history, HISTORY, since, at)
     packed = packed_samples(history, data, policies, at)
     results = write_snapshots(policy_frame(spark, policies), known, data, run, at, packed)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.

@@ -17,9 +17,10 @@ from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
 from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common.folder import Folder
-from spark_apps.common.history_folder import Change, recover
+from spark_apps.common.history_folder import Change, read_intervals, recover
 from spark_apps.history.app import rebuild, update
 from spark_apps.history.metrics import import_metrics
+from spark_apps.history.schemas import HISTORY
 from spark_apps.history.upkeep import tidy
 from spark_apps.snapshot.app import take_snapshots
 from tests.sample_builders import START
@@ -62,6 +63,17 @@ def test_closed_days_become_one_file_each_and_say_the_same(spark: SparkSession, 
     pd.testing.assert_frame_equal(found(spark, tmp_path), before, check_exact=True)
     rebuild(history, SAMPLE_EVERY_S)
     pd.testing.assert_frame_equal(found(spark, tmp_path), before, check_exact=True)
+
+
+def test_files_that_ended_before_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
+    samples = eventful()
+    add(spark, tmp_path, samples[:20], samples[20:])
+    whole = found(spark, tmp_path)
+    history = history_of(spark, tmp_path)
+    for since, wanted in ((samples[19].at + timedelta(milliseconds=2), 1), (samples[19].at, 2)):
+        read = read_intervals(history, HISTORY, since, samples[-1].at)
+        assert len(read.inputFiles()) == wanted
+        assert read.count() == (whole["ended_at"] > since).sum() > 0
 
 
 def test_old_days_go_and_the_last_state_of_a_queue_stays(spark: SparkSession, tmp_path: Path) -> None:
