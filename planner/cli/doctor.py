@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.diagnosis.finding import Diagnosis, DoctorReport, Finding
 
 WATCH_S = 10.0
+LISTED = 12
 INDENT = 15
 PIPE_WIDTH = 120
 TOP = 20
@@ -53,6 +54,17 @@ def doctor(
     kubeconfig: Annotated[
         Path | None, typer.Option(help="How to reach its API server.", show_default="kubectl's own")
     ] = None,
+    credentials: Annotated[
+        Path | None,
+        typer.Option(
+            help="The account's file: accessKey and secretKey, or Kafka client properties.", show_default=False
+        ),
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="RocketMQ: talk TLS, with the system's authorities.")] = False,
+    ca_file: Annotated[
+        Path | None,
+        typer.Option(help="RocketMQ: talk TLS, and trust the authorities in this file (PEM).", show_default=False),
+    ] = None,
     watch: Annotated[
         float,
         typer.Option(min=0, max=86_400, help="Seconds to watch, a look every 5 s, two at least; 60 shows trends."),
@@ -82,6 +94,9 @@ def doctor(
         deployment=deployment,
         namespace=namespace,
         kubeconfig=kubeconfig,
+        credentials=credentials,
+        tls=tls,
+        ca_file=ca_file,
     )
     if html is not None:
         from planner.report.doctor import check_page
@@ -114,9 +129,15 @@ def _report(taken: "Read") -> "DoctorReport":
     return DoctorReport(
         at=max((one.at for one in examined), default=datetime.now(UTC)),
         groups=tuple(sorted(examined, key=lambda one: (ranks[one.worst] if one.worst else len(ranks), one.group))),
-        unread=tuple(Unread(group, str(error)) for group, error in sorted(taken.survey.unread.items())),
+        unread=tuple(Unread(group, _reason(taken, group)) for group in sorted(taken.survey.failures)),
         unused=len(taken.survey.unused),
     )
+
+
+def _reason(taken: "Read", group: str) -> str:
+    """Return why a group could not be read, and where only the last look failed, that the rest is older."""
+    reason = str(taken.survey.failures[group])
+    return f"the last look failed, what is told of it is older: {reason}" if group in taken.survey.samples else reason
 
 
 def tell(console: Console, report: "DoctorReport", top: int) -> None:
@@ -184,21 +205,25 @@ def _tell_line(console: Console, label: str, line: str) -> None:
 
 
 def _tell_rest(console: Console, report: "DoctorReport") -> None:
-    for one in report.unread[:10]:
-        console.print(f"\nNot read: {one.group}: {one.reason}", style="red", markup=False, soft_wrap=True)
-    if len(report.unread) > 10:
-        console.print(f"Not read: {len(report.unread) - 10} more groups", style="red", markup=False)
-    gaps = _gaps(report.groups)
-    if gaps:
-        console.print("\nNot checked:", style="dim")
-        for line in gaps[:12]:
-            console.print(f"  {line}", style="dim", markup=False, soft_wrap=True)
-        if len(gaps) > 12:
-            console.print(f"  and {len(gaps) - 12} more reasons: -o json has all", style="dim", markup=False)
+    unread = [f"{one.group}: {one.reason}" for one in report.unread]
+    _tell_list(console, "Not read:", unread, "red")
+    if len(report.groups) == 1:
+        _tell_list(console, "Seen while reading:", report.groups[0].problems, "dim")
+    _tell_list(console, "Not checked:", _gaps(report.groups), "dim")
     if report.unused:
         console.print(
             f"\n{report.unused} more groups have settings at the brokers, but no members and no commits.", style="dim"
         )
+
+
+def _tell_list(console: Console, title: str, lines: Sequence[str], style: str) -> None:
+    """Print a title and its first lines; nothing at all without lines."""
+    if not lines:
+        return
+    more = [f"and {len(lines) - LISTED} more: -o json has all"] if len(lines) > LISTED else []
+    console.print(f"\n{title}", style=style)
+    for line in (*lines[:LISTED], *more):
+        console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
 
 
 def _gaps(groups: "Sequence[Diagnosis]") -> list[str]:

@@ -34,6 +34,9 @@ class Wanted:
     deployment: str | None = None
     namespace: str | None = None
     kubeconfig: Path | None = None
+    credentials: Path | None = None
+    tls: bool = False
+    ca_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,13 @@ def read(wanted: Wanted) -> Read:
     if wanted.policy is not None:
         return _of_policy(wanted, wanted.policy)
     if wanted.name_server is not None:
-        return _of_installation(wanted, open_rocketmq(wanted.name_server, wanted.cluster, wanted.groups))
+        account, tls, ca_file = wanted.credentials, wanted.tls, wanted.ca_file
+        opened = open_rocketmq(
+            wanted.name_server, wanted.cluster, wanted.groups, account=account, uses_tls=tls, ca_file=ca_file
+        )
+        return _of_installation(wanted, opened)
     if wanted.kafka is not None:
-        return _of_installation(wanted, open_kafka(wanted.kafka, wanted.groups))
+        return _of_installation(wanted, open_kafka(wanted.kafka, wanted.groups, account=wanted.credentials))
     return _of_records(wanted)
 
 
@@ -76,6 +83,10 @@ def _check(wanted: Wanted) -> None:
     is_live = wanted.name_server is not None or wanted.kafka is not None
     if is_live and wanted.everything == bool(wanted.groups):
         raise BadInputError(f"planner doctor: {given[0]} goes with either --all or --group NAME: say one of them")
+    if wanted.credentials is not None and not is_live:
+        raise BadInputError("planner doctor: --credentials goes with -n or --kafka: a policy names its own file")
+    if (wanted.tls or wanted.ca_file) and wanted.name_server is None:
+        raise BadInputError("planner doctor: --tls and --ca-file go with -n: for Kafka they stand in the properties")
     if wanted.policy is not None and (wanted.everything or wanted.groups):
         raise BadInputError("planner doctor: --policy names its group: leave --all and --group out")
     if wanted.deployment is not None and wanted.policy is None and len(wanted.groups) != 1:

@@ -86,6 +86,8 @@ def sentence(document: Mapping[str, Any]) -> str:
         parts.append(f"{counted(total['burst_messages'])} are due when the moved queues start again")
     if total["settle_s"]:
         parts.append(f"settled after {seconds(total['settle_s'])}")
+    if total["drained_s"] and total["drained_s"]["p95"] > 0:
+        parts.append(f"no backlog is left after {seconds(total['drained_s'])}")
     return "; ".join(parts) + "."
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property, reduce
 from operator import and_
@@ -55,6 +55,7 @@ class Picture:
             raise ValueError("a picture needs at least one sample")
         if any(one.at > two.at for one, two in zip(self.samples, self.samples[1:], strict=False)):
             raise ValueError(f"samples of group {self.samples[0].group} are not in time order")
+        object.__setattr__(self, "samples", tuple(_taken_at_its_word(sample) for sample in self.samples))
 
     @property
     def newest(self) -> GroupSample:
@@ -274,6 +275,24 @@ class Picture:
         """
         is_old = self.youngest_s is not None and self.youngest_s >= ADOPTS_ROUTES_S
         return self.is_steady and self.recent_s >= (CALM_S if is_old else SETTLES_S)
+
+
+def _taken_at_its_word(sample: GroupSample) -> GroupSample:
+    """Return the sample with an unknown ownership where a pull consumer shows no queue at all.
+
+    ``DefaultLitePullConsumerImpl`` of 4.9 leaves the table of its queues out: empty, whatever it owns.
+    """
+    told = sample.rocketmq.consume_types if sample.rocketmq else ()
+    members = tuple(
+        replace(member, owned=None) if isinstance(member, Member) and _hides_queues(member, told) else member
+        for member in sample.members
+    )
+    return replace(sample, members=members) if members != sample.members else sample
+
+
+def _hides_queues(member: Member, consume_types: Sequence[str]) -> bool:
+    pulls = tuple(consume_types) == ("CONSUME_ACTIVELY",)
+    return member.owned == () and (pulls or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY")
 
 
 def _connected(sample: GroupSample) -> Counter[str]:

@@ -1,6 +1,6 @@
 """Look at many groups several times: what ``planner doctor`` draws its pictures from.
 
-A group that fails at one look keeps its other looks; only one that was never read is named as unread.
+A group that fails at one look keeps its other looks; one that failed at the last is named, as what is told is older.
 """
 
 import time
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from planner.errors import BadInputError, PlannerError, UnknownNameError
@@ -26,7 +27,7 @@ Look = Callable[[Sequence[str], datetime], Iterator[tuple[str, GroupSample | Pla
 
 @dataclass
 class Survey:
-    """The samples of each group in time order, and the groups that could not be read, with the last reason.
+    """The samples of each group in time order, and the groups that could not be read at the last look, with the reason.
 
     ``unused`` are groups that brokers list in their settings only: no members, no commits.
     """
@@ -34,11 +35,6 @@ class Survey:
     samples: dict[str, list[GroupSample]] = field(default_factory=dict)
     failures: dict[str, PlannerError] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
-
-    @property
-    def unread(self) -> dict[str, PlannerError]:
-        """The groups without any sample that are not just unused."""
-        return {group: error for group, error in self.failures.items() if group not in self.samples}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +46,48 @@ class Ground:
 
 
 @contextmanager
-def open_rocketmq(name_servers: str, cluster: str | None, groups: Sequence[str]) -> Iterator[Ground]:
+def open_rocketmq(
+    name_servers: str,
+    cluster: str | None,
+    groups: Sequence[str],
+    *,
+    account: Path | None = None,
+    uses_tls: bool = False,
+    ca_file: Path | None = None,
+) -> Iterator[Ground]:
     """Hold the connections to a RocketMQ installation; no ``groups`` means all that its brokers know.
+
+    ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds the authorities to trust, and means TLS.
 
     Raises ``OutOfReachError`` when nobody answers, ``UnknownNameError`` for a cluster that is not there,
     ``BadInputError`` where there is no group at all.
     """
-    from planner.sources.rocketmq import RocketMQAdmin, group_names, observe_groups  # noqa: PLC0415  only this system
+    from planner.sources.rocketmq import (  # noqa: PLC0415  only this system
+        Credentials,
+        RocketMQAdmin,
+        Tls,
+        group_names,
+        observe_groups,
+    )
 
-    with RocketMQAdmin(name_servers) as admin:
+    credentials = Credentials.read(account) if account else None
+    tls = Tls(ca_file) if uses_tls or ca_file else None
+    with RocketMQAdmin(name_servers, credentials=credentials, tls=tls) as admin:
         names = tuple(dict.fromkeys(groups)) or group_names(admin, cluster)
         _check(names, name_servers)
         yield Ground(names, lambda wanted, at: observe_groups(admin, groups=wanted, cluster=cluster, at=at))
 
 
 @contextmanager
-def open_kafka(bootstrap: str, groups: Sequence[str]) -> Iterator[Ground]:
-    """Hold the connections to a Kafka cluster as ``open_rocketmq`` does; share and other groups are left out."""
-    from planner.sources.kafka import KafkaAdmin, observe_groups  # noqa: PLC0415  needs the kafka extra
+def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = None) -> Iterator[Ground]:
+    """Hold the connections to a Kafka cluster as ``open_rocketmq`` does; share and other groups are left out.
 
-    with KafkaAdmin([part.strip() for part in bootstrap.split(",") if part.strip()]) as admin:
+    ``account`` is a file of client properties (SASL, TLS).
+    """
+    from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_groups  # noqa: PLC0415  needs the kafka extra
+
+    settings = KafkaSettings.read(account) if account else None
+    with KafkaAdmin([part.strip() for part in bootstrap.split(",") if part.strip()], settings=settings) as admin:
         listed = tuple(one.group for one in admin.list_groups().groups if one.is_consumer_group) if not groups else ()
         names = tuple(dict.fromkeys(groups)) or listed
         _check(names, bootstrap)
@@ -110,6 +128,7 @@ def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey
 def _note(found: Survey, group: str, said: GroupSample | PlannerError, named: bool) -> None:
     if isinstance(said, GroupSample):
         found.samples.setdefault(group, []).append(said)
+        found.failures.pop(group, None)
     elif isinstance(said, UnknownNameError) and not named and group not in found.samples:
         found.unused.add(group)
     else:

@@ -140,7 +140,7 @@ def test_a_group_that_is_not_there_is_bad_input(ward: RocketMQCluster) -> None:
 def test_a_group_that_is_not_there_beside_one_that_is_makes_the_answer_partial(ward: RocketMQCluster) -> None:
     found = planner("doctor", "-g", "well-busy", "-g", "nobody", "-n", ward.name_server, "--watch", 0)
     assert found.returncode == 3
-    assert "Not read: nobody:" in found.stdout
+    assert "Not read:\n  nobody: " in found.stdout
 
 
 def test_nobody_listening_is_out_of_reach() -> None:

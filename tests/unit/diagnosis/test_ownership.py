@@ -7,7 +7,7 @@ from planner.diagnosis.picture import Picture
 from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues
-from planner.model.samples import QueueOffsets
+from planner.model.samples import QueueOffsets, RocketMQGroup
 from tests.unit.diagnosis.patients import CIRCLE, at, codes, each, finding, gaps, healthy, member, offset, queue, tuned
 
 
@@ -80,6 +80,15 @@ def test_members_that_changed_minutes_ago_do_not_keep_a_group_from_being_judged(
     picture = overlapping(looks=40)
     moved = at(picture, 0, lambda sample: replace(sample, members=sample.members[:1]))
     assert codes(moved)["owned-twice"] is Severity.ERROR
+
+
+def test_a_pull_consumer_that_shows_no_queue_may_own_some() -> None:
+    """As a lite pull consumer of 4.9 does (seen on a 4.9.7 cluster)."""
+    quiet = each(healthy(clients=("c1",)), member("c1", owned=()))
+    pulling = each(quiet, lambda s: replace(s, rocketmq=RocketMQGroup(("CONSUME_ACTIVELY",), ("CLUSTERING",))))
+    assert codes(pulling) == {}
+    assert "no-owner" in gaps(pulling)
+    assert codes(quiet) == {"other-view": Severity.ERROR}
 
 
 def test_what_only_the_last_look_shows_is_a_warning() -> None:
