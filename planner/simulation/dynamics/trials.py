@@ -38,6 +38,7 @@ class Trials:
     ``pause_s`` is NaN where nobody delivers the queue before or after; ``moves`` says where the owner changes, then
     ``pause_s`` lies between two owners, else it is a stall of a queue that stays. ``owner_before`` and ``owner_after``
     name the client of each queue, ``None`` for nobody. ``moved`` are the queues that the answer lists as such.
+    ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never.
     """
 
     queues: Sequence[list[Any]]
@@ -51,6 +52,7 @@ class Trials:
     duplicates: Floats
     burst: Floats
     settle_s: Floats
+    drained_s: Floats | None = None
     warnings: Sequence[str] = ()
     causes: Sequence[Cause] = ()
     timeline: Sequence[Document] = ()
@@ -82,6 +84,7 @@ class Trials:
             "duplicates": messages(self.duplicates.sum(axis=1)),
             "burst_messages": messages(np.where(self.moves, self.burst, 0.0).sum(axis=1)),
             "settle_s": interval(self.settle_s) if has or not had else None,
+            "drained_s": None if self.drained_s is None or np.isnan(self.drained_s).any() else interval(self.drained_s),
             "moved_queues": messages(self.moves.sum(axis=1)),
         }
 

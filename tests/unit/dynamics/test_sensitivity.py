@@ -102,6 +102,29 @@ def test_a_lag_of_what_is_being_worked_on_is_no_backlog() -> None:
     assert total(leave("crash", 2), lag=1)["duplicates"] == total(leave("crash", 2))["duplicates"]
 
 
+def test_the_backlog_flows_off_as_fast_as_the_threads_allow() -> None:
+    """One survivor of 400 messages a second has 8 queues of 25: 8 000 messages need 8 000 / (400 - 200) = 40 s."""
+    found = total(leave("crash", 2), lag=1000)["drained_s"]
+    assert found["p05"] == pytest.approx(40, abs=3)
+    assert found["p95"] == pytest.approx(40, abs=3)
+
+
+def test_a_hot_queue_takes_the_threads_that_others_leave() -> None:
+    request = rocketmq_request(leave("crash", 2), rate=0.0)
+    request["queues"][0]["lag"] = 8000
+    assert forecast(request)["total"]["drained_s"]["p50"] == pytest.approx(20, abs=1)
+
+
+def test_an_orderly_queue_has_one_thread() -> None:
+    request = rocketmq_request(leave("graceful", 2), rate=0.0, orderly=True)
+    request["queues"][0]["lag"] = 200
+    assert forecast(request)["total"]["drained_s"]["p50"] == pytest.approx(200 * 0.05, abs=1)
+
+
+def test_who_cannot_keep_up_never_drains() -> None:
+    assert total(leave("crash", 2), rate=60.0)["drained_s"] is None
+
+
 def test_more_messages_more_duplicates_and_burst() -> None:
     slow, fast = (total(leave("crash", 2), rate=rate) for rate in (5.0, 50.0))
     assert fast["duplicates"]["p50"] > 3 * slow["duplicates"]["p50"]

@@ -51,6 +51,7 @@ def _trials(world: World, found: Simulation) -> Trials:
         duplicates=found.observed.duplicates,
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
+        drained_s=found.observed.drained_s,
         warnings=warnings(world, found),
         causes=find_causes(world, found),
         timeline=find_timeline(world, found),

@@ -4,22 +4,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.simulation.dynamics.rocketmq.drain import drained
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.offsets import Deliveries
 from planner.simulation.dynamics.rocketmq.ownership import Owners
 from planner.simulation.dynamics.rocketmq.pulls import Starts
+from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """By trial and queue, seconds and messages as the contract defines them; ``settle_s`` by trial."""
+    """By trial and queue, seconds and messages as the contract defines them.
+
+    By trial: ``settle_s``, and ``drained_s``, when no backlog is left (NaN: never).
+    """
 
     pause_s: Floats
     duplicates: Floats
     burst: Floats
     settle_s: Floats
+    drained_s: Floats
 
 
 def observe(
@@ -28,6 +34,7 @@ def observe(
     holds: Holds,
     starts: Starts,
     found: Deliveries,
+    rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Observed:
@@ -50,10 +57,14 @@ def observe(
     duplicates[:, holds.queues] = found.duplicates
     final_first, final_start = _final_hold(client, after, holds, starts, found)
     waits = np.isfinite(final_first)
-    due = world.rates[holds.queues] * np.where(waits, final_first, 0.0) - np.where(waits, final_start, 0.0)
-    burst[:, holds.queues] = np.where(moves & waits, np.round(np.maximum(due, 0.0)), 0.0)
     settled = np.where(waits, np.maximum(final_first, 0.0), 0.0)
-    return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0))
+    due = np.maximum(world.rates[holds.queues] * settled - np.where(waits, final_start, 0.0), 0.0)
+    burst[:, holds.queues] = np.where(moves & waits, np.round(due), 0.0)
+    begins, waiting = np.zeros(shape), np.broadcast_to(world.lags, shape).copy()
+    begins[:, holds.queues] = settled
+    waiting[:, holds.queues] = np.where(waits, due, waiting[:, holds.queues])
+    gone = drained(world, owners.after, begins, waiting, rates)
+    return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone)
 
 
 def _between_owners(

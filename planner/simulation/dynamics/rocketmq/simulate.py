@@ -63,5 +63,5 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     starts = first_deliveries(world, course.times, holds, rates, calibration, draws.of(Stage.PULLS))
     random = draws.of(Stage.OFFSETS)
     found = deliveries(world, course.times, holds, starts, runs_on, rates, calibration, random)
-    observed = observe(world, owners, holds, starts, found, calibration, draws.of(Stage.OUTCOME))
+    observed = observe(world, owners, holds, starts, found, rates, calibration, draws.of(Stage.OUTCOME))
     return Simulation(names, owners, course, holds, starts, found, observed)
