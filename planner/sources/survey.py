@@ -57,7 +57,7 @@ def open_rocketmq(
 ) -> Iterator[Ground]:
     """Hold the connections to a RocketMQ installation; no ``groups`` means all that its brokers know.
 
-    ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds the authorities to trust, and means TLS.
+    ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds whom to trust, and means TLS.
 
     Raises ``OutOfReachError`` when nobody answers, ``UnknownNameError`` for a cluster that is not there,
     ``BadInputError`` where there is no group at all.

@@ -1,5 +1,6 @@
 """Access control and TLS against real brokers: ACL 1.0 (4.9.7), ACL 2.0 (5.5.0), a CA of our own."""
 
+import json
 import logging
 import re
 import time
@@ -27,6 +28,7 @@ from planner.sources.rocketmq import (
 from planner.sources.rocketmq.broker_answers import HIDDEN
 from tests.clusters.certificates import write_certificates
 from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
+from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
@@ -280,3 +282,20 @@ def test_a_server_that_wants_our_certificate_gets_it(authority: Path) -> None:
             ),
         ):
             admin.member_ids(broker, "nobody")
+
+
+def test_the_doctor_reads_a_guarded_installation_with_an_account_only(
+    guarded: RocketMQCluster, reader: Credentials, tmp_path: Path
+) -> None:
+    account = tmp_path / "account.yml"
+    account.write_text(f"accessKey: {reader.access_key}\nsecretKey: {SECRET}\n", encoding="utf-8")
+    asked = ("doctor", "--group", "shop", "-n", guarded.name_server, "--watch", 0, "-o", "json")
+    found = planner(*asked, "--credentials", account)
+    # Commits on two topics and nobody there; as nothing waits, that is no error.
+    assert found.returncode == 0, found.stderr
+    codes = [one["code"] for group in json.loads(found.stdout)["body"]["groups"] for one in group["findings"]]
+    assert "no-members" in codes
+    without = planner(*asked)
+    assert without.returncode != 0
+    assert "no-members" not in without.stdout
+    assert SECRET not in found.stdout + found.stderr + without.stdout + without.stderr
