@@ -75,8 +75,8 @@ class GroupSample:
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
     ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
     ``deployment`` is the one that serves the group, where it was read.
-    ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` says whom each
-    RocketMQ broker lists, in broker order; empty where nobody asked.
+    ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` says whom
+    each RocketMQ broker lists, in broker order; empty where nobody asked.
     """
 
     system: str

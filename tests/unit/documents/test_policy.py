@@ -30,7 +30,7 @@ WRONG = [
     ("{maxUtilisation: 0.8,", "{maxUtilisation: .nan,", "field spec.objective.maxUtilisation: found nan"),
     ("system: rocketmq", "system: rabbit", "field spec.source.system: found 'rabbit', expected 'rocketmq', 'kafka'"),
     ("minReplicas: 1", "strategyOptions: {virtual_nodes: 5}", "expected strategyOptions to stand beside the strategy"),
-    ("minReplicas: 1", "strategy: CONSISTENT_HASH\n  strategyOptions: {rooms: 5}", "field spec.strategyOptions: options: found"),
+    ("minReplicas: 1", "strategy: AVG\n  strategyOptions: {rooms: 5}", "field spec.strategyOptions: options: found"),
     ("system: rocketmq, ", "", "field spec.source.system is missing"),
     ("system: rocketmq", "system: kafka", "field spec.source.bootstrapServers is missing"),
     ("group: shop", "grup: shop", "field spec.source.group is missing"),
