@@ -90,6 +90,18 @@ def test_a_new_owner_works_off_its_own_backlog_first() -> None:
     assert total(leave("crash", 2), lag=2000)["pause_s"]["p05"] > total(leave("crash", 2))["pause_s"]["p95"] + 5
 
 
+def test_queues_that_come_together_wait_for_each_other() -> None:
+    """What came during the pause is worked off in turn: with one thread the last of the gained queues waits long."""
+    slow, quick = (total(leave("crash", 2), threads=threads, rate=2.0)["pause_s"] for threads in (1, 20))
+    assert slow["p50"] > quick["p50"] + 0.05
+
+
+def test_a_lag_within_the_running_calls_does_not_hold_an_orderly_lock() -> None:
+    quiet = {"orderly": True, "rate": 2.0}
+    assert total(leave("graceful", 2), "5.1.4", lag=1, **quiet)["settle_s"]["p95"] < 3
+    assert total(JOIN, "5.1.4", lag=1, **quiet)["pause_s"]["p50"] < 5
+
+
 def test_a_backlog_that_is_gone_by_then_delays_nobody() -> None:
     """After 105 s of silence the survivor has worked off its 2 000 messages a queue; after a crash it has not."""
     long_gone = {"lag": 2000, "settings": {"serverChannelMaxIdleTimeSeconds": 600}}

@@ -8,7 +8,7 @@ from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes, spread
 from planner.simulation.dynamics.rocketmq.looks import Looks
-from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
@@ -66,7 +66,8 @@ def _unlock_times(
     released = holds.dropped + np.minimum(remaining, generation.listener_wait_s)
     released = released + spread(random, calibration.listener_lock_s, shape)
     if generation.unlocks_late:
-        has_cached = (world.lags[holds.queues] > 0)[None, :, None] | (runs & (random.random(shape) < busy))
+        backlog = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
+        has_cached = backlog | (runs & (random.random(shape) < busy))
         released = np.where(has_cached, released + settings.seconds("rocketmq.client.unlockDelayTimeMills"), released)
     # The owner's next round tries again, once the call is over or nearly so.
     tried_again = _next_looks(

@@ -33,11 +33,12 @@ def first_deliveries(
     read = holds.gained + spread(random, calibration.query_s, shape)
     starts = np.isfinite(times.heartbeat)[np.arange(shape[0])[:, None, None], np.maximum(holds.life, 0)]
     pull = spread(random, calibration.pull_s if generation.first_pull_s else calibration.immediate_pull_s, shape)
+    race = _version_race(world, holds, calibration, random)
     delays = {
         "first_pull": np.full(shape, generation.first_pull_s),
-        "version_race": _version_race(world, holds, calibration, random),
+        "version_race": race,
         "pull": np.where(starts, pull + spread(random, calibration.cold_pull_s, shape), pull),
-        "head_of_line": _head_of_line(world, holds, rates, random),
+        "head_of_line": _head_of_line(world, holds, rates, race + generation.first_pull_s, random),
     }
     if world.request.orderly and world.request.client < ORDERLY_START_FIXED:
         interval = world.request.settings.seconds("rocketmq.client.rebalance.lockInterval")
@@ -61,10 +62,11 @@ def _version_race(world: World, holds: Holds, calibration: Calibration, random: 
     return np.where(lost, world.request.settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
 
 
-def _head_of_line(world: World, holds: Holds, rates: Rates, random: np.random.Generator) -> Floats:
+def _head_of_line(world: World, holds: Holds, rates: Rates, until_pull: Floats, random: np.random.Generator) -> Floats:
     """Return how long the first message waits in the consume pool, one FIFO over all of a process's queues (3.11).
 
-    Ahead are the messages that the process had cached, and the first batches of the queues it gains at the same time.
+    Ahead are the messages that the process had cached, and the first batches of the queues it gains at the same time:
+    what has come since nobody consumed them, ``until_pull`` seconds after gaining them included.
     """
     shape = holds.life.shape
     if world.request.orderly:
@@ -75,11 +77,20 @@ def _head_of_line(world: World, holds: Holds, rates: Rates, random: np.random.Ge
     last_batch = random.uniform(0, world.request.settings.value("pullBatchSize"), shape)
     cached = queued[holder] + np.where(queued[holder] > 0, last_batch, 0.0)
     gained = _gained_together(world, holds)
-    size = np.minimum(world.lags[holds.queues][None, :, None], world.request.settings.value("pullBatchSize"))
+    come = world.rates[holds.queues][None, :, None] * (_unread_s(holds) + until_pull)
+    size = np.minimum(world.lags[holds.queues][None, :, None] + come, world.request.settings.value("pullBatchSize"))
     threads = np.array([life.threads for life in world.lives])[holder]
     ahead = np.floor(random.random(shape) * np.maximum(gained - 1, 0) * size / threads) * rates.service_s
     waited: Floats = cached / rates.per_life[holder] + ahead
     return waited
+
+
+def _unread_s(holds: Holds) -> Floats:
+    """Return how long nobody held the queue before each hold; 0 where somebody did, or nobody ever had."""
+    ends = np.maximum.accumulate(np.where(holds.life == NOBODY, -np.inf, holds.dropped), axis=2)
+    before = np.concatenate([np.full_like(ends[:, :, :1], np.inf), ends[:, :, :-1]], axis=2)[:, :, : ends.shape[2]]
+    known = np.isfinite(before) & np.isfinite(holds.gained)
+    return np.where(known, np.maximum(np.where(known, holds.gained, 0.0) - np.where(known, before, 0.0), 0.0), 0.0)
 
 
 def _gained_together(world: World, holds: Holds) -> Indexes:

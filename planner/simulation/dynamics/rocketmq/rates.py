@@ -37,10 +37,16 @@ def find_rates(world: World, owners_before: Indexes, owners_after: Indexes) -> R
     per_life = np.array([life.threads for life in world.lives], dtype=float) * batch / service_s
     most = batch / service_s if request.orderly else np.inf
     limit = np.minimum(_shares(world, owners_after, per_life, np.full(len(world.queues), True)), most)
-    backlogged = world.lags > np.ceil(world.rates * service_s)  # more than what is being worked on
+    backlogged = has_backlog(world, service_s)
     share = np.minimum(_shares(world, owners_before, per_life, backlogged), most)
     consumed = np.where(backlogged, share, np.minimum(world.rates, share))
     return Rates(service_s, consumed, limit, per_life, owners_before)
+
+
+def has_backlog(world: World, service_s: float) -> Booleans:
+    """Return by queue whether more waits than what is being worked on: a lag of that is none."""
+    waits: Booleans = world.lags > np.ceil(world.rates * service_s)
+    return waits
 
 
 def cached_messages(world: World, rates: Rates, at_s: float) -> Floats:

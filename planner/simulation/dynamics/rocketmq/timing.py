@@ -96,9 +96,9 @@ class Calibration:
     """Odds that a member is not told: one-way requests with 10 ms to go out (3.2). None was lost in what we saw."""
     query_s: Spread = (0.001, 0.006)
     """One member list request, and one offset request, each."""
-    pull_s: Spread = (0.002, 0.04)
+    pull_s: Spread = (0.002, 0.015)
     """First pull sent to first delivery, 5.x: 0.52-0.63 s after a leave, 0.5 s of them the fixed delay (3.12)."""
-    immediate_pull_s: Spread = (0.005, 0.15)
+    immediate_pull_s: Spread = (0.005, 0.1)
     """The same for 4.9, which pulls in the midst of its round: 0.03-0.15 s, 1.05-1.2 s with the retry (3.4, 3.12)."""
     cold_pull_s: Spread = (0.0, 0.1)
     """What a new process's first pull takes longer: connection and class loading."""
