@@ -54,6 +54,14 @@ def test_the_examples_have_an_answer(file: Path) -> None:
     assert "queues move" in result.stdout
 
 
+def test_the_request_of_the_page_has_an_answer() -> None:
+    page = (ROOT / "docs/dynamics.md").read_text()
+    request = json.loads(page.split("```json")[1].split("```")[0])
+    found = answer_of(request)
+    assert found["after"] == {"10.0.0.1@c1": [["T", "broker-a", 0]], "10.0.0.2@c2": []}
+    assert found["moved"] == []
+
+
 def test_a_list_gives_a_list_and_a_bad_one_keeps_no_other() -> None:
     result = run([rocketmq_request(JOIN), {"system": "rocketmq"}, rocketmq_request(JOIN)], "-o", "json")
     assert result.exit_code == 2

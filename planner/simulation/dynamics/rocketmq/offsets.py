@@ -104,8 +104,10 @@ def _start_offsets(
         read = flow.read[rows, number]
         latest = np.full(len(rows), -np.inf)
         for earlier in reversed(range(number)):
-            if (latest >= np.minimum(read, longest[rows, earlier])).all():
-                break  # no hold before this one wrote later
+            may_be_later = latest < np.minimum(read, longest[rows, earlier])
+            rows, read, latest = rows[may_be_later], read[may_be_later], latest[may_be_later]
+            if not len(rows):
+                break
             until = np.minimum(read, flow.dropped[rows, earlier])
             is_latest = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) & (until > latest)
             is_saved = (flow.dropped[rows, earlier] <= read) & ~dies_unsaved[rows, earlier]
