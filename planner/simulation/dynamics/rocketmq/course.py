@@ -34,7 +34,8 @@ def find_course(world: World, rates: Rates, takes_there: Booleans, calibration: 
     learned = _route_learned(world, times, calibration, draws.of(Stage.ROUTES))
     tables = _with_returned_broker(world, tables, learned, draws.of(Stage.RETURNS))
     course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))
-    if world.up is not None and world.request.generation.registers_on_connect:
+    connects = world.request.generation.registers_on_connect
+    if world.up is not None and connects and world.request.settings.is_on("enableHeartbeatChannelEventListener"):
         for _ in range(_PASSES):
             tables = _with_connections(world, course, takes_there, calibration, draws)
             course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))

@@ -23,7 +23,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     read_change,
     read_clients,
 )
-from planner.simulation.dynamics.rocketmq.settings import Settings, read_settings
+from planner.simulation.dynamics.rocketmq.settings import WITHOUT_INFLUENCE, Settings, read_settings
 
 MOST_QUEUES = 20_000
 MOST_CLIENTS = 2_000
@@ -98,7 +98,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
         read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues]),
         trials,
         seed,
-        (*warnings, *unknown_lags),
+        (*warnings, *unknown_lags, *_about_settings(settings)),
     )
     _refuse_what_has_no_model(request)
     _check_size(request)
@@ -122,6 +122,11 @@ def _nearest(version: Version) -> str:
     if version < timing.OLDEST_MODELLED:
         return "the oldest one, of 4.9,"
     return "the nearest older one, of 5.5,"
+
+
+def _about_settings(settings: Settings) -> list[str]:
+    idle = [name for name in settings.given if name in WITHOUT_INFLUENCE]
+    return [f"settings without influence on a forecast: {', '.join(idle)}"] if idle else []
 
 
 def _queues(value: object) -> tuple[tuple[MessageQueue, ...], tuple[float, ...], tuple[float, ...], list[str]]:

@@ -41,6 +41,7 @@ KNOWN: dict[str, Known] = {
     "pullTimeDelayMillsWhenException": Known(1_000, 0),
     "messageModel": Known(CLUSTERING),
     "clientRebalance": Known(True, since=Version(5, 0)),
+    "enableHeartbeatChannelEventListener": Known(True, since=Version(5, 2)),
     _JVM + "rebalance.waitInterval": Known(20_000, 10),
     _JVM + "rebalance.minInterval": Known(1_000, 0, since=Version(5, 2)),
     _JVM + "rebalance.lockInterval": Known(20_000, 10),
@@ -52,6 +53,20 @@ KNOWN: dict[str, Known] = {
     "serverChannelMaxIdleTimeSeconds": Known(120, 1, 86_400),
     "rocketmq.broker.rebalance.lockMaxLiveTime": Known(60_000, 10),
 }
+
+WITHOUT_INFLUENCE: dict[str, Known] = {
+    "consumeFromWhere": Known("CONSUME_FROM_LAST_OFFSET"),
+    "consumeTimeout": Known(15, 1, _DAY_MS),
+    "maxReconsumeTimes": Known(-1, -1, 2**31 - 1),
+    "mqClientApiTimeout": Known(3_000, 1),
+    "popInvisibleTime": Known(60_000, 5_000, 300_000),
+    "popBatchNums": Known(32, 1, 32),
+    "suspendCurrentQueueTimeMillis": Known(1_000, 10, 30_000),
+    "autoCreateSubscriptionGroup": Known(True),
+    "autoCreateTopicEnable": Known(True),
+    "flushConsumerOffsetInterval": Known(5_000, 1_000),
+}
+"""Settings that people have in their files and that change nothing here: accepted, with a warning."""
 
 OF_BROKERS = ("realTimeNotifyConsumerChange", "channelExpiredTimeout")
 """Settings with a first version that belong to the broker, not to the client."""
@@ -82,15 +97,15 @@ class Settings:
 
 def read_settings(document: Mapping[str, Any], client: Version, broker: Version) -> Settings:
     """Return the settings, checked; refuse unknown ones, wrong values, and those that this version does not have."""
-    fields.only_known(document, tuple(KNOWN), "settings")
+    fields.only_known(document, (*KNOWN, *WITHOUT_INFLUENCE), "settings")
     given = {name: _checked(name, value) for name, value in document.items()}
     for name in given:
         found = broker if name in OF_BROKERS else client
-        if found < KNOWN[name].since:
+        if found < _known(name).since:
             side = "broker" if name in OF_BROKERS else "client"
             raise BadInputError(
                 f"settings.{name}: found with {side} {found}, which does not have it; it is there since "
-                f"{KNOWN[name].since}"
+                f"{_known(name).since}"
             )
     settings = Settings(given)
     if settings.value("consumeThreadMin") > settings.value("consumeThreadMax"):
@@ -98,17 +113,39 @@ def read_settings(document: Mapping[str, Any], client: Version, broker: Version)
             f"settings.consumeThreadMin: found {settings.value('consumeThreadMin')}, expected at most consumeThreadMax "
             f"({settings.value('consumeThreadMax')}): the client refuses to start"
         )
+    for shorter, longer, harm in _ORDER:
+        if settings.value(shorter) >= settings.value(longer):
+            raise BadInputError(
+                f"settings.{shorter}: found {settings.value(shorter)}, expected less than {longer} "
+                f"({settings.value(longer)}): {harm}, which has no forecast"
+            )
     return settings
 
 
+_ORDER = (
+    ("heartbeatBrokerInterval", "channelExpiredTimeout", "brokers would drop members between two heartbeats"),
+    (_JVM + "rebalance.lockInterval", _JVM + "rebalance.lockMaxLiveTime", "clients would stop between two renewals"),
+    (
+        _JVM + "rebalance.lockInterval",
+        "rocketmq.broker.rebalance.lockMaxLiveTime",
+        "locks would end before they are renewed",
+    ),
+)
+"""Settings of which the first must stay below the second, and what comes of it otherwise."""
+
+
+def _known(name: str) -> Known:
+    return KNOWN[name] if name in KNOWN else WITHOUT_INFLUENCE[name]
+
+
 def _checked(name: str, value: object) -> int | bool | str:
-    known, field = KNOWN[name], f"settings.{name}"
+    known, field = _known(name), f"settings.{name}"
     if isinstance(known.default, bool):
         if not isinstance(value, bool):
             raise fields.refusal(field, value, "true or false")
         return value
     if isinstance(known.default, str):
-        if value not in MODELS:
+        if name == "messageModel" and value not in MODELS:
             raise fields.refusal(field, value, f"one of {', '.join(MODELS)}")
-        return str(value)
+        return fields.text(value, field)
     return fields.whole_number(value, field, known.least, known.most)
