@@ -4,6 +4,7 @@ One watch of the whole cluster is shared by most tests; what changes the cluster
 """
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from planner.documents.diagnosis import DOCTOR_REPORT
+from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess
 from tests.load import sick_groups
@@ -145,6 +147,37 @@ def test_a_group_that_is_not_there_beside_one_that_is_makes_the_answer_partial(w
 
 def test_nobody_listening_is_out_of_reach() -> None:
     refused(planner("doctor", "--all", "-n", "127.0.0.1:1", "--watch", 0), 3, "127.0.0.1:1")
+
+
+def commit(cluster: RocketMQCluster, group: str, topic: str, queue: int, offset: int) -> None:
+    """Overwrite the group's commit on a queue of the first broker, as a tool would (request 15)."""
+    fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue), "commitOffset": str(offset)}
+    remoting.ask_or_raise(cluster.brokers[0].address, 15, fields)
+
+
+def test_what_somebody_did_by_hand_is_seen(ward: RocketMQCluster) -> None:
+    """Offsets beyond the end and set back, notifications switched off."""
+    first = ward.brokers[0].address
+    abandoned = "sick-abandoned"
+    commit(ward, abandoned, "orders", 0, remoting.max_offset(first, "orders", 0) + 100_000)
+    stood_at = ward.committed(abandoned, "orders")[ward.brokers[0].name, 1]
+    assert stood_at is not None
+    commit(ward, abandoned, "orders", 1, stood_at + 40)
+    for broker in ward.brokers:
+        remoting.update_group(broker.address, "well-quiet", {"notifyConsumerIdsChangedEnable": False})
+    back = threading.Timer(4.0, commit, (ward, abandoned, "orders", 1, stood_at))
+    back.start()
+    groups = ["-g", abandoned, "-g", "well-quiet"]
+    found = planner("doctor", *groups, "-n", ward.name_server, "--watch", 10, "-o", "json")
+    back.join()
+    codes = {
+        one["group"]: {finding["code"] for finding in one["findings"]}
+        for one in json.loads(found.stdout)["body"]["groups"]
+    }
+    assert codes == {
+        abandoned: {"no-members", "beyond-end", "rewinding"},
+        "well-quiet": {"group-settings"},
+    }
 
 
 def test_a_frozen_member_is_named_and_nothing_hangs(
