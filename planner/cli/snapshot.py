@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.cli.console import PolicyFile, errors, parse_time, text_console
-from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
+
+if TYPE_CHECKING:
+    from planner.documents.policy import ConsumerScalingPolicy
 
 
 def snapshot(
@@ -44,7 +46,7 @@ def snapshot(
     _tell(taken, output)
 
 
-def _from_capture(folder: Path, policy: ConsumerScalingPolicy, at: str | None) -> GroupSnapshot:
+def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None) -> GroupSnapshot:
     from planner import pipeline
     from planner.sources.capture import open_capture
 
@@ -56,7 +58,7 @@ def _from_capture(folder: Path, policy: ConsumerScalingPolicy, at: str | None) -
     return pipeline.take_snapshot(samples, capture.header.sample_every_s, policy, until)
 
 
-def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupSnapshot:
+def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> GroupSnapshot:
     from planner import pipeline
     from planner.snapshot.build import RECENT
     from planner.sources.live import SAMPLE_EVERY_S
@@ -67,7 +69,7 @@ def _from_cluster(policy: ConsumerScalingPolicy, observe_seconds: int) -> GroupS
     return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, at, read_past(policy, at - RECENT, at))
 
 
-def _watch(policy: ConsumerScalingPolicy, observe_seconds: int) -> Sequence[GroupSample]:
+def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int) -> Sequence[GroupSample]:
     """Return the samples of one watch, at least one."""
     from planner.sources.live import watch
 
