@@ -47,7 +47,7 @@ def _state(look: Look, broker: BrokerAddress) -> tuple[BrokerState, Settings, tu
         permission=_integer(told.get("brokerPermission")),
         clock_ahead_s=None if errors["clock"] else clock.result(),
     )
-    unknown = (f"broker {broker.broker}: its {what} are not known: {error}" for what, error in errors.items() if error)
+    unknown = (f"broker {broker.broker} does not tell its {what}: {error}" for what, error in errors.items() if error)
     return state, {} if errors["groups' settings"] else settings.result(), (*unknown, *_clock_problems(state))
 
 

@@ -485,8 +485,8 @@ def test_broker_that_keeps_its_settings_to_itself_is_named(world: FakeCluster) -
     sample = look(world)
     assert sample.rocketmq is not None
     assert sample.rocketmq.brokers[0] == BrokerState("a", version=513)
-    told = [problem.partition(" are not known")[0] for problem in sample.problems]
-    assert told == [f"broker a: its {what}" for what in ("clock", "settings", "groups' settings")]
+    told = [problem.partition(": ")[0] for problem in sample.problems]
+    assert told == [f"broker a does not tell its {what}" for what in ("clock", "settings", "groups' settings")]
 
 
 def test_many_groups_share_what_is_the_same_for_all() -> None:
