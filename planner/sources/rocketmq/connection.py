@@ -9,7 +9,8 @@ import itertools
 import logging
 import ssl
 import threading
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final, Self
 
 from planner.errors import OutOfReachError
@@ -79,7 +80,8 @@ class Connection:
             self._waiting[opaque] = answer
         try:
             self._send(codec.encode_request(request, opaque, credentials=self._credentials))
-            wait([answer], within_s)
+            with suppress(TimeoutError):  # told below, by what is there then
+                answer.exception(within_s)
         finally:
             with self._lock:
                 self._waiting.pop(opaque, None)

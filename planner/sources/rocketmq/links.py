@@ -103,7 +103,9 @@ class Links:
 
     def _line(self, address: Address) -> _Line:
         with self._lock:
-            return self._lines.setdefault(address, _Line())
+            if (line := self._lines.get(address)) is None:
+                line = self._lines[address] = _Line()
+            return line
 
     def _connection(self, address: Address, line: _Line) -> tuple[Connection, bool]:
         """Return an open connection and whether it is new.

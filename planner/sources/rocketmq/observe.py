@@ -60,7 +60,7 @@ def observe_groups(
 ) -> Iterator[tuple[str, GroupSample | PlannerError]]:
     """Yield (group, its sample as ``observe_group`` gives it, or the error that it would raise), as they are done.
 
-    ``groups=None`` takes all that the brokers know, RocketMQ's own left out; the iterator then yields
+    ``groups`` are looked at as often as they are named. ``groups=None`` takes all that the brokers know, RocketMQ's own left out; the iterator then yields
     ``UnknownNameError`` for one that has settings but neither members nor commits. Routes, topics and commits are read
     once for all groups. Raises what keeps the look from beginning, as ``observe_group`` does for the cluster.
 
@@ -68,7 +68,7 @@ def observe_groups(
     """
     done: SimpleQueue[tuple[str, Future[GroupSample]]] = SimpleQueue()
     with Look.at(admin, cluster, is_wide=True) as look:
-        wanted = names_in(look) if groups is None else tuple(dict.fromkeys(groups))
+        wanted = names_in(look) if groups is None else tuple(groups)
         workers = ThreadPoolExecutor(_GROUPS_AT_ONCE, thread_name_prefix="rocketmq-observe")
         try:
             for group in wanted:

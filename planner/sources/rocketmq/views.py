@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
@@ -18,7 +19,7 @@ from planner.sources.rocketmq.wording import some
 BROADCASTING = "BROADCASTING"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BrokerView:
     """What one broker said of the group; ``None`` for what it did not answer.
 
@@ -34,7 +35,7 @@ class BrokerView:
     offsets: tuple[QueueOffsets, ...] | None
     problems: tuple[str, ...]
 
-    @property
+    @cached_property
     def present_ids(self) -> Counter[str]:
         """How often each client id is connected here."""
         return Counter(self.member_ids or ()) | Counter(one.client_id for one in self.connections or ())

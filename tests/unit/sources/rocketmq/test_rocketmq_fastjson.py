@@ -219,6 +219,53 @@ def test_what_is_written_is_read(value: object) -> None:
     assert fastjson.parse(java_json.body(value)) == value
 
 
+PIECES = (
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"a"',
+    '"b"',
+    '"$ref"',
+    "0",
+    "01",
+    "-1.5",
+    "NaN",
+    "bare",
+    '{"a":1}',
+    "{0:1}",
+    " ",
+)
+ODD = (
+    r'"\ud83d"',
+    r'"\u00e4"',
+    r'"\'"',
+    "9" * 1001,
+    '{"$ref":"$"}',
+    '{"a":{"$ref":".."}}',
+    '{{"a":[1]}:2}',
+    '{"a":1,"a":2}',
+)
+
+
+def told(text: str) -> str:
+    try:
+        return repr(fastjson.parse(text.encode()))
+    except JsonError as error:
+        return f"{error} at {error.position}"
+
+
+@given(st.lists(st.sampled_from(PIECES + ODD), max_size=14).map("".join) | values.map(java_json.write))
+@settings(max_examples=1500, deadline=None)
+def test_the_standard_library_changes_nothing_but_the_time(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fastjson, "_ATTEMPTS", 0)
+        slowly = told(text)
+    assert told(text) == slowly
+
+
 @given(st.text(alphabet='{}[]:,"\\ 0a-.eE\n', max_size=60))
 @settings(max_examples=1000, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
