@@ -52,9 +52,7 @@ def main() -> None:
     print(
         f"{live_s:8.2f} s a look at {GROUPS} of which each has {len(MEMBERS)} members: {GROUPS * len(MEMBERS)} answers"
     )
-    print(
-        f"{spent_s:8.2f} s of one core for it are ours; all else here takes {idle_s / IDLE_S:.2f} cores when we do not look"
-    )
+    print(f"{spent_s:8.2f} s of one core for it are ours; all else takes {idle_s / IDLE_S:.2f} cores without us")
     print(f"{one_s:8.2f} s a look at one of them")
     print(f"{groups_per_s:8.1f} groups/s with running info, against {1 / theirs_s:.2f} by mqadmin without")
     print(f"{groups_per_s * theirs_s:8.0f} times as many; {GROUPS / all_s * theirs_s:.0f} times in a look at all")

@@ -60,9 +60,10 @@ def observe_groups(
 ) -> Iterator[tuple[str, GroupSample | PlannerError]]:
     """Yield (group, its sample as ``observe_group`` gives it, or the error that it would raise), as they are done.
 
-    ``groups`` are looked at as often as they are named. ``groups=None`` takes all that the brokers know, RocketMQ's own left out; the iterator then yields
-    ``UnknownNameError`` for one that has settings but neither members nor commits. Routes, topics and commits are read
-    once for all groups. Raises what keeps the look from beginning, as ``observe_group`` does for the cluster.
+    ``groups`` are looked at as often as they are named. ``groups=None`` takes all that the brokers know, RocketMQ's own
+    left out; the iterator then yields ``UnknownNameError`` for one that has settings but neither members nor commits.
+    Routes, topics and commits are read once for all groups. Raises what keeps the look from beginning, as
+    ``observe_group`` does for the cluster.
 
     What silent members and servers may cost is bounded for the look as a whole (``TimeLimits.members_s``).
     """
