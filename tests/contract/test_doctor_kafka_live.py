@@ -3,10 +3,14 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from planner.errors import UnknownNameError
+from planner.sources.kafka import AnswerError, KafkaAdmin, observe_group
 from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kafka_load import ClientProcess
 from tests.unit.cli.test_cli import planner, refused
@@ -18,7 +22,7 @@ RANGE = f"{JAVA}RangeAssignor"
 COOPERATIVE = f"{JAVA}CooperativeStickyAssignor"
 TOPIC = "doctor-kafka"
 PARTITIONS = 12
-SETTLES_S = 8
+SETTLES_WITHIN_S = 90.0
 EAGER = 10
 
 EXPECTED = {
@@ -32,6 +36,19 @@ EXPECTED = {
 
 def config(*assignors: str, **more: str) -> dict[str, str]:
     return {"partition.assignment.strategy": ",".join(assignors), "heartbeat.interval.ms": "500", **more}
+
+
+def await_whole(admin: KafkaAdmin, group: str, protocols: list[str]) -> None:
+    """Wait until the group is stable with a member for each of ``protocols``."""
+    deadline = time.monotonic() + SETTLES_WITHIN_S
+    while True:
+        with suppress(UnknownNameError, AnswerError):  # nobody has joined yet
+            sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
+            found = sorted(str(member.protocol) for member in sample.members)
+            if sample.kafka.state == "Stable" and found == sorted(protocols):
+                return
+        assert time.monotonic() < deadline, f"{group} is not whole after {SETTLES_WITHIN_S} s"
+        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +66,9 @@ def clients(kafka_cluster: KafkaCluster) -> Iterator[ClientProcess]:
     for group, configs in groups.items():
         for number, one in enumerate(configs):
             process.start_consumer(f"{group}-{number}", group=group, topics=[TOPIC], config=one)
-    time.sleep(SETTLES_S)
+    with KafkaAdmin(kafka_cluster.bootstrap.split(",")) as admin:
+        for group, configs in groups.items():
+            await_whole(admin, group, ["consumer" if "group.protocol" in one else "classic" for one in configs])
     process.stop_consumer("doctor-gone-0")
     yield process
     process.stop()
