@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -19,6 +18,7 @@ from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
 from tests.clusters.kafka_load import GROUP_ID, KafkaLoad
 from tests.clusters.kafka_security import Guard, guard
+from tests.clusters.launcher import Launcher
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import ManagedProcess, stop_together
 from tests.clusters.workspace import workspace
@@ -62,7 +62,7 @@ class KafkaBroker:
         self.process.kill()
 
 
-class KafkaCluster:
+class KafkaCluster(Launcher):
     """Running brokers. A context manager: leaving it stops everything and deletes all files.
 
     ``brokers`` is their number; ``racks`` names the rack of each (none where it is shorter). ``settings`` are extra
@@ -107,21 +107,7 @@ class KafkaCluster:
         guarded: bool = False,
     ) -> Self:
         """Return a running cluster in which every broker answers; raise StartFailedError with log tails."""
-        cluster = cls(version, brokers, settings, racks=racks, guarded=guarded)
-        try:
-            cluster._start_all()
-        except BaseException:
-            cluster.stop()
-            raise
-        return cluster
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        return cls(version, brokers, settings, racks=racks, guarded=guarded)._started()
 
     @property
     def bootstrap(self) -> str:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
+from tests.clusters.launcher import Launcher
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
 from tests.clusters.rocketmq_admin import MQAdmin
@@ -78,7 +78,7 @@ class Broker:
         self.start()
 
 
-class RocketMQCluster:
+class RocketMQCluster(Launcher):
     """A name server and its brokers. A context manager: leaving it stops everything and deletes all files.
 
     ``brokers`` is their number, or their names. ``settings`` are extra ``broker.conf`` lines for every broker,
@@ -123,21 +123,7 @@ class RocketMQCluster:
         broker_files: Mapping[str, str] | None = None,
     ) -> Self:
         """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
-        cluster = cls(version, brokers, settings, java_properties=java_properties, broker_files=broker_files)
-        try:
-            cluster._start_all()
-        except BaseException:
-            cluster.stop()
-            raise
-        return cluster
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        return cls(version, brokers, settings, java_properties=java_properties, broker_files=broker_files)._started()
 
     def broker(self, name: str) -> Broker:
         """Return the broker called ``name``; raise KeyError when there is none."""

@@ -5,7 +5,6 @@ import secrets
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import urllib3
@@ -16,6 +15,7 @@ from tests.clusters.errors import StartFailedError
 from tests.clusters.kubernetes.build import control_plane_binary, etcd_version, kubernetes_version
 from tests.clusters.kubernetes.kubelet import Kubelet
 from tests.clusters.kubernetes.rest import ApiError, Json, Rest
+from tests.clusters.launcher import Launcher
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import Answer, ManagedProcess, stop_together
 from tests.clusters.workspace import workspace
@@ -28,7 +28,7 @@ LABEL = "consumerplanner.dev/made-by"
 _CANARY = "canary"
 
 
-class ControlPlane:
+class ControlPlane(Launcher):
     """A running control plane. A context manager: leaving it stops everything and deletes all files.
 
     ``kubeconfig`` is a file with all rights, ``server`` the API server's URL, ``ca_file`` what it is verified by.
@@ -58,21 +58,7 @@ class ControlPlane:
     @classmethod
     def start(cls) -> Self:
         """Return a cluster that has just made a Deployment available; raise StartFailedError with log tails."""
-        cluster = cls()
-        try:
-            cluster._start_all()
-        except BaseException:
-            cluster.stop()
-            raise
-        return cluster
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        return cls()._started()
 
     @property
     def header(self) -> str:
