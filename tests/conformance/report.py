@@ -1,0 +1,146 @@
+"""What the check half says of the forecasts: coverage, error and width, by system and kind of change."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from planner.simulation.dynamics import forecast
+from tests.conformance.record import Document, Record
+
+MEASURES = ("pause_s", "duplicates", "settle_s")
+ENOUGH = 20
+"""Fewer cases than these are shown, and judged by nobody."""
+WANTED_COVERAGE = (0.85, 0.95)
+WANTED_WIDTH = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One figure of one transition: what was forecast and what was seen."""
+
+    record: Record
+    measure: str
+    forecast: Mapping[str, float]
+    seen: float
+
+    @property
+    def is_covered(self) -> bool:
+        """True when it lies in the 90 % interval; both are written with milliseconds at best."""
+        return self.forecast["p05"] - 5e-4 <= self.seen <= self.forecast["p95"] + 5e-4
+
+    @property
+    def error(self) -> float:
+        """How far the median was off."""
+        return abs(self.forecast["p50"] - self.seen)
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is."""
+        return self.forecast["p95"] - self.forecast["p05"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One transition beside its forecast."""
+
+    record: Record
+    answer: Document
+    points: tuple[Point, ...]
+
+    @property
+    def is_moved_right(self) -> bool:
+        """True when exactly the queues moved that the forecast names."""
+        return _as_set(self.answer["moved"]) == _as_set(self.record.observed["moved"])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of one system, kind of change and measure; widths and errors are medians, ``None`` without cases."""
+
+    system: str
+    kind: str
+    measure: str
+    cases: int
+    coverage: float
+    seen: float
+    error: float
+    width: float
+
+    @property
+    def relative_width(self) -> float:
+        """Median width by median value; infinite where mostly nothing was seen and the interval is not empty."""
+        if self.width == 0:
+            return 0.0
+        return self.width / self.seen if self.seen else math.inf
+
+
+def compare(record: Record) -> Compared:
+    """Return the record beside the forecast of its request."""
+    answer = forecast(record.request)
+    return Compared(record, answer, tuple(_points(record, answer)))
+
+
+def _points(record: Record, answer: Document) -> Iterator[Point]:
+    """Yield the figures that both tell; the pause of no queue is no figure."""
+    seen = record.observed["total"]
+    for measure in MEASURES:
+        expected = answer["total"][measure]
+        if expected is not None and seen[measure] is not None:
+            yield Point(record, measure, expected, seen[measure])
+
+
+def rows(compared: Iterable[Compared]) -> list[Row]:
+    """Return one row for each system, kind and measure, kinds with most cases first."""
+    found: dict[tuple[str, str], list[Compared]] = {}
+    for one in compared:
+        found.setdefault((one.record.system, one.record.kind), []).append(one)
+    order = sorted(found, key=lambda key: (key[0], -len(found[key]), key[1]))
+    return [
+        _row(*key, measure, points)
+        for key in order
+        for measure in MEASURES
+        if (points := [point for one in found[key] for point in one.points if point.measure == measure])
+    ]
+
+
+def _row(system: str, kind: str, measure: str, points: Sequence[Point]) -> Row:
+    return Row(
+        system,
+        kind,
+        measure,
+        len(points),
+        sum(point.is_covered for point in points) / len(points),
+        median(point.seen for point in points),
+        median(point.error for point in points),
+        median(point.width for point in points),
+    )
+
+
+def markdown(compared: Sequence[Compared]) -> str:
+    """Return the table of coverage and width, and how often exactly the right queues were forecast to move."""
+    lines = [
+        "| System | Change | Figure | Cases | Covered | Median seen | Median error | Median width | Width / value |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|",
+        *(_line(row) for row in rows(compared)),
+    ]
+    right = sum(one.is_moved_right for one in compared)
+    return "\n".join([*lines, "", f"Exactly the forecast queues moved in {right} of {len(compared)} transitions."])
+
+
+def _line(row: Row) -> str:
+    few = "" if row.cases >= ENOUGH else " (few)"
+    cells = (
+        row.system,
+        row.kind,
+        row.measure,
+        f"{row.cases}{few}",
+        f"{row.coverage:.0%}",
+        *(f"{value:.3g}" for value in (row.seen, row.error, row.width, row.relative_width)),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _as_set(queues: Iterable[Sequence[Any]]) -> set[tuple[Any, ...]]:
+    return {tuple(queue) for queue in queues}

@@ -1,0 +1,88 @@
+"""Records, their file, their halves, and the arithmetic of the report."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.record import Record, read_record, record_id
+from tests.conformance.report import compare, markdown, rows
+from tests.conformance.split import CALIBRATION, CHECK, half, of_half
+from tests.conformance.store import Store
+from tests.unit.dynamics.small_groups import leave, rocketmq_request
+
+
+def made(number: int = 0, **total: Any) -> Record:
+    """A graceful leave of the second of two 5.5.0 clients; what is named replaces a figure that was seen."""
+    request = rocketmq_request(leave("graceful", 2), "5.5.0")
+    moved = [[queue["topic"], queue["broker"], queue["queue_id"]] for queue in request["queues"][4:]]
+    seen = {"pause_s": 0.58, "stall_s": 0.0, "settle_s": 0.6, "duplicates": 6, "burst_messages": 60, "moved_queues": 4}
+    observed = {"moved": moved, "pause_s": {}, "duplicates": {}, "total": {**seen, **total}, "course": {}}
+    return Record(record_id("rocketmq", {"n": number}, 0), "rocketmq", request, observed, {"load": 0.5})
+
+
+def test_a_record_is_one_line_and_comes_back_the_same() -> None:
+    line = made().line()
+    assert "\n" not in line
+    assert read_record(line) == made()
+
+
+def test_an_id_rests_on_the_cell_and_the_repetition_alone() -> None:
+    assert record_id("kafka", {"a": 1, "b": 2}, 0) == record_id("kafka", {"b": 2, "a": 1}, 0)
+    ids = {record_id(system, {"a": a}, n) for system in ("kafka", "rocketmq") for a in (1, 2) for n in (0, 1)}
+    assert len(ids) == 8
+
+
+def test_records_are_added_and_never_lost(tmp_path: Path) -> None:
+    Store("rocketmq", tmp_path).add([made(1)])
+    Store("rocketmq", tmp_path).add([made(2), made(3)])
+    assert Store("rocketmq", tmp_path).records() == [made(1), made(2), made(3)]
+    assert Store("rocketmq", tmp_path).ids() == {made(number).id for number in (1, 2, 3)}
+
+
+def test_half_a_line_is_not_read_and_gives_way_to_the_next_record(tmp_path: Path) -> None:
+    store = Store("rocketmq", tmp_path)
+    store.add([made(1)])
+    with store.path.open("a") as file:
+        file.write(made(2).line()[:40])
+    assert store.records() == [made(1)]
+    store.add([made(3)])
+    assert store.records() == [made(1), made(3)]
+
+
+def test_either_half_holds_about_half_and_never_changes() -> None:
+    ids = [record_id("rocketmq", {"n": number}, 0) for number in range(1000)]
+    assert 450 < sum(half(one) == CHECK for one in ids) < 550
+    # Pinned: a transition that changed sides would have been fitted and then judged by itself.
+    assert [half(one) for one in ("000000000000", "0123456789ab", "ffffffffffff")] == [CALIBRATION, CALIBRATION, CHECK]
+    records = [made(number) for number in range(10)]
+    assert len(of_half(records, CHECK)) + len(of_half(records, CALIBRATION)) == len(records)
+
+
+def test_a_figure_within_the_interval_is_covered_and_one_outside_is_not() -> None:
+    inside = {point.measure: point for point in compare(made()).points}
+    assert all(point.is_covered for point in inside.values())
+    outside = {point.measure: point for point in compare(made(pause_s=2.0, duplicates=99, settle_s=9.0)).points}
+    assert not any(point.is_covered for point in outside.values())
+    assert outside["settle_s"].error == pytest.approx(9.0 - outside["settle_s"].forecast["p50"])
+
+
+def test_what_was_not_seen_is_not_judged() -> None:
+    assert {point.measure for point in compare(made(pause_s=None)).points} == {"duplicates", "settle_s"}
+
+
+def test_moved_queues_are_right_when_exactly_those_moved() -> None:
+    assert compare(made()).is_moved_right
+    wrong = made()
+    wrong.observed["moved"].pop()
+    assert not compare(wrong).is_moved_right
+
+
+def test_a_row_gives_coverage_and_medians_of_its_kind() -> None:
+    found = rows([compare(made(1)), compare(made(2)), compare(made(3, pause_s=2.0))])
+    pause = next(row for row in found if row.measure == "pause_s")
+    assert (pause.kind, pause.cases, round(pause.coverage, 2), pause.seen) == ("leave graceful", 3, 0.67, 0.58)
+    assert pause.relative_width == pytest.approx(pause.width / 0.58)
+    assert "| rocketmq | leave graceful | pause_s | 3 (few) | 67% |" in markdown(
+        [compare(made(n)) for n in (1, 2)] + [compare(made(3, pause_s=2.0))]
+    )
