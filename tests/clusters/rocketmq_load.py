@@ -15,6 +15,7 @@ from tests.clusters.processes import ManagedProcess, stop_together
 
 READY_S = 60.0
 GROUP_ID = "org.apache.rocketmq"
+LOOK_LOG = "looks.tsv"
 SOURCES = Path(__file__).parents[1] / "load" / "src"
 
 _JVM = ("-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -46,7 +47,7 @@ class QueueCurve:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One message handed to a listener, at ``epoch_ms`` by the consumer's clock."""
+    """One message handed to a listener at ``epoch_ms`` by the consumer's clock; the broker got it at ``stored_ms``."""
 
     epoch_ms: int
     client_id: str
@@ -54,6 +55,18 @@ class Delivery:
     broker: str
     queue: int
     offset: int
+    stored_ms: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look showed one consumer, where it differs from the look before: the members, and its own queues."""
+
+    epoch_ms: int
+    client_id: str
+    topic: str
+    members: tuple[str, ...]
+    queues: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -71,14 +84,34 @@ class Sent:
 
 def read_deliveries(log: Path) -> list[Delivery]:
     """Return the deliveries in a log, oldest first; the half line that a crash leaves behind is dropped."""
+    return [_delivery(line) for line in _whole_lines(log)]
+
+
+def read_looks(log: Path) -> list[Look]:
+    """Return the looks in a log, oldest first; half a line is dropped."""
+    return [_look(line) for line in _whole_lines(log)]
+
+
+def _whole_lines(log: Path) -> list[str]:
     text = log.read_text() if log.exists() else ""
-    whole_lines = text[: text.rfind("\n") + 1].splitlines()
-    return [_delivery(line) for line in whole_lines]
+    return text[: text.rfind("\n") + 1].splitlines()
 
 
 def _delivery(line: str) -> Delivery:
-    epoch_ms, client_id, topic, broker, queue, offset = line.split("\t")
-    return Delivery(int(epoch_ms), client_id, topic, broker, int(queue), int(offset))
+    epoch_ms, client_id, topic, broker, queue, offset, stored_ms = line.split("\t")
+    return Delivery(int(epoch_ms), client_id, topic, broker, int(queue), int(offset), int(stored_ms))
+
+
+def _look(line: str) -> Look:
+    epoch_ms, client_id, topic, members, queues = line.split("\t")
+    owned = (one.rpartition("/") for one in queues.split(",") if one)
+    return Look(
+        int(epoch_ms),
+        client_id,
+        topic,
+        tuple(members.split(",")),
+        tuple((name, int(number)) for name, _, number in owned),
+    )
 
 
 @dataclass
@@ -103,6 +136,18 @@ class ConsumerProcess:
     def running(self) -> bool:
         """True until it has ended; also while frozen."""
         return self.process.running
+
+    def await_loaded(self, timeout_s: float = READY_S) -> None:
+        """Return once it waits for the order to start."""
+        self.process.wait_for_line(r"(?m)^LOADED$", timeout_s)
+
+    def begin(self) -> None:
+        """Give the order to start, to a consumer that was told to wait for it."""
+        self.process.tell("")
+
+    def moment(self, word: str, timeout_s: float = READY_S) -> int:
+        """Return the epoch milliseconds of ``STARTING`` or ``STOPPING``, as soon as it says so."""
+        return int(self.process.wait_for_line(rf"(?m)^{word} (\d+)$", timeout_s)[1])
 
     def await_ready(self, timeout_s: float = READY_S) -> None:
         """Return once every consumer has started; raise StartFailedError with the log tail otherwise."""
@@ -131,6 +176,10 @@ class ConsumerProcess:
     def deliveries(self) -> list[Delivery]:
         """What it has logged so far, oldest first."""
         return read_deliveries(self.delivery_log)
+
+    def looks(self) -> list[Look]:
+        """What its looks have shown so far, oldest first; only where it was started ``watched``."""
+        return read_looks(self.delivery_log.with_name(LOOK_LOG))
 
 
 @dataclass
@@ -199,6 +248,8 @@ class RocketMQLoad:
         options: Mapping[str, str | int] | None = None,
         java_properties: Mapping[str, str | int] | None = None,
         wait_ready: bool = True,
+        watched: bool = False,
+        on_order: bool = False,
     ) -> ConsumerProcess:
         """Start a consumer with client id ``client_ip@instance``; several instances share one JVM.
 
@@ -208,7 +259,9 @@ class RocketMQLoad:
         "127.0.0.1@c1=r1,..."). ``service_ms`` is spent on each message by one of ``threads`` threads.
         ``options``: ``poll-ms``, ``heartbeat-ms``,
         ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as the client has it. With
-        ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it.
+        ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it. ``watched`` writes down
+        what its looks show, and loses no delivery in a crash. With ``on_order`` it returns when the process is up
+        and waits for ``begin``.
         """
         instances = (instance,) if isinstance(instance, str) else tuple(instance)
         name = f"consumer-{group}-{instances[0]}"
@@ -227,12 +280,16 @@ class RocketMQLoad:
             "consume-from": consume_from,
             "await-termination-ms": await_termination_ms,
             **({"delivery-log": str(log)} if log_deliveries else {}),
+            **({"look-log": str(directory / LOOK_LOG), "flush-each": "true"} if watched else {}),
+            **({"on-order": "true"} if on_order else {}),
             **(strategy_options or {}),
             **(options or {}),
         }
-        process = self._start(name, directory, "consume", flags, java_properties or {})
+        process = self._start(name, directory, "consume", flags, java_properties or {}, takes_orders=on_order)
         consumer = ConsumerProcess(tuple(f"{client_ip}@{one}" for one in instances), process, log)
-        if wait_ready:
+        if on_order:
+            consumer.await_loaded()
+        elif wait_ready:
             consumer.await_ready()
         return consumer
 
@@ -295,6 +352,7 @@ class RocketMQLoad:
         flags: Mapping[str, str | int | float],
         properties: Mapping[str, str | int],
         heap: str = "128m",
+        takes_orders: bool = False,
     ) -> ManagedProcess:
         argv = [
             self._java,
@@ -308,7 +366,7 @@ class RocketMQLoad:
             mode,
             *(word for key, value in flags.items() for word in (f"--{key}", str(value))),
         ]
-        process = ManagedProcess(name, argv, directory)
+        process = ManagedProcess(name, argv, directory, takes_orders=takes_orders)
         self.processes.append(process)
         process.start()
         return process

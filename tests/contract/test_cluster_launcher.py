@@ -261,5 +261,7 @@ def test_ctrl_c_leaves_nothing() -> None:
 
 def test_half_a_line_of_a_crashed_consumer_is_no_delivery(tmp_path: Path) -> None:
     log = tmp_path / "deliveries.tsv"
-    log.write_text("1795257678033\t127.0.0.1@c1\torders\tbroker-a\t1\t7\n1795257678034\t127.0.0.1@c1\tord")
-    assert read_deliveries(log) == [Delivery(1795257678033, "127.0.0.1@c1", "orders", "broker-a", 1, 7)]
+    log.write_text(
+        "1795257678033\t127.0.0.1@c1\torders\tbroker-a\t1\t7\t1795257678031\n1795257678034\t127.0.0.1@c1\tord"
+    )
+    assert read_deliveries(log) == [Delivery(1795257678033, "127.0.0.1@c1", "orders", "broker-a", 1, 7, 1795257678031)]

@@ -1,11 +1,13 @@
 package dev.consumerplanner.load;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
@@ -19,6 +21,10 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /**
  * Push consumers, usually one, that spend a fixed time on each message. Prints {@code READY <client ids>}
  * once all have started; on SIGTERM shuts each down gracefully and prints {@code STOPPED <milliseconds>}.
+ *
+ * <p>With {@code --on-order true} it prints {@code LOADED} and starts them when a line comes on standard input;
+ * {@code --look-log} names a file for what each look shows. {@code STARTING} and {@code STOPPING} tell the epoch
+ * milliseconds of {@code start()} and of the signal.
  *
  * <p>Sick on demand: {@code --block-after N} never returns from the listener again after N messages,
  * {@code --fail true} fails each message.
@@ -37,7 +43,8 @@ final class Consumers {
         this.serviceNanos = Math.round(Double.parseDouble(options.get("service-ms", "0")) * 1e6);
         this.failing = Boolean.parseBoolean(options.get("fail", "false"));
         this.blockAfter = options.integer("block-after", Integer.MAX_VALUE);
-        this.log = DeliveryLog.to(options.get("delivery-log", ""));
+        boolean flushesEach = Boolean.parseBoolean(options.get("flush-each", "false"));
+        this.log = DeliveryLog.to(options.get("delivery-log", ""), flushesEach);
     }
 
     void run() throws Exception {
@@ -47,13 +54,18 @@ final class Consumers {
     }
 
     /** Start them all and return their client ids. */
-    List<String> start() throws MQClientException {
+    List<String> start() throws MQClientException, IOException {
         List<String> ids = new ArrayList<>();
         for (String instance : options.list("instances")) {
             DefaultMQPushConsumer consumer = configured(instance);
             consumers.add(consumer);
             ids.add(consumer.buildMQClientId());
         }
+        if (Boolean.parseBoolean(options.get("on-order", "false"))) {
+            System.out.println("LOADED");
+            System.in.read();
+        }
+        System.out.println("STARTING " + System.currentTimeMillis());
         for (DefaultMQPushConsumer consumer : consumers) {
             consumer.start();
         }
@@ -65,7 +77,7 @@ final class Consumers {
         consumer.setNamesrvAddr(options.need("name-server"));
         consumer.setClientIP(options.need("client-ip"));
         consumer.setInstanceName(instance);
-        consumer.setAllocateMessageQueueStrategy(Strategies.chosen(options));
+        consumer.setAllocateMessageQueueStrategy(strategy());
         consumer.setConsumeFromWhere(ConsumeFromWhere.valueOf(options.need("consume-from")));
         consumer.setConsumeThreadMin(options.integer("threads", 20));
         consumer.setConsumeThreadMax(options.integer("threads", 20));
@@ -88,6 +100,12 @@ final class Consumers {
         }
         listen(consumer);
         return consumer;
+    }
+
+    private AllocateMessageQueueStrategy strategy() {
+        AllocateMessageQueueStrategy chosen = Strategies.chosen(options);
+        String log = options.get("look-log", "");
+        return log.isEmpty() ? chosen : new Watched(chosen, Path.of(log));
     }
 
     private void listen(DefaultMQPushConsumer consumer) {
@@ -127,6 +145,7 @@ final class Consumers {
     }
 
     private void shutdown() {
+        System.out.println("STOPPING " + System.currentTimeMillis());
         long begin = System.nanoTime();
         stop();
         System.out.println("STOPPED " + (System.nanoTime() - begin) / 1_000_000);

@@ -14,17 +14,20 @@ import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * One tab-separated line per message handed to a listener: epoch milliseconds, client id, topic, broker,
- * queue id, offset. Written when processing begins, flushed every 200 ms: a crash loses at most that much.
+ * queue id, offset, and when the broker stored it. Written when processing begins, flushed every 200 ms: a crash
+ * loses at most that much, or nothing where every line is flushed.
  */
 final class DeliveryLog implements AutoCloseable {
     private static final long FLUSH_MILLIS = 200;
 
     private final BufferedWriter writer;
+    private final boolean flushesEach;
     private final ScheduledExecutorService flusher;
     private boolean closed;
 
-    private DeliveryLog(BufferedWriter writer) {
+    private DeliveryLog(BufferedWriter writer, boolean flushesEach) {
         this.writer = writer;
+        this.flushesEach = flushesEach;
         this.flusher = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread thread = new Thread(task, "delivery-log");
             thread.setDaemon(true);
@@ -34,11 +37,11 @@ final class DeliveryLog implements AutoCloseable {
     }
 
     /** A log that appends to a file, or one that forgets everything when the path is empty. */
-    static DeliveryLog to(String path) throws IOException {
+    static DeliveryLog to(String path, boolean flushesEach) throws IOException {
         BufferedWriter writer = path.isEmpty()
             ? new BufferedWriter(java.io.Writer.nullWriter())
             : Files.newBufferedWriter(Path.of(path), StandardOpenOption.CREATE, StandardOpenOption.APPEND);
-        return new DeliveryLog(writer);
+        return new DeliveryLog(writer, flushesEach);
     }
 
     synchronized void add(String clientId, MessageQueue queue, MessageExt message) {
@@ -51,7 +54,11 @@ final class DeliveryLog implements AutoCloseable {
                 .append(queue.getTopic()).append('\t')
                 .append(queue.getBrokerName()).append('\t')
                 .append(Integer.toString(queue.getQueueId())).append('\t')
-                .append(Long.toString(message.getQueueOffset())).append('\n');
+                .append(Long.toString(message.getQueueOffset())).append('\t')
+                .append(Long.toString(message.getStoreTimestamp())).append('\n');
+            if (flushesEach) {
+                writer.flush();
+            }
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
         }
