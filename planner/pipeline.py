@@ -20,8 +20,15 @@ from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
-from planner.simulation.candidates import can_simulate, candidate_counts, simulate_candidate, strategies_to_compare
+from planner.simulation.candidates import (
+    can_simulate,
+    candidate_counts,
+    check_comparable,
+    simulate_candidate,
+    strategies_to_compare,
+)
 from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.transition import with_transition
 from planner.snapshot.build import build_snapshot
 from planner.snapshot.metrics import with_metrics
 from planner.sources.capture import Capture
@@ -93,7 +100,20 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
 
 def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
     """Return one outcome for each of the ``candidates``, in their order."""
-    return tuple(simulate_candidate(snapshot, count, name) for name, count in candidates(snapshot, policy))
+    return simulate_candidates(snapshot, candidates(snapshot, policy))
+
+
+def simulate_candidates(
+    snapshot: GroupSnapshot, wanted: Iterable[tuple[str, int]], digest: str | None = None
+) -> tuple[CandidateOutcome, ...]:
+    """Return one outcome for each strategy and count, with what the change to it costs; ``digest`` is the snapshot's.
+
+    The one way to outcomes: the command line, the Spark app and the report all come here, so all say the same.
+    Raises ``BadInputError`` where there is nothing to compare, and ``UnknownNameError`` for an unknown strategy.
+    """
+    check_comparable(snapshot)
+    named = digest or SNAPSHOT.digest(snapshot)
+    return tuple(with_transition(simulate_candidate(snapshot, count, name), snapshot, named) for name, count in wanted)
 
 
 def decide(

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.objective import Objective
 from planner.documents.data import SNAPSHOT
 from planner.model.queues import MessageQueue
-from planner.model.snapshot import Capacity, GroupSnapshot, Part, QueueState, SeriesPoint
+from planner.model.snapshot import Capacity, ClientSetup, GroupSnapshot, Part, QueueState, SeriesPoint
 from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import candidate_counts, simulate, topics_of
@@ -60,6 +61,13 @@ def state(
     )
 
 
+def setups(clients: Sequence[str], **changes: Any) -> tuple[ClientSetup, ...]:
+    """Return Java clients 5.5.0 with 20 threads and 50 ms a message, which shut down at once."""
+    settings = (("awaitTerminationMillisWhenShutdown", "0"), ("messageModel", "CLUSTERING"))
+    made = ClientSetup("", "JAVA", "5.5.0", False, 20, 0.05, settings)
+    return tuple(replace(made, client=client, **changes) for client in sorted(clients))
+
+
 def parts(age_s: float = 3.0, completeness: float = 1.0) -> tuple[Part, ...]:
     """Return all parts of a snapshot, each of that age and completeness."""
     names = ("routes", "members", "ownership", "offsets", "rates")
@@ -91,6 +99,8 @@ def snapshot(
         queues=tuple(state(q, (rates or {}).get(q, 10.0), (lags or {}).get(q, 0)) for q in sorted(queues)),
         capacity=None if capacity is None else Capacity(capacity, "stated by the policy"),
         parts=parts(),
+        setups=setups(clients),
+        notifies_changes=True,
     )
     return replace(owned(made), **changes)  # type: ignore[arg-type]
 

@@ -23,8 +23,8 @@ def simulate(
     """Say what would happen with each consumer count: owners, load, moved queues, backlog."""
     from planner.documents.data import OUTCOMES, SNAPSHOT
     from planner.errors import BadInputError
-    from planner.simulation.candidates import candidate_counts
-    from planner.simulation.candidates import simulate as simulate_counts
+    from planner.pipeline import simulate_candidates
+    from planner.simulation.candidates import candidate_counts, check_comparable
 
     taken = SNAPSHOT.read(snapshot)
     name = strategy or taken.strategy
@@ -32,9 +32,10 @@ def simulate(
         raise BadInputError(
             f"{snapshot}: the group's strategy is unknown ({taken.strategy_source}): name one with --strategy"
         )
+    check_comparable(taken)
     largest = max(1, len(taken.data_queues), len(taken.clients))
     chosen = parse_counts(counts) if counts else candidate_counts(taken, 1, largest)
-    outcomes = simulate_counts(taken, chosen, (name,))
+    outcomes = simulate_candidates(taken, [(name, count) for count in sorted(set(chosen))])
     if output is OutputForm.JSON:
         print_json(OUTCOMES.body(outcomes))
     else:

@@ -2,6 +2,20 @@
 
 from dataclasses import dataclass
 
+V4_9_0 = 393
+"""Ordinal of ``MQVersion.Version`` V4_9_0; from here on a snapshot precedes each release, ten releases a minor one."""
+
+
+def release(ordinal: int) -> str | None:
+    """Return the release that an ordinal of ``MQVersion.Version`` names, ``None`` before 4.9.0.
+
+    393 is 4.9.0, 413 is 5.0.0, 513 is 5.5.0; a snapshot, 514, counts as the release it leads to, 5.5.1.
+    """
+    number, patch = divmod((ordinal - V4_9_0 + 1) // 2, 10)
+    if ordinal < V4_9_0:
+        return None
+    return f"4.9.{patch}" if number == 0 else f"5.{number - 1}.{patch}"
+
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:

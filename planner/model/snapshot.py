@@ -89,6 +89,23 @@ class MemberPod:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSetup:
+    """How one RocketMQ client is set up, as far as it told: what a forecast of pauses and duplicates rests on.
+
+    ``version`` is its release (``5.5.0``), ``call_s`` the mean seconds of one listener call in its last minute, topics
+    weighted by their rates; ``None`` while it consumes nothing. ``settings`` are its properties by its own names.
+    """
+
+    client: str
+    language: str
+    version: str | None
+    orderly: bool | None
+    threads: int | None
+    call_s: float | None
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GroupSnapshot:
     """Everything that a decision on one group needs; enough to replay it byte for byte.
 
@@ -99,6 +116,8 @@ class GroupSnapshot:
     lets us read Kubernetes they are not known.
     ``strategy_options`` are the strategy's parameters, spelt as ``planner allocate`` takes them.
     ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
+    ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know.
+    ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -121,6 +140,8 @@ class GroupSnapshot:
     deployment: Deployment | None = None
     pods: tuple[MemberPod, ...] = ()
     strategy_options: dict[str, Any] = field(default_factory=dict)
+    setups: tuple[ClientSetup, ...] = ()
+    notifies_changes: bool | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

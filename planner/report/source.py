@@ -11,10 +11,11 @@ from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.model.snapshot import GroupSnapshot
+from planner.pipeline import simulate_candidates
 from planner.report.case import Case
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.rollout.steps import StartConsumers, StopConsumers
-from planner.simulation.candidates import can_simulate, simulate, strategies_to_compare
+from planner.simulation.candidates import can_simulate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
 
 Answer = RolloutPlan | DecisionRecord
@@ -41,15 +42,20 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     found = [answer for _, answer in answers]
     plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
     record = next((answer for answer in found if isinstance(answer, DecisionRecord)), None) or _record(plan)
-    return Case(snapshot, outcomes_again(snapshot, record.decision), record, plan, max_utilisation)
+    outcomes = outcomes_again(snapshot, record.decision, record.snapshot.digest)
+    return Case(snapshot, outcomes, record, plan, max_utilisation)
 
 
-def outcomes_again(snapshot: GroupSnapshot, decision: Decision) -> tuple[CandidateOutcome, ...]:
-    """Return the outcomes of the decision's counts; none for a group that cannot be simulated."""
+def outcomes_again(snapshot: GroupSnapshot, decision: Decision, digest: str) -> tuple[CandidateOutcome, ...]:
+    """Return the outcomes of the decision's counts; none for a group that cannot be simulated.
+
+    ``digest`` is the one that the decision names its snapshot by.
+    """
     if not can_simulate(snapshot):
         return ()
     counts = {decision.current, decision.target, *(rejection.count for rejection in decision.rejected)} - {0}
-    return simulate(snapshot, sorted(counts), strategies_to_compare(snapshot))
+    wanted = ((name, count) for name in strategies_to_compare(snapshot) for count in sorted(counts))
+    return simulate_candidates(snapshot, wanted, digest)
 
 
 def _record(plan: RolloutPlan | None) -> DecisionRecord:

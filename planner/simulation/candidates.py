@@ -85,17 +85,22 @@ def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tupl
 
 
 def simulate(snapshot: GroupSnapshot, counts: Iterable[int], strategies: Sequence[str]) -> tuple[CandidateOutcome, ...]:
-    """Return one outcome for each strategy and count, in that order.
+    """Return one outcome for each strategy and count, in that order, without what the change itself costs.
 
-    Raises ``BadInputError`` when the snapshot has no queue or no consumer: there is nothing to compare with.
+    Raises ``BadInputError`` where there is nothing to compare with.
     """
+    check_comparable(snapshot)
+    return tuple(simulate_candidate(snapshot, count, name) for name in strategies for count in sorted(set(counts)))
+
+
+def check_comparable(snapshot: GroupSnapshot) -> None:
+    """Raise ``BadInputError`` when the snapshot has no queue or no consumer."""
     if not snapshot.data_queues:
         raise BadInputError(f"group {snapshot.group} has no queues in its snapshot: check that its topics have a route")
     if not snapshot.clients:
         raise BadInputError(
             f"group {snapshot.group} has no consumers in its snapshot: start one, as moves are counted from what runs"
         )
-    return tuple(simulate_candidate(snapshot, count, name) for name in strategies for count in sorted(set(counts)))
 
 
 def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) -> CandidateOutcome:

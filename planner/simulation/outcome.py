@@ -33,6 +33,46 @@ class OwnedQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Seconds:
+    """The middle 90 % of all trials and their median, in seconds."""
+
+    p05: float
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The middle 90 % of all trials and their median, in whole messages."""
+
+    p05: int
+    p50: int
+    p95: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """What going from the present group to a candidate costs, in the words of ``planner forecast``.
+
+    ``pause_s`` is the longest pause of a queue that moves, ``stall_s`` of one that stays; ``duplicates`` and
+    ``burst_messages`` are sums over all queues; ``settle_s`` is when every queue is delivered by its final owner,
+    ``drained_s`` when no backlog is left, ``None`` where some consumer cannot keep up.
+    """
+
+    pause_s: Seconds | None
+    stall_s: Seconds | None
+    duplicates: Messages
+    burst_messages: Messages
+    settle_s: Seconds | None
+    drained_s: Seconds | None
+
+
+NO_SECONDS, NO_MESSAGES = Seconds(0.0, 0.0, 0.0), Messages(0, 0, 0)
+NO_TRANSITION = Transition(NO_SECONDS, NO_SECONDS, NO_MESSAGES, NO_MESSAGES, NO_SECONDS, None)
+"""The group stays as it is: nothing moves, so nothing pauses; ``drain_s`` of the outcome tells of its backlog."""
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateOutcome:
     """The simulated result of running ``count`` consumers under ``strategy``.
 
@@ -41,7 +81,8 @@ class CandidateOutcome:
     ``owners`` shows one such case, the one with the fewest moves for a leave, new clients last for a join.
     ``utilisation``, ``wait_s`` and ``drain_s`` are the worst of all consumers; ``keeps_up`` is ``None`` when
     unknown. ``hot_queue`` is the queue with the largest upper rate, ``hot_utilisation`` what it alone takes of
-    the consumer that owns it: no count can get below it.
+    the consumer that owns it: no count can get below it. ``transition`` is what the change costs, ``None`` where that
+    is not known; ``unknowns`` then says why.
     """
 
     count: int
@@ -60,6 +101,7 @@ class CandidateOutcome:
     loads: tuple[ConsumerLoad, ...]
     owners: tuple[OwnedQueue, ...]
     unknowns: tuple[str, ...]
+    transition: Transition | None = None
 
     @property
     def lag(self) -> int | None:

@@ -13,6 +13,7 @@ from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod, Part, QueueState
 from planner.snapshot.capacity import known_capacity
+from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.workload import clues_of, join_members
 
@@ -65,6 +66,8 @@ def build_snapshot(
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
         pods=pods,
+        setups=client_setups(newest.members),
+        notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),

@@ -1,6 +1,6 @@
 """Columns of the simulate app."""
 
-from pyspark.sql.types import BooleanType, DoubleType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
 CANDIDATES = StructType(
     [
@@ -12,6 +12,18 @@ CANDIDATES = StructType(
 )
 """What is to be simulated; ``position`` is the place in the order of ``planner.pipeline.candidates``."""
 
+COSTS = (
+    ("pause_s", DoubleType()),
+    ("stall_s", DoubleType()),
+    ("duplicates", LongType()),
+    ("burst_messages", LongType()),
+    ("settle_s", DoubleType()),
+    ("drained_s", DoubleType()),
+)
+"""The figures of ``Transition``; each has one column for each level, as ``pause_s_p05``."""
+
+LEVELS = ("p05", "p50", "p95")
+
 OUTCOMES = StructType(
     [
         *CANDIDATES.fields,
@@ -21,6 +33,7 @@ OUTCOMES = StructType(
         StructField("moved_fewest", IntegerType()),
         StructField("moved_most", IntegerType()),
         StructField("keeps_up", BooleanType()),
+        *(StructField(f"{name}_{level}", kind) for name, kind in COSTS for level in LEVELS),
         StructField("outcome", StringType(), nullable=False),
     ]
 )

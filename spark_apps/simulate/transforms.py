@@ -1,6 +1,6 @@
 """From snapshots to outcomes: the planner's own simulation, one candidate a row."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,12 +12,13 @@ from planner.documents.data import OUTCOMES as OUTCOMES_FILE
 from planner.documents.data import SNAPSHOT
 from planner.documents.format import canonical
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.candidates import simulate_candidate
+from planner.simulation.outcome import Transition
 from planner.storage.layout import RunFolder
 from spark_apps.common.policies import policy_of
-from spark_apps.simulate.schemas import CANDIDATES, OUTCOMES
+from spark_apps.simulate.schemas import CANDIDATES, COSTS, LEVELS, OUTCOMES
 
 Frames = Iterator[pd.DataFrame]
+Candidate = tuple[str, int, str, int]
 
 
 def list_candidates(policies: DataFrame, run: RunFolder) -> DataFrame:
@@ -51,23 +52,30 @@ def _simulator(run: RunFolder) -> Callable[[Frames], Frames]:
             candidates = frame.itertuples(index=False, name=None)
             for policy, of_policy in groupby(candidates, key=itemgetter(0)):
                 snapshot = SNAPSHOT.read(run.snapshot(policy))
-                rows += (_row(snapshot, candidate) for candidate in of_policy)
+                rows += _rows(snapshot, list(of_policy))
             yield pd.DataFrame(rows, columns=OUTCOMES.fieldNames())
 
     return simulate_all
 
 
-def _row(snapshot: GroupSnapshot, candidate: tuple[str, int, str, int]) -> tuple[object, ...]:
-    _, _, strategy, count = candidate
-    outcome = simulate_candidate(snapshot, count, strategy)
-    (body,) = OUTCOMES_FILE.body((outcome,))
-    return (
-        *candidate,
-        outcome.utilisation,
-        outcome.wait_s,
-        outcome.drain_s,
-        outcome.moved_fewest,
-        outcome.moved_most,
-        outcome.keeps_up,
-        canonical(body).decode(),
-    )
+def _rows(snapshot: GroupSnapshot, wanted: Sequence[Candidate]) -> Iterator[tuple[object, ...]]:
+    outcomes = pipeline.simulate_candidates(snapshot, [(strategy, count) for _, _, strategy, count in wanted])
+    for candidate, outcome in zip(wanted, outcomes, strict=True):
+        (body,) = OUTCOMES_FILE.body((outcome,))
+        yield (
+            *candidate,
+            outcome.utilisation,
+            outcome.wait_s,
+            outcome.drain_s,
+            outcome.moved_fewest,
+            outcome.moved_most,
+            outcome.keeps_up,
+            *_costs(outcome.transition),
+            canonical(body).decode(),
+        )
+
+
+def _costs(transition: Transition | None) -> tuple[float | None, ...]:
+    """Return the intervals in the order of ``COSTS``, ``None`` where they are not known."""
+    found = [getattr(transition, name, None) for name, _ in COSTS]
+    return tuple(getattr(interval, level, None) for interval in found for level in LEVELS)

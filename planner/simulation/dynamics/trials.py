@@ -32,6 +32,57 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """Figures over all queues, one number a trial: longest pause and stall, sums of messages, last owner in place.
+
+    ``None`` where there is no such figure: no pause where nobody consumes before or after, nothing settles where nobody
+    does after, no end of the backlog where one client never keeps up.
+    """
+
+    pause_s: Floats | None
+    stall_s: Floats | None
+    duplicates: Floats
+    burst_messages: Floats
+    settle_s: Floats | None
+    drained_s: Floats | None
+    moved_queues: NDArray[Any]
+
+    def document(self) -> Document:
+        """Return every figure's interval."""
+        return {
+            "pause_s": _interval_or_none(self.pause_s),
+            "stall_s": _interval_or_none(self.stall_s),
+            "duplicates": messages(self.duplicates),
+            "burst_messages": messages(self.burst_messages),
+            "settle_s": _interval_or_none(self.settle_s),
+            "drained_s": _interval_or_none(self.drained_s),
+            "moved_queues": messages(self.moved_queues),
+        }
+
+
+def pooled(parts: Sequence[Totals]) -> Totals:
+    """Return the trials of all parts as one; a figure that one of them lacks has no interval."""
+    return Totals(
+        _joined([part.pause_s for part in parts]),
+        _joined([part.stall_s for part in parts]),
+        np.concatenate([part.duplicates for part in parts]),
+        np.concatenate([part.burst_messages for part in parts]),
+        _joined([part.settle_s for part in parts]),
+        _joined([part.drained_s for part in parts]),
+        np.concatenate([part.moved_queues for part in parts]),
+    )
+
+
+def _joined(parts: Sequence[Floats | None]) -> Floats | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
+
+
+def _interval_or_none(values: Floats | None) -> Interval | None:
+    return None if values is None else interval(values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Trials:
     """Every trial of one change: one row a trial, one column a queue, queues in the order of allocation.
 
@@ -65,28 +116,26 @@ class Trials:
             "after": {client: list(queues) for client, queues in self.after.items()},
             "moved": list(self.moved),
             "queues": [self._queue(column) for column in self._listed()],
-            "total": self.total(),
+            "total": self.totals().document(),
             "warnings": list(self.warnings),
             "causes": [_cause_document(cause) for cause in self.causes],
             "timeline": list(self.timeline),
             **self.extra,
         }
 
-    def total(self) -> Document:
-        """Return the intervals over all queues: longest pause and stall, sums of messages, last owner in place.
-
-        Where nobody consumes before or after there is no pause, and where nobody does after nothing settles: ``None``.
-        """
+    def totals(self) -> Totals:
+        """Return the figures over all queues."""
         had, has = (any(owner is not None for owner in owners) for owners in (self.owner_before, self.owner_after))
-        return {
-            "pause_s": interval(_longest(self.pause_s, self.moves)) if had == has else None,
-            "stall_s": interval(_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s))),
-            "duplicates": messages(self.duplicates.sum(axis=1)),
-            "burst_messages": messages(np.where(self.moves, self.burst, 0.0).sum(axis=1)),
-            "settle_s": interval(self.settle_s) if has or not had else None,
-            "drained_s": None if self.drained_s is None or np.isnan(self.drained_s).any() else interval(self.drained_s),
-            "moved_queues": messages(self.moves.sum(axis=1)),
-        }
+        never_drained = self.drained_s is None or bool(np.isnan(self.drained_s).any())
+        return Totals(
+            pause_s=_longest(self.pause_s, self.moves) if had == has else None,
+            stall_s=_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s)),
+            duplicates=self.duplicates.sum(axis=1),
+            burst_messages=np.where(self.moves, self.burst, 0.0).sum(axis=1),
+            settle_s=self.settle_s if has or not had else None,
+            drained_s=None if never_drained else self.drained_s,
+            moved_queues=self.moves.sum(axis=1),
+        )
 
     def _listed(self) -> list[int]:
         """Return the columns of queues that move, come, go, or stall in one trial of twenty."""

@@ -1,0 +1,50 @@
+"""How each RocketMQ client of a group runs, by its own word: version, threads, time of a call, settings."""
+
+from collections.abc import Sequence
+
+from planner.model.brokers import BrokerState, release
+from planner.model.membership import ClientTuning, GroupMember, Member
+from planner.model.snapshot import ClientSetup
+
+DECIMALS = 6
+
+
+def client_setups(members: Sequence[GroupMember]) -> tuple[ClientSetup, ...]:
+    """Return one setup for each RocketMQ member, by client id; none for a Kafka group."""
+    told = (_setup(member) for member in members if isinstance(member, Member))
+    return tuple(sorted(told, key=lambda setup: setup.client))
+
+
+def _setup(member: Member) -> ClientSetup:
+    tuning = member.tuning
+    return ClientSetup(
+        client=member.client_id,
+        language=member.language,
+        version=release(member.version),
+        orderly=tuning.orderly if tuning else None,
+        threads=tuning.threads if tuning else None,
+        call_s=_call_s(tuning) if tuning else None,
+        settings=_settings(tuning) if tuning else (),
+    )
+
+
+def _call_s(tuning: ClientTuning) -> float | None:
+    """Return the mean seconds of one listener call; ``consumeRT`` is a mean over the calls of the last minute."""
+    busy = [figure for figure in tuning.figures if figure.consume_rt_ms > 0 and figure.ok_per_s > 0]
+    handled = sum(figure.ok_per_s for figure in busy)
+    if not busy:
+        return None
+    return round(sum(figure.consume_rt_ms * figure.ok_per_s for figure in busy) / handled / 1000.0, DECIMALS)
+
+
+def _settings(tuning: ClientTuning) -> tuple[tuple[str, str], ...]:
+    counted = (("consumeMessageBatchMaxSize", tuning.batch_size), ("pullThresholdForQueue", tuning.pull_threshold))
+    return (*((name, str(value)) for name, value in counted if value is not None), *tuning.properties)
+
+
+def notifies_changes(brokers: Sequence[BrokerState]) -> bool | None:
+    """Return whether all brokers tell members of others that come and go; ``None`` where one did not say."""
+    told = [state.settings.notifies_changes if state.settings else None for state in brokers]
+    if False in told:
+        return False
+    return True if told and None not in told else None

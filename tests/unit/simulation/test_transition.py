@@ -1,0 +1,196 @@
+"""What an outcome says of the change to it: pause, duplicates, burst, settling, or why they are not known."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner import pipeline
+from planner.documents.data import OUTCOMES
+from planner.model.membership import KafkaMember
+from planner.model.queues import TopicPartition
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.candidates import simulate_candidate
+from planner.simulation.dynamics import forecast
+from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Transition
+from planner.simulation.transition import seed_of, transition_requests, with_transition
+from tests.builders import clients, queues, setups, snapshot, state
+
+DIGEST = "sha256:0"
+
+
+def exact(count: int = 3, **changes: Any) -> GroupSnapshot:
+    """Return a snapshot whose mean rate is its upper rate, so that every input is one number."""
+    taken = snapshot(clients=clients(count), **changes)
+    states = tuple(replace(one, upper_arrival_rate=one.arrival_rate) for one in taken.queues)
+    return replace(taken, queues=states)
+
+
+def foreseen(taken: GroupSnapshot, count: int, strategy: str = "AVG", digest: str = DIGEST) -> CandidateOutcome:
+    return with_transition(simulate_candidate(taken, count, strategy), taken, digest, trials=60)
+
+
+def known(taken: GroupSnapshot, count: int, strategy: str = "AVG", digest: str = DIGEST) -> Transition:
+    found = foreseen(taken, count, strategy, digest).transition
+    assert found is not None
+    return found
+
+
+def why_not(taken: GroupSnapshot, count: int = 4, strategy: str = "AVG") -> str:
+    outcome = foreseen(taken, count, strategy)
+    assert outcome.transition is None
+    return outcome.unknowns[-1]
+
+
+def test_staying_moves_nothing() -> None:
+    assert foreseen(snapshot(), 3).transition == NO_TRANSITION
+
+
+@pytest.mark.parametrize(("count", "kind"), [(5, "join"), (2, "leave")])
+def test_the_change_is_the_one_that_planner_forecast_plays(count: int, kind: str) -> None:
+    taken = exact()
+    outcome = foreseen(taken, count)
+    (request,) = transition_requests(simulate_candidate(taken, count, "AVG"), taken, DIGEST, 60)
+    assert request["change"]["kind"] == kind
+    total = forecast(request)["total"]
+    assert outcome.transition is not None
+    (body,) = OUTCOMES.body((outcome,))
+    assert body["transition"] == {name: total[name] for name in body["transition"]}
+    assert body["transition"]["pause_s"]["p95"] > 0
+
+
+def test_newcomers_have_no_names_and_the_usual_threads() -> None:
+    (request,) = transition_requests(simulate_candidate(exact(), 5, "AVG"), exact(), DIGEST)
+    assert request["change"]["clients"] == [{"id": None, "threads": 20, "orderly": False}] * 2
+
+
+def test_those_leave_whose_absence_the_outcome_shows() -> None:
+    taken = exact()
+    outcome = simulate_candidate(taken, 1, "AVG")
+    (request,) = transition_requests(outcome, taken, DIGEST)
+    (load,) = outcome.loads
+    assert sorted([*request["change"]["clients"], load.client]) == list(taken.clients)
+
+
+def test_running_calls_come_twice_unless_the_shutdown_waits() -> None:
+    patient = (("awaitTerminationMillisWhenShutdown", "5000"),)
+    hasty = known(exact(), 2).duplicates
+    waiting = known(replace(exact(), setups=setups(clients(3), settings=patient)), 2).duplicates
+    assert hasty.p05 > 0
+    assert waiting.p95 == 0
+
+
+def test_what_is_known_as_an_interval_is_sampled_at_both_ends() -> None:
+    one, *others = setups(clients(3))
+    taken = replace(exact(), setups=(replace(one, call_s=0.5), *others))
+    lower, upper = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST, 61)
+    assert (lower["service_time_s"], upper["service_time_s"]) == (0.05, 0.5)
+    assert (lower["trials"], upper["trials"]) == (31, 30)
+    assert lower["seed"] != upper["seed"]
+    alike = known(exact(), 2).duplicates
+    mixed = known(taken, 2).duplicates
+    assert alike.p95 < mixed.p95
+
+
+def test_the_upper_rate_is_the_upper_end() -> None:
+    lower, upper = transition_requests(simulate_candidate(snapshot(), 4, "AVG"), snapshot(), DIGEST)
+    assert {queue["rate"] for queue in lower["queues"]} == {10.0}
+    assert {queue["rate"] for queue in upper["queues"]} == {12.0}
+
+
+def test_retry_queues_are_left_out() -> None:
+    retry = queues("%RETRY%billing", each=1)
+    taken = snapshot((*queues(), *retry))
+    lower, _ = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST)
+    assert len(lower["queues"]) == len(queues())
+
+
+def test_a_switch_of_strategy_is_forecast_at_once_and_says_so() -> None:
+    outcome = foreseen(exact(), 3, "AVG_BY_CIRCLE")
+    assert outcome.transition is not None
+    assert outcome.transition.settle_s is not None
+    assert outcome.transition.settle_s.p50 > 0
+    assert "how fast a rollout switches the strategy" in outcome.unknowns[-1]
+
+
+def test_strategy_and_count_at_once_are_two_changes() -> None:
+    assert "switch the strategy first" in why_not(exact(), 4, "AVG_BY_CIRCLE")
+
+
+def test_equal_inputs_give_equal_numbers_in_any_order_and_other_ones_do_not() -> None:
+    taken = snapshot()
+    wanted = [("AVG", count) for count in (2, 4, 5)]
+    there = pipeline.simulate_candidates(taken, wanted)
+    back = pipeline.simulate_candidates(taken, reversed(wanted))
+    assert OUTCOMES.body(there) == OUTCOMES.body(tuple(reversed(back)))
+    assert known(taken, 4) != known(taken, 4, digest="sha256:1")
+
+
+def test_seeds_tell_groups_strategies_and_counts_apart() -> None:
+    named = [(digest, group, name, n) for digest in "ab" for group in "ab" for name in ("AVG", "X") for n in (1, 2)]
+    seeds = {seed_of(*one) for one in named}
+    assert len(seeds) == len(named)
+    assert all(0 <= seed < 2**63 - 1 and seed % 2 == 0 for seed in seeds)
+
+
+def broken(**changes: Any) -> GroupSnapshot:
+    return replace(exact(), setups=setups(clients(3), **changes))
+
+
+def one_queue(**changes: Any) -> GroupSnapshot:
+    taken = exact()
+    first, *others = taken.queues
+    return replace(taken, queues=(replace(first, **changes), *others))
+
+
+def mixed(**changes: Any) -> GroupSnapshot:
+    first, *others = setups(clients(3))
+    return replace(exact(), setups=(replace(first, **changes), *others))
+
+
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [
+        (replace(exact(), setups=()), "does not tell how its clients are set up"),
+        (one_queue(arrival_rate=None, upper_arrival_rate=None), "arrival rate of queue orders/broker-a/0 is unknown"),
+        (one_queue(lag=None), "lag of queue orders/broker-a/0 is unknown"),
+        (broken(version=None), "version is older than 4.9 or unknown"),
+        (broken(threads=None), "no member tells its threads"),
+        (broken(orderly=None), "no member tells its order"),
+        (broken(language="GO"), "written in GO"),
+        (broken(settings=(("PROP_CONSUME_TYPE", "CONSUME_POP"),)), "CONSUME_POP"),
+        (broken(settings=(("clientRebalance", "false"),)), "settings.clientRebalance"),
+        (broken(settings=(("pullBatchSize", "many"),)), "pullBatchSize many"),
+        (mixed(version="4.9.8"), "clients of several kinds"),
+        (mixed(orderly=True), "some members consume in order"),
+        (mixed(settings=(("messageModel", "BROADCASTING"),)), "members differ in messageModel"),
+        (replace(broken(call_s=None), capacity=None), "how long one message takes is unknown"),
+    ],
+)
+def test_what_cannot_be_told_is_named(taken: GroupSnapshot, why: str) -> None:
+    assert why in why_not(taken)
+
+
+def test_the_capacity_tells_the_time_of_a_call_where_members_do_not() -> None:
+    taken = replace(broken(call_s=None), capacity=replace(exact().capacity, low=80.0, high=100.0))  # type: ignore[type-var]
+    lower, upper = transition_requests(simulate_candidate(taken, 4, "AVG"), taken, DIGEST)
+    assert (lower["service_time_s"], upper["service_time_s"]) == (0.2, 0.25)
+
+
+def test_silent_members_and_brokers_are_named() -> None:
+    outcome = foreseen(replace(mixed(threads=None, call_s=None, settings=()), notifies_changes=None), 4)
+    assert outcome.transition is not None
+    assert "how 1 of 3 members are set up: taken to be like the others" in outcome.unknowns
+    assert any(unknown.startswith("whether the brokers tell members") for unknown in outcome.unknowns)
+
+
+def test_kafka_is_unknown_by_name() -> None:
+    topic = ("t",)
+    members = tuple(KafkaMember(name, name, "h", topics=topic) for name in ("a", "b"))
+    states = tuple(
+        replace(state(queues()[0]), queue=TopicPartition("t", number), owner="ab"[number % 2]) for number in range(4)
+    )
+    taken = replace(
+        snapshot(), system="kafka", strategy="range", clients=("a", "b"), members=members, queues=states, setups=()
+    )
+    assert "a Kafka broker tells neither settings nor time" in why_not(taken, 3, "range")
