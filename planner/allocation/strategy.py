@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,9 +80,15 @@ def nobody(queue_count: int) -> Owners:
 
 def holdings_of(strategy: Strategy, queues: Sequence[MessageQueue], clients: Sequence[str]) -> Holdings:
     """Return the holdings of one topic under any strategy."""
-    if isinstance(strategy, SharingStrategy):
-        return strategy.holdings(queues, clients)
+    if _shares(type(strategy)):
+        return cast("SharingStrategy", strategy).holdings(queues, clients)
     return holdings_from_owners(strategy.owners(queues, clients))
+
+
+@cache
+def _shares(kind: type) -> bool:
+    """True for classes of ``SharingStrategy``; looking a protocol up takes longer than allocating some queues."""
+    return issubclass(kind, SharingStrategy)
 
 
 def holdings_from_owners(owners: Owners) -> Holdings:

@@ -1,6 +1,7 @@
 """The answer to one RocketMQ request: the simulation's arrays under the contract's names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from planner.allocation.group import allocate_group
@@ -17,7 +18,7 @@ from planner.simulation.dynamics.rocketmq.timeline import find_timeline
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
 from planner.simulation.dynamics.rocketmq.warnings import warnings
 from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, World, build_world
-from planner.simulation.dynamics.trials import Trials
+from planner.simulation.dynamics.trials import Totals, Trials
 
 
 def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
@@ -27,7 +28,29 @@ def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DE
         return broadcasting_trials(request)
     world = build_world(request)
     found = simulate(world, calibration)
-    return _trials(world, found)
+    return _told(_trials(world, found), world, found)
+
+
+def total_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Totals:
+    """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer tells."""
+    request = read_request(document)
+    if request.settings.text("messageModel") == BROADCASTING:
+        return broadcasting_trials(request).totals()
+    world = build_world(request)
+    return _trials(world, simulate(world, calibration)).totals()
+
+
+def _told(trials: Trials, world: World, found: Simulation) -> Trials:
+    """Return the trials with all that people ask about them."""
+    return replace(
+        trials,
+        before=_assignments(world, found, BEFORE),
+        after=_assignments(world, found, AFTER),
+        warnings=warnings(world, found),
+        causes=find_causes(world, found),
+        timeline=find_timeline(world, found),
+        extra=find_split_brain(world, found),
+    )
 
 
 def _trials(world: World, found: Simulation) -> Trials:
@@ -37,8 +60,8 @@ def _trials(world: World, found: Simulation) -> Trials:
     after = shown_owners(world, found.names).tolist()
     return Trials(
         queues=queues,
-        before=_assignments(world, found, BEFORE),
-        after=_assignments(world, found, AFTER),
+        before={},
+        after={},
         owner_before=[labels[owner] for owner in before],
         owner_after=[labels[owner] for owner in after],
         moved=[
@@ -52,10 +75,6 @@ def _trials(world: World, found: Simulation) -> Trials:
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
-        warnings=warnings(world, found),
-        causes=find_causes(world, found),
-        timeline=find_timeline(world, found),
-        extra=find_split_brain(world, found),
     )
 
 

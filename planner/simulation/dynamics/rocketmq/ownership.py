@@ -1,10 +1,13 @@
 """Who owns what when everybody sees the same: before the change, after it, and under any one view."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from planner.allocation.group import allocate_group
+from planner.allocation.ordering import java_sorted
+from planner.allocation.strategy import Holdings
 from planner.errors import BadInputError
 from planner.simulation.dynamics.rocketmq.names import Names
 from planner.simulation.dynamics.rocketmq.world import AFTER, Booleans, Indexes, Topic, World
@@ -61,19 +64,35 @@ def ownership_matrix(
 ) -> Booleans:
     """Return by life and queue who owns what when everybody allocates over these members under one strategy."""
     owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
-    picks = topic.queues[route]
-    listed = [ids[world.lives[member].client] for member in members.tolist()]
-    found = allocate_group(
-        world.strategies[strategy], [world.queues[pick] for pick in picks.tolist()], listed, world.request.group
-    )
-    lives_of: dict[str, list[int]] = {}
-    for life, of in enumerate(world.lives):
-        lives_of.setdefault(ids[of.client], []).append(life)
-    first = np.array([lives_of[client][0] for client in found.clients], dtype=np.intp)
-    owned[first[found.holdings.holders], picks[found.holdings.picks]] = True
-    for lives in lives_of.values():
-        owned[lives[1:]] = owned[lives[0]]
+    clients = _java_ordered([world.lives[member].client for member in members.tolist()], ids)
+    holdings = _holdings(world, topic, route, strategy, [ids[client] for client in clients])
+    lives = [life.client for life in world.lives]
+    first = np.array([lives.index(client) for client in clients], dtype=np.intp)
+    owned[first[holdings.holders], topic.queues[route][holdings.picks]] = True
+    for life, client in enumerate(lives):
+        if lives.index(client) != life:
+            owned[life] = owned[lives.index(client)]
     return owned
+
+
+def _java_ordered(clients: Sequence[int], ids: tuple[str, ...]) -> list[int]:
+    """Return the clients as their ids sort in Java."""
+    by_id = {ids[client]: client for client in clients}
+    return [by_id[name] for name in java_sorted(ids[client] for client in clients)]
+
+
+def _holdings(world: World, topic: Topic, route: int, strategy: int, listed: Sequence[str]) -> Holdings:
+    """Return who holds what among sorted ids; where only places count, the answer for so many serves all of them."""
+    rule = world.strategies[strategy]
+    key = (strategy, topic.name, route, len(listed))
+    only_places_count = rule.is_positional and len(set(listed)) == len(listed)
+    if only_places_count and key in world.known:
+        return world.known[key]
+    queues = [world.queues[pick] for pick in topic.queues[route].tolist()]
+    found = allocate_group(rule, queues, listed, world.request.group).holdings
+    if only_places_count:
+        world.known[key] = found
+    return found
 
 
 def first_life(owned: Booleans) -> Indexes:

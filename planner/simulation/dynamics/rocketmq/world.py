@@ -1,13 +1,13 @@
 """What a request means: which processes live when, which brokers and routes there are, before and after the change."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.allocation.ordering import sorted_queues, topic_slices
-from planner.allocation.strategy import Strategy
+from planner.allocation.strategy import Holdings, Strategy
 from planner.model.queues import MessageQueue
 from planner.simulation.dynamics.rocketmq.changes import (
     GRACEFUL,
@@ -62,7 +62,8 @@ class World:
     """All that the simulation needs to know of a request, by index.
 
     ``queues`` are those of both routes, sorted; ``rates`` and ``lags`` belong to them. ``route_changes`` says whether
-    the two routes differ; ``down`` and ``up`` are the broker that dies or starts.
+    the two routes differ; ``down`` and ``up`` are the broker that dies or starts. ``known`` keeps allocations that were
+    computed before, by strategy, topic, route and number of members.
     """
 
     request: ForecastRequest
@@ -77,6 +78,7 @@ class World:
     route_changes: bool = False
     down: int | None = None
     up: int | None = None
+    known: dict[tuple[int, str, int, int], Holdings] = field(default_factory=dict)
 
     @property
     def initial(self) -> tuple[int, ...]:
