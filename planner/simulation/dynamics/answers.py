@@ -10,7 +10,6 @@ from planner.simulation.dynamics.kafka import forecast_kafka
 from planner.simulation.dynamics.rocketmq import forecast_rocketmq, total_rocketmq
 from planner.simulation.dynamics.trials import Document, Totals, Trials
 
-
 SYSTEMS: dict[str, Callable[[Mapping[str, Any]], Trials]] = {"rocketmq": forecast_rocketmq, "kafka": forecast_kafka}
 """The simulation of each system."""
 

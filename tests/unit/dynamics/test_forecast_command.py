@@ -100,11 +100,6 @@ def test_every_cause_and_event_has_words() -> None:
                 assert sum(cause["share"] for cause in found["causes"] if cause["effect"] == effect) <= 1.001
 
 
-def test_kafka_says_by_name_that_it_is_not_built() -> None:
-    assert "kafka" in refused({"system": "kafka"})
-    assert "not built yet" in refused({"system": "kafka"})
-
-
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -1,0 +1,182 @@
+"""Who gets what in a round: the assignors themselves, each different round computed once.
+
+A *state* is who owns which partition; states are numbered as they are met. Number 0 is the one before the change.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.allocation.kafka.assignment import ASSIGNORS
+from planner.allocation.kafka.request import Member as AllocatedMember
+from planner.allocation.kafka.request import Request, named_group
+from planner.allocation.kafka.sticky import cooperative_first
+from planner.simulation.dynamics.kafka.names import Names
+from planner.simulation.dynamics.kafka.request import COOPERATIVE
+from planner.simulation.dynamics.kafka.world import AFTER, BEFORE, NOBODY, Booleans, Indexes, World
+
+MOST_ROUNDS = 20
+_TIES = ("sticky", "range", "roundrobin", COOPERATIVE)
+"""Equal votes are settled by hash order (``ClassicGroup#selectProtocol``, 3.3)."""
+_CLAIM_SENDERS = frozenset({"sticky", COOPERATIVE, "uniform", "range-server"})
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round of a classic group, or one new target of a consumer group, decides.
+
+    ``state``: the number of the state after it; ``revokers``: lives that lose a partition and must come again.
+    """
+
+    state: int
+    revokers: frozenset[int]
+
+
+class Assignments:
+    """The states that the trials of one world run through."""
+
+    def __init__(self, world: World, names: Names) -> None:
+        self._world, self._names = world, names
+        self._place = {partition: index for index, partition in enumerate(world.partitions)}
+        self._states: list[Indexes] = []
+        self._numbers: dict[bytes, int] = {}
+        self._rounds: dict[tuple[int, bytes, int, int], Round] = {}
+        self.is_determined = True
+        self._number(self._before())
+
+    def owners(self, state: int) -> Indexes:
+        """Return the life that owns each partition in a state, NOBODY for none."""
+        return self._states[state]
+
+    @property
+    def table(self) -> Indexes:
+        """Return the owners of every state met so far, one row a state."""
+        return np.array(self._states)
+
+    def play(self, states: Indexes, inside: Booleans, placement: Indexes, side: Indexes) -> tuple[Indexes, Booleans]:
+        """Return by trial the state after a round of those inside, and which lives must revoke and come again."""
+        after, revokes = states.copy(), np.zeros(inside.shape, dtype=bool)
+        keys = np.column_stack([states, placement, side, np.packbits(inside, axis=1)]).astype(np.int64)
+        found, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        for number, trial in enumerate(first.tolist()):
+            mine = which.reshape(-1) == number
+            round_ = self.next(int(states[trial]), inside[trial], int(placement[trial]), int(side[trial]))
+            after[mine] = round_.state
+            revokes[np.ix_(mine, sorted(round_.revokers))] = True
+        assert len(found) == len(first)
+        return after, revokes
+
+    def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
+        """Return the round that leads on from a state with these lives in the group."""
+        key = (state, inside.tobytes(), placement, side)
+        if key not in self._rounds:
+            self._rounds[key] = self._round(self._states[state], np.flatnonzero(inside).tolist(), placement, side)
+        return self._rounds[key]
+
+    def settled(self, lives: Sequence[int], placement: int, side: int) -> Indexes:
+        """Return the owners when these lives went on from the first state until nobody revokes any more."""
+        inside = np.zeros(len(self._world.lives), dtype=bool)
+        inside[list(lives)] = True
+        state = 0
+        for _ in range(MOST_ROUNDS):
+            round_ = self.next(state, inside, placement, side)
+            state = round_.state
+            if not round_.revokers:
+                break
+        return self._states[state]
+
+    def _number(self, owners: Indexes) -> int:
+        key = owners.tobytes()
+        if key not in self._numbers:
+            self._numbers[key] = len(self._states)
+            self._states.append(owners)
+        return self._numbers[key]
+
+    def _before(self) -> Indexes:
+        """Return what members own by their own word; where none says it, what the assignor gives a fresh group."""
+        world = self._world
+        owners = np.full(len(world.partitions), NOBODY, dtype=np.intp)
+        claims = [(index, member.owned) for index, member in enumerate(world.request.members) if member.owned]
+        for index, owned in claims:
+            for claim in owned or ():
+                if claim in self._place:
+                    owners[self._place[claim]] = index
+        if claims or not world.initial:
+            return owners
+        return self._assign(owners, list(world.initial), world.request.strategy, 0, BEFORE)
+
+    def _round(self, owners: Indexes, lives: list[int], placement: int, side: int) -> Round:
+        if not lives:
+            return Round(self._number(np.full_like(owners, NOBODY)), frozenset())
+        strategy = self._voted(lives)
+        after = self._assign(owners, lives, strategy, placement, side)
+        lost = (owners != NOBODY) & (owners != after) & np.isin(owners, lives)
+        # Only who keeps its partitions in a round has something to revoke at its end (``onJoinComplete``).
+        revokers = {life for life in np.unique(owners[lost]).tolist() if self._world.lives[life].is_cooperative}
+        return Round(self._number(after), frozenset(revokers))
+
+    def _voted(self, lives: Sequence[int]) -> str:
+        """Return the assignor that all know and most prefer (``ClassicGroup#selectProtocol``)."""
+        lists = [self._world.lives[life].assignors for life in lives]
+        common = set(lists[0]).intersection(*lists)
+        votes = Counter(next((name for name in names if name in common), names[0]) for names in lists)
+        most = max(votes.values())
+        return min(
+            (name for name, count in votes.items() if count == most), key=lambda name: (*_TIES, name).index(name)
+        )
+
+    def _assign(self, owners: Indexes, lives: list[int], strategy: str, placement: int, side: int) -> Indexes:
+        """Return the owners by one run of the assignor; what a cooperative leader withholds is nobody's."""
+        world, counts = self._world, self._world.counts[side]
+        if not any(counts.values()):
+            return np.full_like(owners, NOBODY)
+        allocated = [self._member(life, owners, strategy, placement, side) for life in lives]
+        life_of = {member.member_id: life for member, life in zip(allocated, lives, strict=True)}
+        named = named_group(Request(strategy, counts, tuple(allocated), self._racks(side)))
+        run = cooperative_first if strategy == COOPERATIVE else ASSIGNORS[strategy]
+        outcome = run(named.group)
+        self.is_determined = self.is_determined and outcome.is_determined
+        found = np.full(len(world.partitions), NOBODY, dtype=np.intp)
+        lives_in_order = np.array([*(life_of[name] for name in named.member_ids), NOBODY], dtype=np.intp)
+        at = 0
+        for topic in named.topics:
+            start = self._place[topic, 0]
+            found[start : start + counts[topic]] = lives_in_order[outcome.owners[at : at + counts[topic]]]
+            at += counts[topic]
+        return found
+
+    def _member(self, life: int, owners: Indexes, strategy: str, placement: int, side: int) -> AllocatedMember:
+        world = self._world
+        member, counts = world.members[world.lives[life].member], world.counts[side]
+        name = self._names.placements[placement][world.lives[life].member]
+        is_first = life < len(world.members) and world.lives[life].member == life
+        claims: tuple[tuple[str, int], ...] = ()
+        keeps = strategy != COOPERATIVE or world.lives[life].is_cooperative
+        if strategy in _CLAIM_SENDERS and keeps:
+            claims = tuple(
+                world.partitions[index]
+                for index in np.flatnonzero(owners == life).tolist()
+                if world.partitions[index][1] < counts[world.partitions[index][0]]
+            )
+        return AllocatedMember(
+            name if is_first else f"{name}\x00{life:04}",
+            member.instance_id,
+            member.rack,
+            member.topics,
+            claims,
+            1 if claims else -1,
+        )
+
+    def _racks(self, side: int) -> dict[str, tuple[frozenset[str], ...]]:
+        counts = self._world.counts[side]
+        return {
+            topic: (*racks, *[frozenset[str]()] * (counts[topic] - len(racks)))
+            for topic, racks in self._world.request.racks.items()
+        }
+
+
+def first_side(world: World) -> int:
+    """Return which partition counts hold at first: those of before."""
+    return BEFORE if world.expands else AFTER

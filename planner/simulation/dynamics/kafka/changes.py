@@ -1,0 +1,240 @@
+"""What may happen to a Kafka group, one class a kind, read from ``change`` of a request."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.allocation import fields
+from planner.errors import BadInputError, UnknownNameError
+from planner.simulation.dynamics.reading import required, seconds
+
+GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
+WAYS = (GRACEFUL, CRASH, SILENT)
+MOST_PARTITIONS = 10_000
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member: its id (``None``: not known yet), its ``group.instance.id``, rack and topics, and what it owns.
+
+    ``owned`` is ``None`` where the request does not say it.
+    """
+
+    id: str | None
+    instance_id: str | None
+    rack: str
+    topics: frozenset[str]
+    owned: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """These members start, one every ``stagger_s`` seconds (0: all at once)."""
+
+    members: tuple[Member, ...]
+    stagger_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """These members end, one every ``stagger_s`` seconds: closed, killed, or gone without a word."""
+
+    members: tuple[str, ...]
+    how: str
+    stagger_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """These members end one after the other, each starting again ``interval_s`` later.
+
+    ``stagger_s`` lies between two ends: unless told, the next one ends when the one before starts again.
+    """
+
+    members: tuple[str, ...]
+    how: str
+    interval_s: float
+    stagger_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """These members stand still for ``for_s`` seconds and then go on as if nothing had been."""
+
+    members: tuple[str, ...]
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDown:
+    """This broker dies; others take over what it led."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUp:
+    """This broker comes back and in time leads again what it prefers to lead."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCount:
+    """A topic has so many partitions from now on."""
+
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChange:
+    """These members are closed in order, one every ``interval_s``, and start at once with another assignor."""
+
+    to: str
+    members: tuple[str, ...]
+    interval_s: float
+
+
+Change = Join | Leave | Restart | Freeze | BrokerDown | BrokerUp | PartitionCount | StrategyChange
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a change is checked against: members, partition counts by topic, brokers that lead (empty: unknown)."""
+
+    members: Sequence[Member]
+    partitions: Mapping[str, int]
+    brokers: Sequence[str]
+    strategies: Sequence[str]
+    read_members: Callable[[object, str], tuple[Member, ...]]
+
+
+def read_change(value: object, around: Surroundings) -> Change:
+    """Return the change, checked against the group."""
+    document = fields.mapping(value, "change", 'an object such as {"kind": "join", "clients": [{"id": null}]}')
+    required(document, "change", {"kind": f"one of {', '.join(KINDS)}"})
+    kind = document["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise fields.refusal("change.kind", kind, f"one of {', '.join(KINDS)}")
+    names, read = KINDS[kind]
+    fields.only_known(document, ("kind", *names), "change")
+    return read(document, around)
+
+
+def _join(document: Document, around: Surroundings) -> Join:
+    required(document, "change", {"clients": "a list of members that join"})
+    members = around.read_members(document["clients"], "change.clients")
+    _refuse_none(members, "joins")
+    for name, what in (("id", "id"), ("instance_id", "instance id")):
+        present = {getattr(member, name) for member in around.members} - {None}
+        for member in members:
+            if getattr(member, name) in present:
+                shown = fields.shown(getattr(member, name))
+                raise BadInputError(f"change.clients: {shown} is in the group already, expected a new {what}")
+    return Join(members, seconds(document, "stagger_s", "change", 0.0))
+
+
+def _leave(document: Document, around: Surroundings) -> Leave:
+    return Leave(_member_ids(document, around), _how(document), seconds(document, "stagger_s", "change", 0.0))
+
+
+def _restart(document: Document, around: Surroundings) -> Restart:
+    interval = seconds(document, "interval_s", "change")
+    stagger = seconds(document, "stagger_s", "change", interval)
+    return Restart(_member_ids(document, around), _how(document), interval, stagger)
+
+
+def _freeze(document: Document, around: Surroundings) -> Freeze:
+    return Freeze(_member_ids(document, around), seconds(document, "for_s", "change"))
+
+
+def _broker_down(document: Document, around: Surroundings) -> BrokerDown:
+    return BrokerDown(_broker(document, around))
+
+
+def _broker_up(document: Document, around: Surroundings) -> BrokerUp:
+    return BrokerUp(_broker(document, around))
+
+
+def _queues(document: Document, around: Surroundings) -> PartitionCount:
+    required(document, "change", {"topic": "a topic's name"})
+    topic = fields.text(document["topic"], "change.topic")
+    _one_of(topic, list(around.partitions), "change.topic", "topics")
+    given = [name for name in ("partitions", "read_queues", "write_queues") if name in document]
+    if not given:
+        raise fields.missing("change.partitions", "how many partitions the topic has from now on")
+    present = around.partitions[topic]
+    counts = {fields.whole_number(document[name], f"change.{name}", 0, MOST_PARTITIONS) for name in given}
+    if len(counts) > 1:
+        raise BadInputError(
+            f"change: found {' and '.join(given)} apart, expected one number: Kafka knows no difference"
+        )
+    (count,) = counts
+    if count < present:
+        raise BadInputError(
+            f"change.{given[0]}: found {count}, expected at least {present}: Kafka cannot take partitions away"
+        )
+    return PartitionCount(topic, count)
+
+
+def _strategy(document: Document, around: Surroundings) -> StrategyChange:
+    required(document, "change", {"to": "an assignor's name"})
+    to = fields.text(document["to"], "change.to", "an assignor's name")
+    if to not in around.strategies:
+        raise fields.refusal("change.to", to, f"one of {', '.join(around.strategies)}")
+    fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
+    return StrategyChange(to, _member_ids(document, around), seconds(document, "interval_s", "change"))
+
+
+def _member_ids(document: Document, around: Surroundings) -> tuple[str, ...]:
+    required(document, "change", {"clients": "a list of member ids"})
+    known = [member.id for member in around.members if member.id is not None]
+    found = fields.sequence(document["clients"], "change.clients", "a list of member ids")
+    for index, member in enumerate(found):
+        _one_of(fields.text(member, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
+        if member in found[:index]:
+            raise BadInputError(f"change.clients: found {fields.shown(member)} twice, expected each member once")
+    _refuse_none(found, "changes")
+    return tuple(found)
+
+
+def _refuse_none(members: Sequence[object], verb: str) -> None:
+    if not members:
+        raise BadInputError(f"change.clients: found none, expected at least one member that {verb}")
+
+
+def _how(document: Document) -> str:
+    required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
+    if document["how"] not in WAYS:
+        raise fields.refusal("change.how", document["how"], f"one of {', '.join(WAYS)}")
+    return str(document["how"])
+
+
+def _broker(document: Document, around: Surroundings) -> str:
+    required(document, "change", {"broker": "a broker's name or number"})
+    broker = fields.text(document["broker"], "change.broker")
+    if around.brokers:
+        _one_of(broker, around.brokers, "change.broker", "leaders")
+    return broker
+
+
+def _one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
+    if name not in known:
+        listed = ", ".join(known[:12]) or "none"
+        raise UnknownNameError(f"{field}: {fields.shown(name)} is not in the request, whose {nouns} are {listed}")
+
+
+KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Change]]] = {
+    "join": (("clients", "stagger_s"), _join),
+    "leave": (("clients", "how", "stagger_s"), _leave),
+    "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
+    "freeze": (("clients", "for_s"), _freeze),
+    "broker_down": (("broker",), _broker_down),
+    "broker_up": (("broker",), _broker_up),
+    "queues": (("topic", "broker", "partitions", "read_queues", "write_queues"), _queues),
+    "strategy": (("to", "options", "clients", "interval_s"), _strategy),
+}
+"""Every kind of change: the names it may carry, and its reader."""

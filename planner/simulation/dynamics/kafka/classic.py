@@ -1,0 +1,222 @@
+"""The classic protocol: rounds with a join barrier (3.2), played for all trials at once.
+
+A round begins with a trigger. Members learn of it by their next heartbeat and rejoin in their next poll; the
+coordinator answers when all have rejoined, left, or been waited for long enough; then the leader assigns.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
+from planner.simulation.dynamics.kafka.draws import Draws, Stage
+from planner.simulation.dynamics.kafka.holds import HoldBook, Holds
+from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes, beat_interval_s, spread
+from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.names import Names
+from planner.simulation.dynamics.kafka.timing import Calibration
+from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
+
+_ROUNDS_A_LIFE = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoundTimes:
+    """One round in the trials that have it (``played``): when it begins, who rejoins when, when it is over.
+
+    ``joins``: by life, NEVER for who does not; ``barrier``: all have rejoined; ``synced``: by life, the assignment is
+    there.
+    """
+
+    played: Booleans
+    begins: Floats
+    joins: Floats
+    barrier: Floats
+    synced: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """What the group goes through: holds, the rounds, and by trial the number of the last state."""
+
+    holds: Holds
+    state: Indexes
+    rounds: tuple[RoundTimes, ...] = ()
+
+
+@dataclass(slots=True)
+class _Group:
+    """The coordinator's view while the rounds are played, by trial (and life)."""
+
+    inside: Booleans
+    gone: Booleans
+    arrives: Floats
+    wants: Floats
+    beat: Floats
+    done: Floats
+    state: Indexes
+    side: Indexes
+    rounds: list[RoundTimes] = field(default_factory=list)
+
+
+def play_rounds(
+    world: World,
+    names: Names,
+    assignments: Assignments,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    draws: Draws,
+) -> Course:
+    """Return the course of a classic group."""
+    random = draws.of(Stage.ROUNDS)
+    trials = world.request.trials
+    shape = times.arrives.shape
+    inside = np.isneginf(times.arrives)
+    group = _Group(
+        inside,
+        np.zeros(shape, dtype=bool),
+        times.arrives.copy(),
+        np.full(shape, NEVER),
+        times.beat.copy(),
+        np.full(trials, ALWAYS),
+        np.zeros(trials, dtype=np.intp),
+        np.full(trials, first_side(world), dtype=np.intp),
+    )
+    if world.expands:
+        _learn_partitions(world, group, random)
+    book = HoldBook(assignments.owners(0), trials)
+    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
+        found = _next_round(world, group, times, loops, calibration, random)
+        if not found.played.any():
+            break
+        _finish_round(world, names, assignments, group, times, found, book, calibration, random)
+    return Course(book.close(times.stops, times.unsaved_s), group.state, tuple(group.rounds))
+
+
+def _learn_partitions(world: World, group: _Group, random: np.random.Generator) -> None:
+    """Let the leader, one of the members, find out by its next look at the metadata (3.2: only it watches counts)."""
+    settings, is_java = world.request.settings, world.request.is_java
+    age = settings.seconds("metadata.max.age.ms" if is_java else "topic.metadata.refresh.interval.ms")
+    trials, initial = len(group.state), np.array(world.initial, dtype=np.intp)
+    if len(initial):
+        leader = initial[random.integers(0, len(initial), trials)]
+        group.wants[np.arange(trials), leader] = random.uniform(0, age, trials)
+    group.side[:] = AFTER
+
+
+def _next_round(
+    world: World,
+    group: _Group,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> RoundTimes:
+    """Return the next round of each trial that has one, up to its barrier."""
+    shape = group.inside.shape
+    outside = ~group.inside & ~group.gone
+    comes = np.where(outside, group.arrives, NEVER)
+    calls = np.where(group.inside, np.minimum(times.leaves, group.wants), NEVER)
+    trigger = np.minimum(comes, calls).min(axis=1)
+    played = np.isfinite(trigger)
+    begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
+    interval, trip = beat_interval_s(world), spread(random, calibration.trip_s, shape)
+    beats = np.maximum(np.ceil((begins[:, None] - group.beat) / interval), 0.0)
+    told = group.beat + beats * interval + trip + loops.until_poll(random, shape[0])
+    at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
+    asleep = (times.sleeps <= at) & (at < times.wakes)
+    at = np.where(asleep, times.wakes, at) + trip
+    joins = np.where(group.inside & (at < times.stops), at, NEVER)
+    limit = begins + world.request.settings.seconds("max.poll.interval.ms")
+    ready = np.minimum(np.minimum(joins, times.leaves), limit[:, None])
+    barrier = np.where(group.inside, ready, begins[:, None]).max(axis=1)
+    is_empty = ~group.inside.any(axis=1)
+    barrier = np.where(is_empty, _first_barrier(world, begins, comes), barrier)
+    synced = barrier[:, None] + spread(random, calibration.assign_s, (shape[0], 1)) + trip
+    return RoundTimes(played, begins, joins, np.where(played, barrier, NEVER), synced)
+
+
+def _first_barrier(world: World, begins: Floats, comes: Floats) -> Floats:
+    """Return when an empty group has waited long enough for more members (``group.initial.rebalance.delay.ms``).
+
+    Whoever comes within a window opens another one, up to the rebalance time-out (3.2 step 5).
+    """
+    settings = world.request.settings
+    delay = settings.seconds("group.initial.rebalance.delay.ms")
+    most = begins + max(delay, settings.seconds("max.poll.interval.ms"))
+    start, end = begins, begins + delay
+    for _ in range(comes.shape[1]):
+        more = ((comes > start[:, None]) & (comes <= end[:, None])).any(axis=1)
+        if not more.any() or delay == 0:
+            break
+        start, end = np.where(more, end, start), np.where(more, np.minimum(end + delay, most), end)
+    return end
+
+
+def _finish_round(
+    world: World,
+    names: Names,
+    assignments: Assignments,
+    group: _Group,
+    times: LifeTimes,
+    found: RoundTimes,
+    book: HoldBook,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> None:
+    """Let the leader assign, and every member drop and take what that means for it."""
+    played, barrier = found.played[:, None], found.barrier[:, None]
+    left = group.inside & (times.leaves <= barrier)
+    stays = group.inside & ~left & (found.joins <= barrier)
+    comes = ~group.inside & ~group.gone & (group.arrives <= barrier)
+    late = group.inside & ~left & ~stays
+    # Who missed the barrier is out, and comes again once it polls; a dead one never does.
+    group.arrives = np.where(played & late, found.joins, group.arrives)
+    group.gone |= played & (left | late & ~np.isfinite(found.joins))
+    group.inside = np.where(played, stays | comes, group.inside)
+    group.beat = np.where(played & group.inside, found.synced, group.beat)
+    group.done = np.where(found.played, np.where(group.inside, found.synced, barrier).max(axis=1), group.done)
+    group.wants = np.where(played, NEVER, group.wants)
+    after, revokes = assignments.play(group.state, group.inside, names.of_trial, group.side)
+    revokes &= played
+    group.wants = np.where(revokes, found.synced + spread(random, calibration.trip_s, revokes.shape), group.wants)
+    group.state = np.where(found.played, after, group.state)
+    _hand_over(world, assignments, group, times, found, book)
+    group.rounds.append(found)
+
+
+def _hand_over(
+    world: World, assignments: Assignments, group: _Group, times: LifeTimes, found: RoundTimes, book: HoldBook
+) -> None:
+    """End the holds that a round ends, and begin those that it gives."""
+    owners = assignments.table[group.state]
+    owners = np.where(found.played[:, None], owners, book.life)
+    held, cooperates = np.maximum(book.life, 0), np.array([life.is_cooperative for life in world.lives])
+
+    def of_holder(values: Floats) -> Floats:
+        return np.take_along_axis(values, held, axis=1)
+
+    stays = np.take_along_axis(group.inside & np.isfinite(found.joins), held, axis=1)
+    keeps = stays & cooperates[held]
+    ends = found.played[:, None] & (book.life != NOBODY) & ~(keeps & (owners == book.life))
+    stops, joins = of_holder(times.stops), of_holder(found.joins)
+    # Eager members stop as they rejoin; cooperative ones when they hear what they lose; others at their own end, or,
+    # where they do not know yet that they are out, at their next poll.
+    dropped = np.where(stays, np.where(cooperates[held], of_holder(found.synced), joins), np.minimum(stops, joins))
+    saved = np.where(
+        stays, np.where(keeps & ~_commits_last(world), joins, dropped), dropped - of_holder(times.unsaved_s)
+    )
+    book.end(ends, dropped, saved)
+    begins = found.played[:, None] & (owners != NOBODY) & (book.life == NOBODY)
+    book.begin(begins, owners, np.take_along_axis(found.synced, np.maximum(owners, 0), axis=1))
+
+
+def _commits_last(world: World) -> bool:
+    """Return whether a cooperative member has committed what it delivered when it hands a partition over.
+
+    The Java client commits by itself only as it rejoins (``onJoinPrepare``), not as it revokes; librdkafka does both
+    (``rdkafka_assignment.c``). Who commits after each poll has nothing left.
+    """
+    request = world.request
+    return not request.is_java or request.commits_on_revoke or not request.settings.is_on("enable.auto.commit")

@@ -1,0 +1,140 @@
+"""When each process of each trial comes, stops, and is missed: what the coordinator hears of it, and when."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.changes import FREEZE, GRACEFUL
+from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.settings import CLASSIC
+from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration, Spread
+from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
+
+NEVER, ALWAYS = np.inf, -np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LifeTimes:
+    """Seconds since the change, one row a trial, one column a life.
+
+    ``arrives``: its first request to join reaches the coordinator (ALWAYS for those that run before). ``stops``: its
+    last delivery. ``leaves``: the coordinator drops it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how
+    old its last commit is when it dies or falls asleep without one. ``beat``: a moment at which it sends a heartbeat.
+    """
+
+    arrives: Floats
+    stops: Floats
+    leaves: Floats
+    sleeps: Floats
+    wakes: Floats
+    unsaved_s: Floats
+    beat: Floats
+
+    @property
+    def outlives(self) -> Booleans:
+        """Return where a life's session outlives its sleep."""
+        return np.isfinite(self.sleeps) & np.isposinf(self.leaves)
+
+
+def spread(random: np.random.Generator, ends: Spread, shape: tuple[int, ...] | int) -> Floats:
+    """Return even draws between two ends."""
+    return random.uniform(ends[0], ends[1], shape)
+
+
+def beat_interval_s(world: World) -> float:
+    """Return the seconds between two heartbeats of a member."""
+    settings, is_classic = world.request.settings, world.request.protocol == CLASSIC
+    return settings.seconds("heartbeat.interval.ms" if is_classic else "group.consumer.heartbeat.interval.ms")
+
+
+def session_s(world: World) -> float:
+    """Return the seconds after which the coordinator gives up a silent member."""
+    settings, is_classic = world.request.settings, world.request.protocol == CLASSIC
+    return settings.seconds("session.timeout.ms" if is_classic else "group.consumer.session.timeout.ms")
+
+
+def live_times(
+    world: World, loops: Loops, calibration: Calibration, random: np.random.Generator, beats: np.random.Generator
+) -> LifeTimes:
+    """Return the times of every life in every trial."""
+    shape = (world.request.trials, len(world.lives))
+    stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
+    beat, unsaved = _beats(world, calibration, beats), _unsaved(world, loops, random)
+    times = LifeTimes(np.full(shape, ALWAYS), stops, leaves, sleeps, wakes, unsaved, beat)
+    end_of_loop = loops.until_poll(random, shape[0])
+    closing, starting = (spread(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
+    for index, life in enumerate(world.lives):
+        if life.starts_s is not None and life.replaces is None:
+            earliest = life.starts_s if life.follows is None else stops[:, life.follows]
+            times.arrives[:, index] = np.maximum(life.starts_s, earliest) + starting[:, index]
+        if life.ends_s is not None or life.asleep_s is not None:
+            _end(world, times, index, end_of_loop[:, index], closing[:, index], starting[:, index])
+        if life.replaces is not None:
+            expired = np.isfinite(leaves[:, life.replaces])
+            times.arrives[:, index] = np.where(expired, wakes[:, life.replaces] + closing[:, index], NEVER)
+    return times
+
+
+def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closing: Floats, starting: Floats) -> None:
+    """Fill in when one life stops, leaves, or sleeps and wakes."""
+    life = world.lives[index]
+    ends_s = life.ends_s if life.asleep_s is None else life.asleep_s
+    stop = np.full(len(times.stops), 0.0 if ends_s is None else ends_s)
+    is_graceful = life.how == GRACEFUL
+    # A session runs from the last word of its member; a graceful end of a static one is its last commit.
+    expires = session_s(world) + (stop + end_of_loop if is_graceful else _last_sign(world, times, index, stop))
+    if is_graceful:
+        stop, times.unsaved_s[:, index] = stop + end_of_loop, 0.0
+    if life.awake_s is None:
+        times.stops[:, index] = stop
+        says_so = is_graceful and world.members[life.member].instance_id is None
+        times.leaves[:, index] = stop + closing if says_so else expires
+        return
+    back = life.awake_s + (0.0 if life.how == FREEZE else starting)
+    times.sleeps[:, index], times.wakes[:, index] = stop, np.maximum(back, stop)
+    expired = expires < times.wakes[:, index]
+    times.leaves[:, index] = np.where(expired, expires, NEVER)
+    times.stops[:, index] = np.where(expired, stop, NEVER)
+
+
+def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Floats:
+    """Return when the coordinator last heard of a life that falls silent: heartbeat, or commit of a classic member.
+
+    A commit starts the classic session anew (``rescheduleClassicGroupMemberHeartbeat``).
+    """
+    interval, beat = beat_interval_s(world), times.beat[:, life]
+    last: Floats = beat + np.floor((silent - beat) / interval) * interval
+    if world.request.protocol != CLASSIC:
+        return last
+    return np.maximum(last, silent - times.unsaved_s[:, life])
+
+
+def _beats(world: World, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return a heartbeat of each life before the change, less than an interval ago.
+
+    SyncGroup sets all members' clocks to one moment; from then on they drift apart (3.5 Observed). Members of the
+    consumer protocol are never set together.
+    """
+    trials, shape = world.request.trials, (world.request.trials, len(world.lives))
+    interval = beat_interval_s(world)
+    own = random.uniform(0, interval, shape)
+    common = random.uniform(0, interval, (trials, 1))
+    ages = np.exp(random.uniform(np.log(YOUNGEST_AGE_S), np.log(LONGEST_AGE_S), (trials, 1)))
+    if world.request.since_rebalance_s is not None:
+        ages = np.full((trials, 1), world.request.since_rebalance_s)
+    drift = random.uniform(-1, 1, shape) * calibration.drift_s * ages / interval
+    since = own if world.request.protocol != CLASSIC else (common + drift) % interval
+    return -since
+
+
+def _unsaved(world: World, loops: Loops, random: np.random.Generator) -> Floats:
+    """Return how long ago each life committed, at any moment.
+
+    By itself it commits in the first poll after ``auto.commit.interval.ms``; else after each poll, so that only what it
+    has in hand is missing.
+    """
+    shape = (world.request.trials, len(world.lives))
+    in_hand = np.where(random.random(shape) < loops.busy, loops.batch_s, 0.0)
+    if not world.request.settings.is_on("enable.auto.commit"):
+        return in_hand * random.random(shape)
+    return (world.request.settings.seconds("auto.commit.interval.ms") + in_hand) * random.random(shape)

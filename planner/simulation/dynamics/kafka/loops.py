@@ -1,0 +1,66 @@
+"""The poll loop of each process: how much it does, and how long it may be before it polls again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.timing import LEAST_SERVICE_S, POLL_TIMEOUT_S
+from planner.simulation.dynamics.kafka.world import NOBODY, Floats, Indexes, World
+
+_BUSIEST = 0.98
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loops:
+    """``capacity``: records a second that one process can do; ``consumed``: records a second of each partition before
+    the change; ``batch_s``: by life, the time between two polls; ``busy``: which part of it goes into records;
+    ``idle_s``: the longest that a poll waits for records.
+    """
+
+    capacity: float
+    consumed: Floats
+    batch_s: Floats
+    busy: Floats
+    idle_s: Floats
+
+    def until_poll(self, random: np.random.Generator, trials: int) -> Floats:
+        """Return by trial and life how long it takes from any moment to the next poll."""
+        shape = (trials, len(self.batch_s))
+        within = random.random(shape)
+        return np.where(random.random(shape) < self.busy, self.batch_s, self.idle_s) * within
+
+
+def find_loops(world: World, owners: Indexes) -> Loops:
+    """Return the loops of a group whose partitions have these owners.
+
+    A loop gets at most ``max.poll.records`` at once, and works them off before it polls again: it rejoins a group, and
+    commits, only in ``poll`` (``KafkaConsumer#poll``). librdkafka's gets one record a time.
+    """
+    request, lives = world.request, len(world.lives)
+    service_s = max(request.service_time_s, LEAST_SERVICE_S)
+    records = request.settings.value("max.poll.records") if request.is_java else 1
+    owned = owners != NOBODY
+    rate, waiting = (_sums(owners[owned], of[owned], lives) for of in (world.rates, world.lags))
+    busy = rate * service_s
+    behind = waiting > np.maximum(2 * rate * service_s, 1.0)
+    calm = service_s / (1 - np.minimum(busy, _BUSIEST))
+    batch_s = np.where(behind | (busy >= 1), np.minimum(records, np.maximum(waiting, 1.0)) * service_s, calm)
+    batch_s = np.minimum(batch_s, records * service_s)
+    capacity = 1 / service_s
+    idle_s = np.minimum(1 / np.maximum(rate, 1e-9), POLL_TIMEOUT_S)
+    busy = np.where(behind, 1.0, np.minimum(busy, 1.0))
+    return Loops(capacity, _consumed(world, owners, rate, capacity), batch_s, busy, idle_s)
+
+
+def _sums(owners: Indexes, weights: Floats, lives: int) -> Floats:
+    return np.bincount(owners, weights=weights, minlength=lives).astype(np.float64)
+
+
+def _consumed(world: World, owners: Indexes, rate: Floats, capacity: float) -> Floats:
+    """Return what is consumed of each partition: what comes, and an even part of what is spare where records wait."""
+    hungry = (world.lags > 0) & (owners != NOBODY)
+    sharing = np.bincount(owners[hungry], minlength=len(rate))
+    spare = np.maximum(capacity - rate, 0.0) / np.maximum(sharing, 1)
+    cut = np.minimum(capacity / np.maximum(rate, 1e-9), 1.0)
+    held = np.where(owners == NOBODY, 0, owners)
+    return np.where(owners == NOBODY, 0.0, world.rates * cut[held] + np.where(hungry, spare[held], 0.0))

@@ -1,0 +1,80 @@
+"""Member ids that are not known yet: where they may sort among the others, sampled over the trials."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.kafka.world import Indexes, World
+
+MOST_PLACEMENTS = 64
+POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
+"""Assignors that go by a member's place; for the others the place of a newcomer changes no figure."""
+
+_LEAST = "\x00"
+_LAST = "\uffff"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """The members' ids in every placement of the unknown ones; ``of_trial`` says which placement a trial has.
+
+    Placement 0 puts the newcomers last: the answer's ``after`` shows it. ``labels`` are what an answer calls members.
+    """
+
+    placements: tuple[tuple[str, ...], ...]
+    of_trial: Indexes
+    labels: tuple[str, ...]
+
+    @property
+    def are_sampled(self) -> bool:
+        """True when an unknown id may matter."""
+        return len(self.placements) > 1
+
+
+def name_members(world: World, random: np.random.Generator) -> Names:
+    """Return ids for every member."""
+    ids, trials = [member.id for member in world.members], world.request.trials
+    known = java_sorted(member for member in ids if member is not None)
+    unknown = ids.count(None)
+    last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
+    if not unknown or world.request.strategy not in POSITIONAL:
+        return Names((last,), np.zeros(trials, dtype=np.intp), _labels(ids))
+    gaps = _gaps(len(known) + 1, unknown, trials, random)
+    placements = (last, *(_placed(ids, known, chosen) for chosen in gaps))
+    return Names(placements, random.permutation(np.arange(trials, dtype=np.intp) % len(gaps)) + 1, _labels(ids))
+
+
+def _gaps(places: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
+    """Return the gaps that the newcomers take in each placement: all combinations where they are few."""
+    if places**unknown <= min(MOST_PLACEMENTS, trials):
+        return list(product(range(places), repeat=unknown))
+    return [tuple(row) for row in random.integers(0, places, (min(MOST_PLACEMENTS, trials), unknown)).tolist()]
+
+
+def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]) -> tuple[str, ...]:
+    """Return all ids, each newcomer named so that it sorts into its gap."""
+    chosen = iter(enumerate(gaps))
+    placed = []
+    for name in ids:
+        if name is None:
+            order, gap = next(chosen)
+            placed.append(f"{known[gap - 1] if gap else ''}{_LEAST}{order:04}")
+        else:
+            placed.append(name)
+    return tuple(placed)
+
+
+def _labels(ids: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the ids, ``new-1`` and so on where there is none."""
+    taken = {name for name in ids if name is not None}
+    labels, number = [], 0
+    for name in ids:
+        label = name
+        while label is None or (name is None and label in taken):
+            number += 1
+            label = f"new-{number}"
+        labels.append(label)
+    return tuple(labels)

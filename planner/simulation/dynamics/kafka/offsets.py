@@ -1,0 +1,126 @@
+"""Offsets: from which record each hold starts, when it delivers first, and what comes twice.
+
+A partition's records are counted from the moment of the change: record 0 arrives then, ``lag`` records lie before it. A
+hold starts at the committed offset and delivers as fast as records come, or as its process can.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.draws import Draws, Stage
+from planner.simulation.dynamics.kafka.holds import Holds
+from planner.simulation.dynamics.kafka.lives import spread
+from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.timing import Calibration
+from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, Indexes, World
+
+_LONG_BEFORE = 1e18
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deliveries:
+    """By hold, trial and partition: ``first`` delivery, ``start`` offset, whether it ``delivers`` anything.
+
+    ``duplicates``: whole records by trial and partition. ``fetching`` and ``queueing``: the parts of ``first`` that
+    went into the first fetch, and into other partitions' records before it.
+    """
+
+    first: Floats
+    start: Floats
+    delivers: Booleans
+    duplicates: Floats
+    fetching: Floats
+    queueing: Floats
+
+
+def deliveries(world: World, holds: Holds, loops: Loops, calibration: Calibration, draws: Draws) -> Deliveries:
+    """Return what every hold delivers, and how much of it twice."""
+    shape = holds.life.shape
+    starts, random = draws.of(Stage.STARTS), draws.of(Stage.OFFSETS)
+    first, start = np.full(shape, -np.inf), np.full(shape, -_LONG_BEFORE)
+    fetching, queueing = np.zeros(shape), np.zeros(shape)
+    delivers = np.zeros(shape, dtype=bool)
+    committed, furthest = np.broadcast_to(-world.lags, shape[1:]).copy(), np.full(shape[1:], -np.inf)
+    twice = np.zeros(shape[1:])
+    limit = _limits(world, holds, loops)
+    order, fetched = starts.random(shape[1:]), spread(starts, calibration.fetched_records, shape[1:])
+    for number in range(shape[0]):
+        life, gained, dropped = holds.life[number], holds.gained[number], holds.dropped[number]
+        held = life != NOBODY
+        is_new = held & np.isfinite(gained)
+        fetching[number] = np.where(is_new, _fetch_s(world, life, calibration, starts), 0.0)
+        ready = np.where(is_new, gained, 0.0) + fetching[number]
+        due = np.clip(world.rates * ready - committed, 0.0, fetched)
+        queueing[number] = np.where(is_new, _queue_s(life, np.where(is_new, due, 0.0), order, gained, loops), 0.0)
+        first[number] = np.where(is_new, ready + queueing[number], -np.inf)
+        start[number] = np.where(is_new, committed, -_LONG_BEFORE)
+        delivers[number] = held & (first[number] < dropped)
+        reach = _Reach(world, loops, is_new, first[number], committed, limit[number])
+        end = np.where(np.isfinite(dropped), reach.at(dropped), np.inf)
+        again = delivers[number] & np.isfinite(furthest)
+        twice += np.where(again, np.maximum(np.minimum(end, np.where(again, furthest, 0.0)) - start[number], 0.0), 0.0)
+        kept = np.minimum(reach.at(np.where(np.isfinite(holds.saved[number]), holds.saved[number], 0.0)), end)
+        known = delivers[number] & np.isfinite(dropped)
+        committed = np.where(known, np.where(is_new, np.maximum(kept, committed), kept), committed)
+        furthest = np.where(known, np.maximum(furthest, end), furthest)
+    whole = np.floor(twice + random.random(twice.shape))
+    return Deliveries(first, start, delivers, whole, fetching, queueing)
+
+
+class _Reach:
+    """Up to which record one hold of each partition has delivered."""
+
+    def __init__(
+        self, world: World, loops: Loops, is_new: Booleans, first: Floats, start: Floats, limit: Floats
+    ) -> None:
+        self._world, self._loops, self._is_new = world, loops, is_new
+        self._first, self._start, self._limit = np.where(is_new, first, 0.0), start, limit
+
+    def at(self, when: Floats) -> Floats:
+        """Return the offset at a moment of the hold."""
+        arrived = self._world.rates * when
+        old = -self._world.lags + self._loops.consumed * when
+        new = np.maximum(np.minimum(arrived, self._start + self._limit * (when - self._first)), self._start)
+        old = np.where(when > 0, np.minimum(old, arrived), old)
+        return np.where(self._is_new, new, old)
+
+
+def _limits(world: World, holds: Holds, loops: Loops) -> Floats:
+    """Return how many records a second each hold can deliver: an even part of its process's loop."""
+    found = np.empty(holds.life.shape)
+    lives = len(world.lives)
+    for number, life in enumerate(holds.life):
+        trials = np.arange(len(life))[:, None]
+        places = np.where(life == NOBODY, lives, life) + trials * (lives + 1)
+        counts = np.bincount(places.ravel(), minlength=len(life) * (lives + 1))
+        found[number] = loops.capacity / np.maximum(counts[places], 1)
+    return np.maximum(found, world.rates * 1.0)
+
+
+def _fetch_s(world: World, life: Indexes, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return how long each process takes from its assignment to its first records: the same for all of them."""
+    shape = (len(life), len(world.lives))
+    cold = np.array([one.starts_s is not None and one.replaces is None for one in world.lives])
+    taken = spread(random, calibration.fetch_s, shape)
+    taken = taken + np.where(cold, spread(random, calibration.cold_fetch_s, shape), 0.0)
+    found: Floats = np.take_along_axis(taken, np.maximum(life, 0), axis=1)
+    return found
+
+
+def _queue_s(life: Indexes, due: Floats, order: Floats, gained: Floats, loops: Loops) -> Floats:
+    """Return how long each partition waits for the records of those that its process takes up before it.
+
+    One answer brings what is due of all partitions, and one loop works it off partition by partition.
+    """
+    keys = np.lexsort((order, gained, life), axis=1)
+    sorted_life = np.take_along_axis(life, keys, axis=1)
+    work = np.take_along_axis(due, keys, axis=1) / loops.capacity
+    before = np.cumsum(work, axis=1) - work
+    same = np.zeros(life.shape, dtype=bool)
+    sorted_gained = np.take_along_axis(gained, keys, axis=1)
+    same[:, 1:] = (sorted_life[:, 1:] == sorted_life[:, :-1]) & (sorted_gained[:, 1:] == sorted_gained[:, :-1])
+    base = np.maximum.accumulate(np.where(same, -np.inf, before), axis=1)
+    found = np.empty_like(due)
+    np.put_along_axis(found, keys, before - base, axis=1)
+    return found

@@ -1,0 +1,55 @@
+"""One request simulated from end to end, in the order in which things happen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.assignment import Assignments
+from planner.simulation.dynamics.kafka.classic import Course, play_rounds
+from planner.simulation.dynamics.kafka.draws import Draws, Stage
+from planner.simulation.dynamics.kafka.lives import LifeTimes, live_times
+from planner.simulation.dynamics.kafka.loops import Loops, find_loops
+from planner.simulation.dynamics.kafka.names import Names, name_members
+from planner.simulation.dynamics.kafka.offsets import Deliveries, deliveries
+from planner.simulation.dynamics.kafka.outcome import Observed, Owners, observe
+from planner.simulation.dynamics.kafka.timing import Calibration
+from planner.simulation.dynamics.kafka.world import AFTER, Indexes, World
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Every trial of one world, stage by stage. ``shown``: the owners after the change that the answer shows."""
+
+    names: Names
+    assignments: Assignments
+    loops: Loops
+    times: LifeTimes
+    course: Course
+    found: Deliveries
+    owners: Owners
+    shown: Indexes
+    observed: Observed
+
+
+def simulate(world: World, calibration: Calibration) -> Simulation:
+    """Return all trials of a world; the same world and calibration give the same numbers."""
+    draws = Draws(world.request.seed)
+    names = name_members(world, draws.of(Stage.NAMES))
+    assignments = Assignments(world, names)
+    loops = find_loops(world, assignments.owners(0))
+    times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
+    course = play_rounds(world, names, assignments, times, loops, calibration, draws)
+    found = deliveries(world, course.holds, loops, calibration, draws)
+    owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
+    shown = _shown(world, names, assignments, course)
+    random = draws.of(Stage.BROKERS)
+    observed = observe(world, owners, course.holds, found, times, loops, calibration, random)
+    return Simulation(names, assignments, loops, times, course, found, owners, shown, observed)
+
+
+def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:
+    """Return the member that owns each partition afterwards: most trials', or with newcomers sorting last."""
+    if names.are_sampled:
+        return world.member_of[assignments.settled(world.final, 0, AFTER)]
+    most = int(np.bincount(course.state).argmax())
+    return world.member_of[assignments.owners(most)]

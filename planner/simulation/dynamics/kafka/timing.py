@@ -1,0 +1,44 @@
+"""Every constant of the simulation with its source: what the classes fix, and what only measuring can tell.
+
+``kafka.md`` is the engineering reference, "3.5 Observed" its 54 transitions on a broker 4.3.0.
+"""
+
+from dataclasses import dataclass
+
+Spread = tuple[float, float]
+"""The ends of an even spread, seconds unless the name says otherwise."""
+
+LEAST_SERVICE_S = 1e-5
+"""A record takes at least this long: no poll loop was seen to go through more than 100 000 a second."""
+
+POLL_TIMEOUT_S = 0.1
+"""How long a poll waits that finds nothing. The application says it; 100 ms is what most write."""
+
+LONGEST_AGE_S = 86_400.0
+YOUNGEST_AGE_S = 10.0
+"""A group whose last rebalance is not told had it between ten seconds and a day ago, evenly in powers of ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What the classes leave open: delays of machine and network. First guesses, to be fitted."""
+
+    trip_s: Spread = (0.001, 0.01)
+    """One request and its answer."""
+    start_s: Spread = (0.15, 0.6)
+    """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator."""
+    assign_s: Spread = (0.002, 0.02)
+    """End of the join barrier to the answer of SyncGroup: the leader's assignor runs in between."""
+    fetch_s: Spread = (0.01, 0.08)
+    """Answer of SyncGroup to the first record: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
+    cold_fetch_s: Spread = (0.0, 0.15)
+    """What a process's first fetch takes longer."""
+    close_s: Spread = (0.002, 0.03)
+    """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
+    drift_s: float = 0.001
+    """How far two members' heartbeats drift apart with each beat (3.5 Observed: only over hours)."""
+    fetched_records: tuple[float, float] = (500.0, 5_000.0)
+    """How many records of one partition an answer holds at most: 1 MiB (``max.partition.fetch.bytes``)."""
+
+
+DEFAULT = Calibration()

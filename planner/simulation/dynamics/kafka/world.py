@@ -1,0 +1,192 @@
+"""The group as numbers: its members' processes, one life each, and its partitions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.kafka.changes import (
+    FREEZE,
+    GRACEFUL,
+    Freeze,
+    Join,
+    Leave,
+    Member,
+    PartitionCount,
+    Restart,
+    StrategyChange,
+)
+from planner.simulation.dynamics.kafka.request import COOPERATIVE, ForecastRequest
+from planner.simulation.dynamics.kafka.settings import CONSUMER
+
+Floats = NDArray[np.float64]
+Indexes = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
+BEFORE, AFTER = 0, 1
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One process of a member: seconds at which it starts and ends, ``None`` where it is there all along.
+
+    ``assignors``: its ``partition.assignment.strategy``. ``follows``: the life that must have ended before it starts.
+    ``asleep_s`` to ``awake_s`` it does nothing, but keeps its place in the group while its session lasts: frozen, or
+    restarted under its instance id. ``replaces``: the life in whose stead it joins where that one's session expired.
+    """
+
+    member: int
+    assignors: tuple[str, ...]
+    starts_s: float | None = None
+    ends_s: float | None = None
+    how: str | None = None
+    follows: int | None = None
+    asleep_s: float | None = None
+    awake_s: float | None = None
+    replaces: int | None = None
+
+    @property
+    def is_cooperative(self) -> bool:
+        """True when it keeps its partitions in a rebalance: every assignor of its list must know how."""
+        return set(self.assignors) == {COOPERATIVE}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """All that the simulation needs to know of a request, by index.
+
+    ``partitions`` are those of before and after the change, sorted; ``rates`` and ``lags`` belong to them. ``counts``
+    are the partitions of each topic before and after.
+    """
+
+    request: ForecastRequest
+    members: tuple[Member, ...]
+    lives: tuple[Life, ...]
+    partitions: tuple[tuple[str, int], ...]
+    rates: Floats
+    lags: Floats
+    leaders: tuple[str | None, ...]
+    counts: tuple[Mapping[str, int], Mapping[str, int]]
+
+    @property
+    def initial(self) -> tuple[int, ...]:
+        """Return the lives that run before the change."""
+        return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
+
+    @property
+    def final(self) -> tuple[int, ...]:
+        """Return the lives that run when all is over, one a member."""
+        return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None and life.replaces is None)
+
+    @property
+    def member_of(self) -> Indexes:
+        """Return each life's member, and at the end NOBODY, so that NOBODY's is NOBODY."""
+        return np.array([*(life.member for life in self.lives), NOBODY], dtype=np.intp)
+
+    @property
+    def expands(self) -> bool:
+        """True when a topic gets more partitions."""
+        return self.counts[BEFORE] != self.counts[AFTER]
+
+
+def build_world(request: ForecastRequest) -> World:
+    """Return the world of one request."""
+    change = request.change
+    before = {topic: len(found) for topic, found in request.partitions.items()}
+    after = {**before, change.topic: change.partitions} if isinstance(change, PartitionCount) else before
+    partitions = tuple((topic, number) for topic in java_sorted(after) for number in range(after[topic]))
+    newcomers = change.members if isinstance(change, Join) else ()
+    rates, lags, leaders = _loads(request, partitions, before, after)
+    return World(
+        request,
+        (*request.members, *newcomers),
+        tuple(_lives(request)),
+        partitions,
+        rates,
+        lags,
+        leaders,
+        (before, after),
+    )
+
+
+def _loads(
+    request: ForecastRequest,
+    partitions: Sequence[tuple[str, int]],
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+) -> tuple[Floats, Floats, tuple[str | None, ...]]:
+    """Return rate, lag and leader of every partition; a topic that grows spreads the same records over more."""
+    rates, lags, leaders = [], [], []
+    for topic, number in partitions:
+        present = request.partitions[topic]
+        if number < len(present):
+            rates.append(present[number].rate * before[topic] / after[topic])
+            lags.append(present[number].lag)
+            leaders.append(present[number].leader)
+        else:
+            rates.append(sum(one.rate for one in present) / after[topic])
+            lags.append(0.0)
+            leaders.append(None)
+    return np.array(rates, dtype=float), np.array(lags, dtype=float), tuple(leaders)
+
+
+def _lives(request: ForecastRequest) -> list[Life]:
+    """Return every process of the change, those that run before it first, in the members' order."""
+    change, members, own = request.change, request.members, (request.strategy,)
+    lives = [Life(index, own) for index in range(len(members))]
+    if isinstance(change, Join):
+        started = enumerate(range(len(members), len(members) + len(change.members)))
+        return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
+    if not isinstance(change, Leave | Restart | Freeze | StrategyChange):
+        return lives
+    place = {member.id: index for index, member in enumerate(members)}
+    order = [place[name] for name in change.members]
+    if isinstance(change, StrategyChange):
+        _roll(lives, order, change, request)
+        return lives
+    for turn, old in enumerate(order):
+        if isinstance(change, Leave):
+            lives[old] = replace(lives[old], ends_s=turn * change.stagger_s, how=change.how)
+        elif isinstance(change, Restart):
+            _restart(lives, old, turn * change.stagger_s, change, members[old].instance_id)
+        else:
+            _sleep(lives, old, 0.0, change.for_s, FREEZE)
+    return lives
+
+
+def _restart(lives: list[Life], old: int, at_s: float, change: Restart, instance_id: str | None) -> None:
+    back_s = at_s + change.interval_s
+    if instance_id is not None:
+        _sleep(lives, old, at_s, back_s, change.how)
+        return
+    lives[old] = replace(lives[old], ends_s=at_s, how=change.how)
+    lives.append(Life(lives[old].member, lives[old].assignors, starts_s=back_s, follows=old))
+
+
+def _sleep(lives: list[Life], old: int, from_s: float, until_s: float, how: str) -> None:
+    lives[old] = replace(lives[old], asleep_s=from_s, awake_s=until_s, how=how)
+    lives.append(Life(lives[old].member, lives[old].assignors, starts_s=until_s, replaces=old))
+
+
+def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, request: ForecastRequest) -> None:
+    """End and start each member in turn, twice where a list with both assignors has to come in between (3.6 A, C)."""
+    current = {member: member for member in order}
+    for roll, assignors in enumerate(rolls(request, change)):
+        for turn, member in enumerate(order):
+            at, old = (roll * len(order) + turn) * change.interval_s, current[member]
+            lives[old] = replace(lives[old], ends_s=at, how=GRACEFUL)
+            current[member] = len(lives)
+            lives.append(Life(member, assignors, starts_s=at, follows=old))
+
+
+def rolls(request: ForecastRequest, change: StrategyChange) -> Iterator[tuple[str, ...]]:
+    """Yield the list of assignors that members have after each roll.
+
+    Members that share no name cannot be in one group (INCONSISTENT_GROUP_PROTOCOL), so the classic protocol needs two.
+    """
+    if request.protocol != CONSUMER and change.to != request.strategy:
+        yield request.strategy, change.to
+    yield (change.to,)
