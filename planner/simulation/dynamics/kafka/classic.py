@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
-from planner.simulation.dynamics.kafka.holds import HoldBook, Holds
+from planner.simulation.dynamics.kafka.holds import Course, HoldBook, RoundTimes
 from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes, beat_interval_s, spread
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
@@ -18,30 +18,6 @@ from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
 
 _ROUNDS_A_LIFE = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundTimes:
-    """One round in the trials that have it (``played``): when it begins, who rejoins when, when it is over.
-
-    ``joins``: by life, NEVER for who does not; ``barrier``: all have rejoined; ``synced``: by life, the assignment is
-    there.
-    """
-
-    played: Booleans
-    begins: Floats
-    joins: Floats
-    barrier: Floats
-    synced: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Course:
-    """What the group goes through: holds, the rounds, and by trial the number of the last state."""
-
-    holds: Holds
-    state: Indexes
-    rounds: tuple[RoundTimes, ...] = ()
 
 
 @dataclass(slots=True)
@@ -122,7 +98,7 @@ def _next_round(
     played = np.isfinite(trigger)
     begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
     interval, trip = beat_interval_s(world), spread(random, calibration.trip_s, shape)
-    beats = np.maximum(np.ceil((begins[:, None] - group.beat) / interval), 0.0)
+    beats = np.maximum(np.ceil((begins[:, None] - group.beat) / interval), 1.0)
     told = group.beat + beats * interval + trip + loops.until_poll(random, shape[0])
     at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
     asleep = (times.sleeps <= at) & (at < times.wakes)

@@ -12,8 +12,9 @@ from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import spread
 from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.settings import RESET
 from planner.simulation.dynamics.kafka.timing import Calibration
-from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.kafka.world import BEFORE, NOBODY, Booleans, Floats, Indexes, World
 
 _LONG_BEFORE = 1e18
 
@@ -43,21 +44,23 @@ def deliveries(world: World, holds: Holds, loops: Loops, calibration: Calibratio
     delivers = np.zeros(shape, dtype=bool)
     committed, furthest = np.broadcast_to(-world.lags, shape[1:]).copy(), np.full(shape[1:], -np.inf)
     twice = np.zeros(shape[1:])
-    limit = _limits(world, holds, loops)
+    limit, skips = _limits(world, holds, loops), skips_new(world)
     order, fetched = starts.random(shape[1:]), spread(starts, calibration.fetched_records, shape[1:])
     for number in range(shape[0]):
         life, gained, dropped = holds.life[number], holds.gained[number], holds.dropped[number]
         held = life != NOBODY
         is_new = held & np.isfinite(gained)
         fetching[number] = np.where(is_new, _fetch_s(world, life, calibration, starts), 0.0)
-        ready = np.where(is_new, gained, 0.0) + fetching[number]
+        ready = np.where(is_new & np.isfinite(gained), gained, 0.0) + fetching[number]
+        untouched = is_new & skips & (start.max(axis=0) < -_LONG_BEFORE / 2)
+        committed = np.where(untouched, world.rates * ready, committed)
         due = np.clip(world.rates * ready - committed, 0.0, fetched)
         queueing[number] = np.where(is_new, _queue_s(life, np.where(is_new, due, 0.0), order, gained, loops), 0.0)
         first[number] = np.where(is_new, ready + queueing[number], -np.inf)
         start[number] = np.where(is_new, committed, -_LONG_BEFORE)
         delivers[number] = held & (first[number] < dropped)
         reach = _Reach(world, loops, is_new, first[number], committed, limit[number])
-        end = np.where(np.isfinite(dropped), reach.at(dropped), np.inf)
+        end = np.where(np.isfinite(dropped), reach.at(np.where(np.isfinite(dropped), dropped, 0.0)), np.inf)
         again = delivers[number] & np.isfinite(furthest)
         twice += np.where(again, np.maximum(np.minimum(end, np.where(again, furthest, 0.0)) - start[number], 0.0), 0.0)
         kept = np.minimum(reach.at(np.where(np.isfinite(holds.saved[number]), holds.saved[number], 0.0)), end)
@@ -66,6 +69,13 @@ def deliveries(world: World, holds: Holds, loops: Loops, calibration: Calibratio
         furthest = np.where(known, np.maximum(furthest, end), furthest)
     whole = np.floor(twice + random.random(twice.shape))
     return Deliveries(first, start, delivers, whole, fetching, queueing)
+
+
+def skips_new(world: World) -> Booleans:
+    """Return which partitions are read from their end, as nobody committed there: new ones, unless told otherwise."""
+    before = world.counts[BEFORE]
+    is_new = np.array([number >= before[topic] for topic, number in world.partitions])
+    return is_new & (world.request.settings.text(RESET) != "earliest")
 
 
 class _Reach:

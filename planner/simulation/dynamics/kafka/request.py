@@ -319,8 +319,8 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     if not request.members and not isinstance(request.change, Join):
         raise BadInputError("members: found none, expected at least one member, or a change of kind join")
     change = request.change
-    if request.protocol == CONSUMER or isinstance(change, BrokerDown | BrokerUp):
-        raise BadInputError("protocol consumer and changes of brokers have no forecast for kafka yet")
+    if isinstance(change, BrokerDown | BrokerUp):
+        raise BadInputError("changes of brokers have no forecast for kafka yet")
     if not isinstance(change, StrategyChange) or request.is_java or change.to == request.strategy:
         return
     if COOPERATIVE in {change.to, request.strategy}:

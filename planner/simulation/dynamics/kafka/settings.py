@@ -17,6 +17,7 @@ PROTOCOLS = (CLASSIC, CONSUMER)
 
 _DAY_MS = 86_400_000
 _INT = 2**31 - 1
+RESET, RESETS = "auto.offset.reset", ("latest", "earliest", "none")
 _SESSION, _BEAT = "session.timeout.ms", "heartbeat.interval.ms"
 _FIRST = Version(0, 0)
 _CONSUMER_BROKER = Version(4, 0)
@@ -42,6 +43,7 @@ OF_CLIENTS: dict[str, Known] = {
     "auto.commit.interval.ms": Known(5_000),
     "metadata.max.age.ms": Known(300_000),
     "topic.metadata.refresh.interval.ms": Known(300_000),
+    RESET: Known("latest"),
 }
 OF_BROKERS: dict[str, Known] = {
     "group.initial.rebalance.delay.ms": Known(3_000),
@@ -56,7 +58,6 @@ OF_BROKERS: dict[str, Known] = {
 KNOWN = {**OF_CLIENTS, **OF_BROKERS}
 
 WITHOUT_INFLUENCE: dict[str, Known] = {
-    "auto.offset.reset": Known("latest"),
     "client.rack": Known(""),
     "default.api.timeout.ms": Known(60_000),
     "fetch.max.bytes": Known(52_428_800),
@@ -89,6 +90,10 @@ class Settings:
     def seconds(self, name: str) -> float:
         """Return a setting that is written in milliseconds as seconds."""
         return self.value(name) / 1000
+
+    def text(self, name: str) -> str:
+        """Return a name."""
+        return str(self.given.get(name, self.defaults[name]))
 
     def is_on(self, name: str) -> bool:
         """Return a switch."""
@@ -159,7 +164,7 @@ def _checked(name: str, value: object) -> int | bool | str:
             raise fields.refusal(field, value, "true or false")
         return value
     if isinstance(known.default, str):
-        if not isinstance(value, str):
-            raise fields.refusal(field, value, "a text")
+        if not isinstance(value, str) or (name == RESET and value not in RESETS):
+            raise fields.refusal(field, value, f"one of {', '.join(RESETS)}" if name == RESET else "a text")
         return value
     return fields.whole_number(value, field, known.least, min(known.most, _DAY_MS if name.endswith(".ms") else _INT))

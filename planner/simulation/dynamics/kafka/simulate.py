@@ -5,13 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import Assignments
-from planner.simulation.dynamics.kafka.classic import Course, play_rounds
+from planner.simulation.dynamics.kafka.classic import play_rounds
+from planner.simulation.dynamics.kafka.consumer import play_targets
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
+from planner.simulation.dynamics.kafka.holds import Course
 from planner.simulation.dynamics.kafka.lives import LifeTimes, live_times
 from planner.simulation.dynamics.kafka.loops import Loops, find_loops
 from planner.simulation.dynamics.kafka.names import Names, name_members
 from planner.simulation.dynamics.kafka.offsets import Deliveries, deliveries
 from planner.simulation.dynamics.kafka.outcome import Observed, Owners, observe
+from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, Indexes, World
 
@@ -38,7 +41,8 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     assignments = Assignments(world, names)
     loops = find_loops(world, assignments.owners(0))
     times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
-    course = play_rounds(world, names, assignments, times, loops, calibration, draws)
+    play = play_targets if world.request.protocol == CONSUMER else play_rounds
+    course = play(world, names, assignments, times, loops, calibration, draws)
     found = deliveries(world, course.holds, loops, calibration, draws)
     owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
     shown = _shown(world, names, assignments, course)

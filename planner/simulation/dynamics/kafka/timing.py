@@ -33,6 +33,8 @@ class Calibration:
     """Answer of SyncGroup to the first record: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
     cold_fetch_s: Spread = (0.0, 0.15)
     """What a process's first fetch takes longer."""
+    acknowledge_s: Spread = (0.01, 0.1)
+    """Consumer protocol: end of a revocation or taking to the heartbeat that says so."""
     close_s: Spread = (0.002, 0.03)
     """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
     drift_s: float = 0.001
