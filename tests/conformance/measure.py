@@ -107,18 +107,18 @@ class QueueLog:
 
     @property
     def moved(self) -> bool:
-        """True when another member owns it afterwards, or nobody did before or does after."""
-        return self.before != self.after
+        """True when it goes from one owner to another; a queue that comes or goes does not move."""
+        return self.before is not None and self.after is not None and self.before != self.after
 
     @property
     def stays(self) -> bool:
         """True when it has the same owner afterwards."""
-        return self.before is not None and not self.moved
+        return self.before is not None and self.before == self.after
 
     @property
     def is_touched(self) -> bool:
         """True when anybody gained or dropped it after the change."""
-        return any(hold.gained_s >= 0 or math.isfinite(hold.dropped_s) for hold in self.holds)
+        return any(hold.gained_s >= 0 or 0 <= hold.dropped_s < math.inf for hold in self.holds)
 
     @property
     def spacing_s(self) -> float:
@@ -129,12 +129,12 @@ class QueueLog:
         return (earlier[-1] - earlier[0]) / (len(earlier) - 1)
 
     def pause_s(self) -> float | None:
-        """Return first delivery by the new owner less last one by the old; ``None`` where either is nobody.
+        """Return first delivery by the new owner less last one by the old; ``None`` where it does not move.
 
         The contract wants messages always waiting: an owner with nothing to deliver for a moment would have gone on
         until it dropped the queue, but at most until its next message was due.
         """
-        if self.before is None or self.after is None:
+        if self.after is None or not self.moved:
             return None
         first = self._first_by(self.after, 0.0)
         old = [one.at_s for one in self.deliveries if one.member == self.before]
@@ -181,6 +181,8 @@ class QueueLog:
         """Return its holds: member, gained, first and last delivery, dropped; ``None`` for what never came."""
         rows = []
         for hold in self.holds:
+            if hold.dropped_s < self.begins_s:
+                continue
             within = [
                 one.at_s
                 for one in self.deliveries

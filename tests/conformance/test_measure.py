@@ -100,9 +100,10 @@ def test_a_restarted_owner_settles_with_its_second_hold_and_pauses_nothing() -> 
     assert found["total"]["stall_s"] == pytest.approx(3.05)
 
 
-def test_a_queue_that_nobody_owned_before_has_no_pause_and_settles() -> None:
+def test_a_queue_that_nobody_owned_before_does_not_move_and_settles() -> None:
     found = measure(Log([*every(0.1, -5, -4, OLD, 0), *every(0.1, 2.0, 8.0, NEW, 10)], [Hold(NEW, Q, 1.5)], -5.0, 10.0))
-    assert found["pause_s"] == {NAME: None}
+    assert found["moved"] == []
+    assert found["pause_s"] == {}
     assert found["total"]["settle_s"] == pytest.approx(2.0)
 
 

@@ -1,0 +1,31 @@
+"""Collect transitions on real brokers: ``python -m tests.conformance.calibrate``. What is there is not done again.
+
+``MINUTES`` (default 60) bounds the run; ``--only members`` takes one kind of series; ``--slots`` says how many groups
+run at once.
+"""
+
+import argparse
+import os
+import time
+
+from tests.conformance.rocketmq.cells import SYSTEM, matrix
+from tests.conformance.rocketmq.collect import Collector
+from tests.conformance.store import Store
+
+
+def main() -> None:
+    """Run missing series until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="a kind of series: members, switches, queues, orderly")
+    parser.add_argument("--slots", type=int, default=4)
+    arguments = parser.parse_args()
+    deadline = time.time() + 60 * float(os.environ.get("MINUTES", "60"))
+    store = Store(SYSTEM)
+    wanted = [series for series in matrix() if arguments.only in series.kind]
+    with Collector(store, deadline) as collector:
+        collector.run(wanted, arguments.slots)
+    print(f"{len(store.records())} transitions in {store.path.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""RocketMQ transitions: which ones, and how they are done to real groups."""

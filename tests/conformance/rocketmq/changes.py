@@ -1,0 +1,188 @@
+"""Each kind of change, done to a living group: what was done, when, and who was there before."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tests.clusters.rocketmq import QueueCounts
+from tests.clusters.rocketmq_load import QueueCurve
+from tests.conformance.rocketmq.cells import Step
+from tests.conformance.rocketmq.group import MOST_SECONDS, Document, Life, LiveGroup
+
+FIRST_QUEUES_S, NEXT_QUEUES_S = 25.0, 80.0
+"""When the queues of a topic change, in seconds after the producer's start: its curves must know that beforehand."""
+CREATED_S = 0.6
+"""A new queue gets its first message so much later than the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``at_ms``: the epoch milliseconds from which everything counts; ``request``: the forecast request of it."""
+
+    at_ms: float
+    request: Document
+
+
+Calm = Callable[[], None]
+"""Returns when the machine has little else to do; called when all processes are up and only the command is missing."""
+
+
+def perform(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """Do one step; return when all of its commands are given."""
+    return KINDS[step["kind"]](group, step, calm)
+
+
+def _join(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    before = _ids(group)
+    lives = [group.spawn(group.new_id()) for _ in range(step["count"])]
+    calm()
+    starts = [float(group.begin(lives[0]))]
+    for order, life in enumerate(lives[1:], start=1):
+        _sleep_until(starts[0] + order * step["stagger_s"] * 1000)
+        starts.append(float(group.begin(life)))
+    change: Document = {"kind": "join", "clients": [{"id": life.client_id} for life in lives]}
+    if len(lives) > 1:
+        change["stagger_s"] = round((starts[-1] - starts[0]) / 1000 / (len(lives) - 1), 3)
+    return _change(group, starts[0], change, before)
+
+
+def _leave(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    before = _ids(group)
+    victims = group.random.sample(group.members, step["count"])
+    calm()
+    ends = [group.end(life, step["how"]) for life in victims]
+    change = {"kind": "leave", "clients": [life.client_id for life in victims], "how": step["how"]}
+    return _change(group, ends[0], change, before)
+
+
+def _restart(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    before = _ids(group)
+    old = group.random.choice(group.members)
+    new = group.spawn(_instance(old))
+    calm()
+    ended = _end_wholly(group, old, step["how"])
+    _sleep_until(ended + step["interval_s"] * 1000)
+    started = group.begin(new)
+    change = {
+        "kind": "restart",
+        "clients": [old.client_id],
+        "how": step["how"],
+        "interval_s": round((started - ended) / 1000, 3),
+    }
+    return _change(group, ended, change, before)
+
+
+def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    before, strategy, options = _ids(group), group.strategy, group.options
+    order = group.random.sample(group.members, len(group.members))
+    successors = [group.spawn(_instance(old), step["to"], step["options"]) for old in order]
+    calm()
+    at_ms = time.time() * 1000
+    for number, (old, new) in enumerate(zip(order, successors, strict=True)):
+        _sleep_until(at_ms + number * step["interval_s"] * 1000)
+        _end_wholly(group, old, "graceful")
+        group.begin(new)
+    group.strategy, group.options = step["to"], step["options"]
+    change = {
+        "kind": "strategy",
+        "to": step["to"],
+        "options": step["options"],
+        "clients": [life.client_id for life in order],
+        "interval_s": step["interval_s"],
+    }
+    return Change(at_ms, group.request(change, strategy, options, before))
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """At ``at_s`` of the producer's time a broker has ``counts`` queues of each broker from now on."""
+
+    at_s: float
+    broker: str
+    counts: Mapping[str, int]
+
+
+def resizes(group: LiveGroup, steps: tuple[Step, ...]) -> list[Resize]:
+    """Return when and where the queues of a topic change."""
+    counts = {broker.name: group.config.queues for broker in group.cluster.brokers}
+    found = []
+    for number, step in enumerate(steps):
+        broker = group.random.choice(sorted(counts))
+        counts = {**counts, broker: max(counts[broker] + step["by"], 1)}
+        at_s = FIRST_QUEUES_S + number * NEXT_QUEUES_S + group.random.uniform(0, 20)
+        found.append(Resize(at_s, broker, counts))
+    return found
+
+
+def resized_curves(group: LiveGroup, plan: list[Resize]) -> list[QueueCurve]:
+    """Return curves that spread the same messages over whatever queues there are, as producers do."""
+    counts = [{broker.name: group.config.queues for broker in group.cluster.brokers}, *(one.counts for one in plan)]
+    times = [0.0, *(one.at_s for one in plan), MOST_SECONDS]
+    total = group.config.rate * sum(counts[0].values())
+    points: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for phase, there in enumerate(counts):
+        rate = total / sum(there.values())
+        for lane in _lanes(there):
+            is_new = phase > 0 and lane not in set(_lanes(counts[phase - 1]))
+            begin = times[phase] + (CREATED_S if is_new else 0.0)
+            lead = [(begin, 0.0)] if is_new and lane in points else []
+            points.setdefault(lane, []).extend([*lead, (begin, rate), (times[phase + 1], rate)])
+            if phase + 1 < len(counts) and lane not in set(_lanes(counts[phase + 1])):
+                points[lane].append((times[phase + 1], 0.0))
+    return [QueueCurve(group.name, *lane, tuple(found)) for lane, found in points.items()]
+
+
+def resize(group: LiveGroup, plan: Resize) -> Change:
+    """Wait for the moment of the plan and change the topic's queues on one broker."""
+    request_before = _ids(group)
+    count = plan.counts[plan.broker]
+    change = {
+        "kind": "queues",
+        "topic": group.name,
+        "broker": plan.broker,
+        "read_queues": count,
+        "write_queues": count,
+    }
+    request = group.request(change, group.strategy, group.options, request_before)
+    at_ms = group.began_ms + plan.at_s * 1000
+    _sleep_until(at_ms)
+    at_ms = time.time() * 1000
+    counts = QueueCounts(count, count)
+    group.cluster.create_topic(group.name, per_broker={plan.broker: counts})
+    group.rate *= sum(group.queues.values()) / sum(plan.counts.values())
+    group.queues = dict(plan.counts)
+    return Change(at_ms, request)
+
+
+def _lanes(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    return ((broker, queue) for broker, count in counts.items() for queue in range(count))
+
+
+def _end_wholly(group: LiveGroup, life: Life, how: str) -> float:
+    at_ms = group.end(life, how)
+    life.process.process.wait_stopped(30)
+    return at_ms
+
+
+def _instance(life: Life) -> str:
+    return life.client_id.rpartition("@")[2]
+
+
+def _ids(group: LiveGroup) -> list[str]:
+    return [life.client_id for life in group.members]
+
+
+def _change(group: LiveGroup, at_ms: float, change: Document, before: list[str]) -> Change:
+    return Change(at_ms, group.request(change, group.strategy, group.options, before))
+
+
+def _sleep_until(epoch_ms: float) -> None:
+    time.sleep(max(epoch_ms / 1000 - time.time(), 0.0))
+
+
+KINDS: dict[str, Callable[[LiveGroup, Step, Calm], Change]] = {
+    "join": _join,
+    "leave": _leave,
+    "restart": _restart,
+    "strategy": _switch,
+}

@@ -1,0 +1,194 @@
+"""Run series of transitions on real clusters, several at once, and keep what was seen."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+
+import psutil
+
+from planner.simulation.dynamics import forecast
+from tests.clusters.errors import StartFailedError
+from tests.clusters.rocketmq import RocketMQCluster
+from tests.clusters.rocketmq_load import RocketMQLoad
+from tests.conformance.measure import NotSettledError, measure
+from tests.conformance.record import Record
+from tests.conformance.rocketmq.cells import SYSTEM, Series, Step
+from tests.conformance.rocketmq.changes import Change, Resize, perform, resize, resized_curves, resizes
+from tests.conformance.rocketmq.group import Document, LiveGroup, Queue
+from tests.conformance.store import Store
+
+WARM_S = 12.0
+BEFORE_S = 6.0
+AFTERWARDS_S = 4.0
+MOST_SETTLE_S = 160.0
+QUIET_S = 2.5
+"""For so long after a change nobody else begins one, nor starts a process: delays would be the machine's."""
+CALM, MOST_CALM_S = 0.7, 60.0
+"""A change waits until the machine is no busier than this, for a minute at most."""
+BUSIEST = 0.85
+"""A transition during which both processors were busier than this is not kept."""
+
+
+class Machine:
+    """How busy the machine is, and whose turn it is to disturb it."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._busy: list[tuple[float, float]] = []
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    @contextmanager
+    def turn(self, then_s: float = 0.0) -> Iterator[None]:
+        """Have the machine to oneself, and for ``then_s`` afterwards."""
+        with self._turn:
+            yield
+            time.sleep(then_s)
+
+    def busy(self, since: float, until: float) -> float:
+        """Return the busy share of all processors between two epoch seconds, of those that do not give way."""
+        shares = [share for at, share in self._busy if since <= at <= until + 0.5]
+        return sum(shares) / len(shares) if shares else 0.0
+
+    def await_calm(self) -> None:
+        """Return when the machine was calm for a second, or does not become so."""
+        deadline = time.time() + MOST_CALM_S
+        time.sleep(1.0)
+        while time.time() < deadline and self.busy(time.time() - 1.2, time.time()) > CALM:
+            time.sleep(0.25)
+
+    def _watch(self) -> None:
+        while True:
+            spent = psutil.cpu_times_percent(0.5)
+            share = (100 - spent.idle - spent.iowait - spent.nice) / 100  # those with a nice value give way
+            self._busy = [*self._busy[-2000:], (time.time(), share)]
+
+
+class Collector:
+    """Clusters and clients of every version, started when first needed."""
+
+    def __init__(self, store: Store, deadline: float, tell: bool = True) -> None:
+        self._store = store
+        self._deadline = deadline
+        self._machine = Machine()
+        self._lock = threading.Lock()
+        self._undo = ExitStack()
+        self._clusters: dict[str, RocketMQCluster] = {}
+        self._loads: dict[tuple[str, str], RocketMQLoad] = {}
+        self._tell = tell
+
+    def __enter__(self) -> "Collector":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
+
+    def run(self, wanted: list[Series], slots: int) -> None:
+        """Run these series, ``slots`` at once, until all are done or the time is over."""
+        there = self._store.ids()
+        missing = iter([series for series in wanted if not set(series.ids()) <= there])
+        with ThreadPoolExecutor(slots) as pool:
+            for done in [pool.submit(self._work, missing) for _ in range(slots)]:
+                done.result()
+
+    def _work(self, missing: Iterator[Series]) -> None:
+        while time.time() < self._deadline:
+            with self._lock:
+                series = next(missing, None)
+            if series is None:
+                return
+            try:
+                self._series(series)
+            except (StartFailedError, OSError) as error:
+                print(f"{series.kind} {series.number}: {error}", flush=True)
+
+    def _series(self, series: Series) -> None:
+        cluster, load = self._started(series)
+        drawn = random.Random(f"{series.kind} {series.number} run")
+        name = f"{series.kind[:2]}{series.number}-{int(time.time()) % 1_000_000}"  # short: it stands in every record
+        group = LiveGroup(series.config, cluster, load, name, drawn)
+        try:
+            plan = resizes(group, series.steps) if series.kind == "queues" else []
+            with self._machine.turn():
+                group.start(resized_curves(group, plan) if plan else group.flat_curves())
+            time.sleep(WARM_S)
+            for index, step in enumerate(series.steps):
+                if time.time() > self._deadline:
+                    return
+                time.sleep(drawn.uniform(0, 20.0 if series.config.orderly else 3.0))
+                if not self._keep(series, index, group, self._change(group, step, plan[index] if plan else None)):
+                    return
+        finally:
+            group.stop()
+
+    def _change(self, group: LiveGroup, step: Step, plan: Resize | None) -> Change:
+        if plan is not None:
+            return resize(group, plan)
+        with self._machine.turn(QUIET_S):
+            return perform(group, step, self._machine.await_calm)
+
+    def _started(self, series: Series) -> tuple[RocketMQCluster, RocketMQLoad]:
+        """Return cluster and clients of the series' versions, started if they are the first of their kind."""
+        with self._lock:
+            broker, client = series.config.broker, series.config.client
+            if broker not in self._clusters:
+                with self._machine.turn():
+                    self._clusters[broker] = self._undo.enter_context(RocketMQCluster.start(broker))
+            if (broker, client) not in self._loads:
+                self._loads[broker, client] = self._clusters[broker].load(client)
+            return self._clusters[broker], self._loads[broker, client]
+
+    def _keep(self, series: Series, index: int, group: LiveGroup, change: Change) -> bool:
+        """Keep what was seen of a change; False where the group is not as forecast and may not go on."""
+        expected = owners_of(forecast(change.request)["after"])
+        settled = await_settled(group, change, expected)
+        label = f"{series.kind} {series.number}.{index} {series.config.client} on {series.config.broker}"
+        try:
+            seen = measure(group.log(change.at_ms, BEFORE_S))
+        except NotSettledError as error:
+            print(f"{label}: not kept: {error}", flush=True)
+            return False
+        until = change.at_ms / 1000 + max(seen["total"]["settle_s"], 1.0)
+        busy = self._machine.busy(change.at_ms / 1000, until)
+        setup = {
+            "client": series.config.client,
+            "broker": series.config.broker,
+            "when": datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds"),
+            "busy": round(busy, 2),
+            "series": f"{series.kind} {series.number}.{index}",
+        }
+        record = Record(series.ids()[index], SYSTEM, change.request, seen, setup)
+        with self._lock:
+            if busy <= BUSIEST and record.id not in self._store.ids():
+                self._store.add([record])
+        print(f"{label}: {record.kind} busy {busy:.0%} {seen['total']}", flush=True)
+        return settled
+
+
+def owners_of(after: Document) -> dict[Queue, set[str]]:
+    """Return the owner of each queue of a forecast's ``after``."""
+    found: dict[Queue, set[str]] = {}
+    for client, queues in after.items():
+        for topic, broker, queue in queues:
+            found.setdefault((topic, broker, queue), set()).add(client)
+    return found
+
+
+def await_settled(group: LiveGroup, change: Change, expected: dict[Queue, set[str]]) -> bool:
+    """Return True some seconds after every queue has the expected owner and is delivered; False when time is over."""
+    deadline = change.at_ms / 1000 + MOST_SETTLE_S
+    while group.owners() != expected:
+        if time.time() > deadline:
+            return False
+        time.sleep(0.25)
+    while time.time() < deadline:
+        time.sleep(AFTERWARDS_S)
+        try:
+            measure(group.log(change.at_ms, BEFORE_S))
+        except NotSettledError:
+            continue
+        return True
+    return False
