@@ -13,6 +13,7 @@ from rich.table import Table
 from planner.cli.allocate import read_document
 from planner.cli.console import Output, OutputForm, errors, text_console
 from planner.errors import BadInputError, PlannerError
+from planner.simulation.dynamics.words import CAUSES, count_between, messages_between, seconds_between
 
 if TYPE_CHECKING:
     from planner.simulation.dynamics.trials import Document
@@ -93,27 +94,16 @@ def sentence(document: Mapping[str, Any]) -> str:
 
 def seconds(found: Mapping[str, float] | None) -> str:
     """Return ``0.3–0.6 s``, the ends of the 90 % interval."""
-    if found is None:
-        return "unknown"
-    low, high = (_rounded(found[end]) for end in ("p05", "p95"))
-    return f"{low} s" if low == high else f"{low}–{high} s"
-
-
-def _rounded(value: float) -> str:
-    """Return two digits after the point below ten, one below a hundred: nobody needs more."""
-    if value == 0:
-        return "0"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return "unknown" if found is None else seconds_between(found["p05"], found["p95"])
 
 
 def counted(found: Mapping[str, int]) -> str:
     """Return ``12–25 messages``."""
-    return f"{_range(found)} message{'' if found['p05'] == found['p95'] == 1 else 's'}"
+    return messages_between(found["p05"], found["p95"])
 
 
 def _range(found: Mapping[str, int]) -> str:
-    low, high = found["p05"], found["p95"]
-    return str(low) if low == high else f"{low}–{high}"
+    return count_between(found["p05"], found["p95"])
 
 
 def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:
@@ -136,6 +126,11 @@ HAPPENINGS = {
     "drops": "drops {queues}",
     "takes": "takes {queues}",
     "delivers": "delivers {queues}",
+    "joins": "asks to join",
+    "sleeps": "stands still",
+    "wakes": "goes on",
+    "leaves": "is out of the group",
+    "assigns": "has everybody back and assigns",
 }
 """Events of the timeline in words."""
 
@@ -150,8 +145,6 @@ def _happening(event: Mapping[str, Any]) -> str:
 
 
 def _tell_causes(console: Console, request: Mapping[str, Any], document: "Document") -> None:
-    from planner.simulation.dynamics.words import CAUSES
-
     for cause in document["causes"][:MOST_CAUSES]:
         amount = (
             f"{cause['mean']:.2g} s of a pause" if cause["effect"] == "pause_s" else f"{cause['mean']:.3g} duplicates"

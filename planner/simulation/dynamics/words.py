@@ -1,4 +1,4 @@
-"""Causes of pauses and duplicates as people read them; a simulation names its causes by these keys."""
+"""Forecasts as people read them: intervals in words, and causes of pauses and duplicates by the simulation's keys."""
 
 CAUSES = {
     "notice": "the new owner learns of the change later than the old one has stopped",
@@ -13,5 +13,34 @@ CAUSES = {
     "in_flight": "calls are running when the queue changes hands, so their messages are not counted",
     "unsaved": "the broker's offset is older than what was consumed",
     "overlap": "two clients consume the queue at the same time",
+    "barrier": "the coordinator waits until every member has heard of the change and polled (Kafka's join barrier)",
+    "second_round": "a partition is given up in one round and handed out in the next, a heartbeat later",
+    "heartbeat": "old and new owner hear of the change by their own heartbeats",
+    "fetch": "reading the committed offset and the first fetch take their time",
+    "revocation": "what is delivered between rejoining and giving up is not committed",
+    "zombie": "a member that had stood still works off what it had in hand, although others own it now",
 }
 """Every cause as people's text."""
+
+
+def seconds_between(low: float, high: float) -> str:
+    """Return the ends of an interval of seconds: ``0.30–0.60 s``, or ``0 s`` where they read alike."""
+    first, last = _rounded(low), _rounded(high)
+    return f"{first} s" if first == last else f"{first}–{last} s"
+
+
+def messages_between(low: int, high: int) -> str:
+    """Return the ends of an interval of messages: ``12–25 messages``."""
+    return f"{count_between(low, high)} message{'' if low == high == 1 else 's'}"
+
+
+def count_between(low: int, high: int) -> str:
+    """Return the ends of an interval of whole things: ``12–25``."""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _rounded(value: float) -> str:
+    """Return two digits after the point below ten, one below a hundred: nobody needs more."""
+    if value == 0:
+        return "0"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

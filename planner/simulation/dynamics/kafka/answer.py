@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.kafka.causes import find_causes
 from planner.simulation.dynamics.kafka.request import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
+from planner.simulation.dynamics.kafka.timeline import find_timeline
 from planner.simulation.dynamics.kafka.timing import DEFAULT, Calibration
+from planner.simulation.dynamics.kafka.warnings import warnings
 from planner.simulation.dynamics.kafka.world import NOBODY, World, build_world
 from planner.simulation.dynamics.trials import Trials
 
@@ -40,7 +43,9 @@ def _trials(world: World, found: Simulation) -> Trials:
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
-        warnings=world.request.warnings,
+        warnings=warnings(world, found),
+        causes=find_causes(world, found),
+        timeline=find_timeline(world, found),
     )
 
 

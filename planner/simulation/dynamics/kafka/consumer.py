@@ -85,13 +85,14 @@ def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
 
 def _next_target_at(world: World, group: _Group) -> Floats:
     """Return when the next target is computed, NEVER where nothing changes any more."""
-    comes = group.arrives.min(axis=1, initial=NEVER)
+    comes: Floats = group.arrives.min(axis=1, initial=NEVER)
     goes = np.where(group.inside, group.leaves, NEVER).min(axis=1, initial=NEVER)
-    event = np.minimum(np.minimum(comes, goes), group.grows)
+    event: Floats = np.minimum(np.minimum(comes, goes), group.grows)
     if world.request.broker < BATCHED_SINCE:
         return event
     interval = world.request.settings.seconds("group.consumer.assignment.interval.ms")
-    return np.maximum(event, group.computed + interval)
+    found: Floats = np.maximum(event, group.computed + interval)
+    return found
 
 
 def _register(group: _Group, at: Floats) -> None:

@@ -16,6 +16,7 @@ class Stage(IntEnum):
     BROKERS = 4
     STARTS = 5
     OFFSETS = 6
+    OUTCOME = 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.changes import FREEZE, GRACEFUL
+from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration, Spread
@@ -92,6 +92,9 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         return
     back = life.awake_s + (0.0 if life.how == FREEZE else starting)
     times.sleeps[:, index], times.wakes[:, index] = stop, np.maximum(back, stop)
+    if world.request.protocol != CLASSIC and life.how in (CRASH, SILENT):
+        # UNRELEASED_INSTANCE_ID: the broker refuses a second process until the first one's session is over.
+        times.wakes[:, index] = np.maximum(times.wakes[:, index], expires + starting)
     expired = expires < times.wakes[:, index]
     times.leaves[:, index] = np.where(expired, expires, NEVER)
     times.stops[:, index] = np.where(expired, stop, NEVER)

@@ -10,13 +10,15 @@ import numpy as np
 
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Holds
-from planner.simulation.dynamics.kafka.lives import spread
+from planner.simulation.dynamics.kafka.lives import LifeTimes, spread
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import RESET
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import BEFORE, NOBODY, Booleans, Floats, Indexes, World
 
 _LONG_BEFORE = 1e18
+COLD_FOR_S = 1.0
+"""So long after its first request a process still loads classes and opens connections as it fetches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +37,9 @@ class Deliveries:
     queueing: Floats
 
 
-def deliveries(world: World, holds: Holds, loops: Loops, calibration: Calibration, draws: Draws) -> Deliveries:
+def deliveries(
+    world: World, times: LifeTimes, holds: Holds, loops: Loops, calibration: Calibration, draws: Draws
+) -> Deliveries:
     """Return what every hold delivers, and how much of it twice."""
     shape = holds.life.shape
     starts, random = draws.of(Stage.STARTS), draws.of(Stage.OFFSETS)
@@ -50,7 +54,7 @@ def deliveries(world: World, holds: Holds, loops: Loops, calibration: Calibratio
         life, gained, dropped = holds.life[number], holds.gained[number], holds.dropped[number]
         held = life != NOBODY
         is_new = held & np.isfinite(gained)
-        fetching[number] = np.where(is_new, _fetch_s(world, life, calibration, starts), 0.0)
+        fetching[number] = np.where(is_new, _fetch_s(world, times, life, gained, calibration, starts), 0.0)
         ready = np.where(is_new & np.isfinite(gained), gained, 0.0) + fetching[number]
         untouched = is_new & skips & (start.max(axis=0) < -_LONG_BEFORE / 2)
         committed = np.where(untouched, world.rates * ready, committed)
@@ -108,14 +112,21 @@ def _limits(world: World, holds: Holds, loops: Loops) -> Floats:
     return np.maximum(found, world.rates * 1.0)
 
 
-def _fetch_s(world: World, life: Indexes, calibration: Calibration, random: np.random.Generator) -> Floats:
+def _fetch_s(
+    world: World,
+    times: LifeTimes,
+    life: Indexes,
+    gained: Floats,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> Floats:
     """Return how long each process takes from its assignment to its first records: the same for all of them."""
     shape = (len(life), len(world.lives))
-    cold = np.array([one.starts_s is not None and one.replaces is None for one in world.lives])
-    taken = spread(random, calibration.fetch_s, shape)
-    taken = taken + np.where(cold, spread(random, calibration.cold_fetch_s, shape), 0.0)
-    found: Floats = np.take_along_axis(taken, np.maximum(life, 0), axis=1)
-    return found
+    owner = np.maximum(life, 0)
+    usual = np.take_along_axis(spread(random, calibration.fetch_s, shape), owner, axis=1)
+    more = np.take_along_axis(spread(random, calibration.cold_fetch_s, shape), owner, axis=1)
+    is_cold = gained < np.take_along_axis(times.arrives, owner, axis=1) + COLD_FOR_S
+    return np.where(is_cold, usual + more, usual)
 
 
 def _queue_s(life: Indexes, due: Floats, order: Floats, gained: Floats, loops: Loops) -> Floats:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.simulation.dynamics.kafka.brokers import Outages
 from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import LifeTimes, spread
@@ -50,6 +51,7 @@ def observe(
     found: Deliveries,
     times: LifeTimes,
     loops: Loops,
+    outages: Outages,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Observed:
@@ -58,6 +60,7 @@ def observe(
     before = np.broadcast_to(owners.before, owners.after.shape)
     stays = before == owners.after
     slept, woken = _sleeps(world, holds, times, calibration, random)
+    slept, woken = np.maximum(slept, outages.stall_s), np.maximum(woken, outages.until_s)
     between = _between_owners(member, before, owners.after, holds, found)
     pause = np.where(owners.moves, between, np.where(stays, np.maximum(_longest_gap(holds, found), slept), np.nan))
     pause = np.where(before == NOBODY, np.nan, pause)

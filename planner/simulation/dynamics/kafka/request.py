@@ -11,8 +11,6 @@ from planner.allocation.ordering import java_sorted
 from planner.errors import BadInputError
 from planner.simulation.dynamics import reading
 from planner.simulation.dynamics.kafka.changes import (
-    BrokerDown,
-    BrokerUp,
     Change,
     Join,
     Member,
@@ -319,8 +317,6 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     if not request.members and not isinstance(request.change, Join):
         raise BadInputError("members: found none, expected at least one member, or a change of kind join")
     change = request.change
-    if isinstance(change, BrokerDown | BrokerUp):
-        raise BadInputError("changes of brokers have no forecast for kafka yet")
     if not isinstance(change, StrategyChange) or request.is_java or change.to == request.strategy:
         return
     if COOPERATIVE in {change.to, request.strategy}:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import Assignments
+from planner.simulation.dynamics.kafka.brokers import find_outages
 from planner.simulation.dynamics.kafka.classic import play_rounds
 from planner.simulation.dynamics.kafka.consumer import play_targets
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
@@ -43,11 +44,12 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
     play = play_targets if world.request.protocol == CONSUMER else play_rounds
     course = play(world, names, assignments, times, loops, calibration, draws)
-    found = deliveries(world, course.holds, loops, calibration, draws)
+    found = deliveries(world, times, course.holds, loops, calibration, draws)
     owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
     shown = _shown(world, names, assignments, course)
-    random = draws.of(Stage.BROKERS)
-    observed = observe(world, owners, course.holds, found, times, loops, calibration, random)
+    outages = find_outages(world, calibration, draws.of(Stage.BROKERS))
+    random = draws.of(Stage.OUTCOME)
+    observed = observe(world, owners, course.holds, found, times, loops, outages, calibration, random)
     return Simulation(names, assignments, loops, times, course, found, owners, shown, observed)
 
 

@@ -25,8 +25,11 @@ class Calibration:
 
     trip_s: Spread = (0.001, 0.01)
     """One request and its answer."""
-    start_s: Spread = (0.15, 0.6)
-    """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator."""
+    start_s: Spread = (0.2, 2.0)
+    """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator.
+
+    0.3 to 3 s of a young JVM on two busy cores.
+    """
     assign_s: Spread = (0.002, 0.02)
     """End of the join barrier to the answer of SyncGroup: the leader's assignor runs in between."""
     fetch_s: Spread = (0.01, 0.08)
@@ -37,6 +40,8 @@ class Calibration:
     """Consumer protocol: end of a revocation or taking to the heartbeat that says so."""
     close_s: Spread = (0.002, 0.03)
     """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
+    election_s: Spread = (0.1, 1.0)
+    """The controller's decision to the first record from a partition's new leader: metadata, retries."""
     drift_s: float = 0.001
     """How far two members' heartbeats drift apart with each beat (3.5 Observed: only over hours)."""
     fetched_records: tuple[float, float] = (500.0, 5_000.0)

@@ -1,0 +1,139 @@
+"""Sentences about a forecast: what is odd about the change, and what the forecast does not know."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.brokers import UNKNOWN_BROKERS
+from planner.simulation.dynamics.kafka.changes import GRACEFUL, BrokerDown, BrokerUp, Leave, PartitionCount, Restart
+from planner.simulation.dynamics.kafka.offsets import skips_new
+from planner.simulation.dynamics.kafka.settings import CONSUMER
+from planner.simulation.dynamics.kafka.simulate import Simulation
+from planner.simulation.dynamics.kafka.world import NOBODY, World
+
+_NAMED = 3
+
+
+def warnings(world: World, found: Simulation) -> tuple[str, ...]:
+    """Return every sentence, the request's own first."""
+    return (
+        *world.request.warnings,
+        *_about_names(world, found),
+        *_about_members(world, found),
+        *_about_static_members(world),
+        *_about_brokers(world),
+        *_about_partitions(world, found),
+        *_about_load(world, found),
+    )
+
+
+def _about_names(world: World, found: Simulation) -> Iterator[str]:
+    if found.names.are_sampled:
+        unknown = sum(member.id is None for member in world.members)
+        ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
+        yield (
+            f"{ids} not known yet: totals and partitions are sampled over the places that new ids may sort into; after "
+            f"and moved show the case in which they sort last"
+        )
+    if not found.assignments.is_determined:
+        yield (
+            f"which partitions {world.request.strategy} moves is settled by the hash order of the members' real ids: "
+            f"how many is known, which is shown for one order"
+        )
+
+
+def _about_members(world: World, found: Simulation) -> Iterator[str]:
+    if not world.final:
+        yield "the change leaves nobody: no partition is consumed afterwards"
+        return
+    if not world.initial:
+        yield "nobody consumes before the change: there is no pause to measure"
+    busy = set(found.shown.tolist())
+    members = [world.lives[life].member for life in world.final]
+    idle = [found.names.labels[member] for member in members if member not in busy]
+    if idle:
+        yield f"{_named(idle)} will be idle: {len(members)} members, {len(world.partitions)} partitions"
+
+
+def _about_static_members(world: World) -> Iterator[str]:
+    change = world.request.change
+    static = {member.id for member in world.request.members if member.instance_id is not None}
+    if isinstance(change, Leave) and change.how == GRACEFUL:
+        stay = [name for name in change.members if name in static]
+        if stay:
+            yield (
+                f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
+                f"its session is over"
+            )
+    if isinstance(change, Restart) and change.how != GRACEFUL and world.request.protocol == CONSUMER:
+        refused = [name for name in change.members if name in static]
+        if refused:
+            yield (
+                f"{_named(refused)} is refused (UNRELEASED_INSTANCE_ID) until the session of its killed process is over"
+            )
+
+
+def _about_brokers(world: World) -> Iterator[str]:
+    change = world.request.change
+    if not isinstance(change, BrokerDown | BrokerUp):
+        return
+    if not world.request.brokers:
+        yield (
+            f"which partitions {change.broker} leads is not told (partitions: leader): sampled as if it were one of "
+            f"{UNKNOWN_BROKERS[0]} to {UNKNOWN_BROKERS[1]} brokers that lead alike"
+        )
+    if isinstance(change, BrokerDown):
+        yield "forecast as if every partition had another replica in sync; one without it stays out of reach"
+        if not world.request.settings.is_on("enable.auto.commit"):
+            yield (
+                f"whether {change.broker} coordinates the group is not known and sampled: until there is another "
+                f"coordinator, commits wait and all members with them"
+            )
+
+
+def _about_partitions(world: World, found: Simulation) -> Iterator[str]:
+    before, shown = found.owners.before, found.shown
+    lost = [_text(world.partitions[pick]) for pick in np.flatnonzero((shown == NOBODY) & (before != NOBODY))]
+    if lost and world.final:
+        yield f"nobody consumes {_named(lost)} afterwards: no pause can be told"
+    stranded = int(world.lags[shown == NOBODY].sum())
+    if lost and stranded:
+        yield f"{stranded} records wait in partitions that nobody consumes"
+    change = world.request.change
+    if isinstance(change, PartitionCount) and world.expands:
+        if skips_new(world).any():
+            yield (
+                f"auto.offset.reset is not earliest: records that reach the new partitions of {change.topic} before "
+                f"their owner looks for a position are skipped"
+            )
+        rates = {one.rate for one in world.request.partitions[change.topic]}
+        if len(rates) > 1:
+            yield f"the records of {change.topic} are forecast to spread evenly over more partitions: keys decide that"
+
+
+def _about_load(world: World, found: Simulation) -> Iterator[str]:
+    for life in world.final:
+        member = world.lives[life].member
+        arriving = float(world.rates[found.shown == member].sum())
+        if arriving > found.loops.capacity:
+            yield (
+                f"{found.names.labels[member]} cannot keep up: {arriving:g} records a second come, "
+                f"{found.loops.capacity:g} are what its loop can do"
+            )
+    longest = float(found.loops.batch_s.max(initial=0.0))
+    limit = world.request.settings.seconds("max.poll.interval.ms")
+    if longest > limit:
+        yield (
+            f"a poll loop may take {longest:.0f} s, longer than max.poll.interval.ms ({limit:g} s): members leave and "
+            f"come again whatever changes, which is not forecast"
+        )
+
+
+def _text(partition: tuple[str, int]) -> str:
+    return f"{partition[0]}/{partition[1]}"
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
