@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock java fmt lint types imports test run picture demo-doctor bench capture conformance fuzz check clean
+.PHONY: help setup lock java fmt lint types imports test run picture demo-doctor bench capture conformance calibrate conformance-report fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,13 @@ conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real 
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m tests.oracles.conformance
 	@$(BIN)/python -m tests.oracles.kafka.conformance
+
+calibrate: setup ## change real groups, keep what was seen; MINUTES=60 bounds it, ONLY=orderly takes one kind
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@MINUTES="$(or $(MINUTES),60)" $(BIN)/python -m tests.conformance.calibrate --only "$(ONLY)"
+
+conformance-report: setup ## forecasts against what was seen: coverage, error, width, pictures
+	@$(BIN)/python -m tests.conformance --pictures work/conformance
 
 fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
 	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz

@@ -1,8 +1,13 @@
-"""Print the report on the committed observations: ``python -m tests.conformance [--half check|calibration|all]``."""
+"""Print the report on the committed observations: ``python -m tests.conformance [--half check|calibration|all]``.
+
+``--pictures <folder>`` draws forecast against observation, one picture a system and figure.
+"""
 
 import argparse
+from pathlib import Path
 
-from tests.conformance.report import compare, markdown
+from tests.conformance.picture import write_picture
+from tests.conformance.report import MEASURES, compare, markdown
 from tests.conformance.split import CALIBRATION, CHECK, of_half
 from tests.conformance.store import all_records
 
@@ -13,11 +18,18 @@ def main() -> None:
     """Forecast every observed transition of a half again and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", choices=(CHECK, CALIBRATION, ALL), default=CHECK)
+    parser.add_argument("--pictures", type=Path)
     arguments = parser.parse_args()
     records = all_records()
     chosen = records if arguments.half == ALL else of_half(records, arguments.half)
     print(f"{len(chosen)} of {len(records)} observed transitions ({arguments.half})\n")
-    print(markdown([compare(record) for record in chosen]))
+    compared = [compare(record) for record in chosen]
+    print(markdown(compared))
+    if arguments.pictures is not None:
+        for system in sorted({record.system for record in chosen}):
+            mine = [one for one in compared if one.record.system == system]
+            for measure in MEASURES:
+                write_picture(mine, measure, arguments.pictures / f"{system}-{measure.removesuffix('_s')}.svg")
 
 
 if __name__ == "__main__":

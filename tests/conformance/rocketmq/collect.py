@@ -87,9 +87,12 @@ class Collector:
         self._undo.close()
 
     def run(self, wanted: list[Series], slots: int) -> None:
-        """Run these series, ``slots`` at once, until all are done or the time is over."""
+        """Run these series, ``slots`` at once, until all are done or the time is over.
+
+        A series of which anything is there is left alone: its later steps would not follow from the same group.
+        """
         there = self._store.ids()
-        missing = iter([series for series in wanted if not set(series.ids()) <= there])
+        missing = iter([series for series in wanted if there.isdisjoint(series.ids())])
         with ThreadPoolExecutor(slots) as pool:
             for done in [pool.submit(self._work, missing) for _ in range(slots)]:
                 done.result()
