@@ -14,7 +14,7 @@ CODE := planner spark_apps dags tests benchmarks scripts
 .PHONY: help setup lock java fmt lint types imports test run picture demo-doctor bench capture conformance calibrate conformance-report fuzz check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## build .venv from the lock; .venv/bin/planner is the command
 
