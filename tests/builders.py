@@ -15,6 +15,7 @@ from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import candidate_counts, simulate, topics_of
 from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.transition import with_transition
 
 AT = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
 
@@ -141,14 +142,22 @@ class World:
 
 
 def decided(
-    taken: GroupSnapshot, objective: Objective = OBJECTIVE, strategies: Sequence[str] = ("AVG", "AVG_BY_CIRCLE")
+    taken: GroupSnapshot,
+    objective: Objective = OBJECTIVE,
+    strategies: Sequence[str] = ("AVG", "AVG_BY_CIRCLE"),
+    trials: int | None = None,
 ) -> World:
-    """Return the snapshot with its simulated outcomes, the decision and, unless it holds, the plan."""
+    """Return the snapshot with its simulated outcomes, the decision and, unless it holds, the plan.
+
+    With ``trials`` the outcomes say what the change costs, too.
+    """
     can_simulate = bool(taken.clients and taken.data_queues and taken.strategy)
     counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
     outcomes = simulate(taken, counts, strategies) if can_simulate else ()
-    decision = decide(taken, outcomes, objective, taken.at)
     digest = SNAPSHOT.digest(taken)
+    if trials:
+        outcomes = tuple(with_transition(outcome, taken, digest, trials) for outcome in outcomes)
+    decision = decide(taken, outcomes, objective, taken.at)
     record = DecisionRecord(
         policy="billing",
         group=GroupRef(taken.system, taken.cluster, taken.group),

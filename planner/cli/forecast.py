@@ -60,7 +60,7 @@ def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
         if "error" in document:
             console.print(document["error"], style="red", markup=False, soft_wrap=True)
             continue
-        console.print(sentence(document), markup=False, soft_wrap=True, style="bold")
+        console.print(sentence(document, _noun(request)), markup=False, soft_wrap=True, style="bold")
         for warning in document["warnings"]:
             console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", markup=False, soft_wrap=True)
         if document["timeline"]:
@@ -68,23 +68,29 @@ def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
         _tell_causes(console, request, document)
 
 
-def sentence(document: Mapping[str, Any]) -> str:
-    """Return the result as one sentence."""
+def _noun(request: object) -> str:
+    """Return what the request's system calls a unit of ownership."""
+    is_kafka = isinstance(request, Mapping) and request.get("system") == "kafka"
+    return "partitions" if is_kafka else "queues"
+
+
+def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
+    """Return the result as one sentence; ``noun`` is what the system calls a queue."""
     total, moved = document["total"], len(document["moved"])
     count = len({json.dumps(queue) for queues in document["before"].values() for queue in queues})
     if not moved and not document["queues"]:
         return "Nothing moves, nothing pauses."
-    parts = [f"{_range(total['moved_queues'])} of {count} queues move"]
+    parts = [f"{_range(total['moved_queues'])} of {count} {noun} move"]
     lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
     if lost:
         parts.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
     if moved and total["pause_s"]:
         parts.append(f"the longest pause is {seconds(total['pause_s'])}")
     if total["stall_s"] and total["stall_s"]["p95"] > 0:
-        parts.append(f"queues that stay stall up to {seconds(total['stall_s'])}")
+        parts.append(f"{noun} that stay stall up to {seconds(total['stall_s'])}")
     parts.append(f"{counted(total['duplicates'])} come twice")
     if moved:
-        parts.append(f"{counted(total['burst_messages'])} are due when the moved queues start again")
+        parts.append(f"{counted(total['burst_messages'])} are due when the moved {noun} start again")
     if total["settle_s"]:
         parts.append(f"settled after {seconds(total['settle_s'])}")
     if total["drained_s"] and total["drained_s"]["p95"] > 0:

@@ -9,7 +9,21 @@ from rich.table import Table
 
 from planner.cli.console import Output, OutputForm, parse_counts, percent, print_json, seconds, text_console
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.dynamics.words import count_between, seconds_between
+from planner.simulation.outcome import CandidateOutcome, Seconds, Transition
+
+HEADINGS = (
+    "consumers",
+    "busiest",
+    "most queues",
+    "queues moved",
+    "longest pause",
+    "come twice",
+    "settled after",
+    "new message waits",
+    "backlog gone after",
+)
+"""Columns of the table; a last one has no heading."""
 
 
 def simulate(
@@ -45,7 +59,7 @@ def simulate(
 def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
     console = text_console()
     table = Table(title=f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}")
-    for heading in ("consumers", "busiest", "most queues", "queues moved", "new message waits", "backlog gone after"):
+    for heading in HEADINGS:
         table.add_column(heading, justify="right")
     table.add_column("")
     for outcome in outcomes:
@@ -54,6 +68,7 @@ def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
             percent(outcome.utilisation),
             str(outcome.largest_share),
             _moves(outcome),
+            *_cost(outcome.transition),
             seconds(outcome.wait_s),
             seconds(outcome.drain_s, "unknown" if outcome.keeps_up is None else "never"),
             _note(outcome),
@@ -70,6 +85,18 @@ def _moves(outcome: CandidateOutcome) -> str:
     if outcome.moved_fewest == outcome.moved_most:
         return str(outcome.moved_fewest)
     return f"{outcome.moved_fewest}–{outcome.moved_most}"
+
+
+def _cost(transition: Transition | None) -> tuple[str, str, str]:
+    """Return pause, duplicates and settling of the change."""
+    if transition is None:
+        return "unknown", "unknown", "unknown"
+    twice = transition.duplicates
+    return _span(transition.pause_s), count_between(twice.p05, twice.p95), _span(transition.settle_s)
+
+
+def _span(found: Seconds | None) -> str:
+    return "unknown" if found is None else seconds_between(found.p05, found.p95)
 
 
 def _note(outcome: CandidateOutcome) -> str:

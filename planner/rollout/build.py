@@ -9,6 +9,7 @@ from planner.decision.decision import Decision
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import (
+    Cost,
     Forecast,
     GroupRef,
     OwnedQueues,
@@ -17,7 +18,7 @@ from planner.rollout.plan import (
     SnapshotRef,
 )
 from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
-from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.outcome import CandidateOutcome, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,18 @@ def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
         owners_before=_compact(before, snapshot.clients),
         owners_after=_compact(after, [load.client for load in chosen.loads]),
         unknowns=chosen.unknowns,
+        cost=_cost(chosen.transition) if chosen.transition else None,
+    )
+
+
+def _cost(transition: Transition) -> Cost:
+    return Cost(
+        pause_seconds=transition.pause_s,
+        stall_seconds=transition.stall_s,
+        duplicates=transition.duplicates,
+        burst_messages=transition.burst_messages,
+        settle_seconds=transition.settle_s,
+        drained_seconds=transition.drained_s,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from planner.decision.decision import Decision, Rejection
 from planner.rollout.steps import MovedQueues, Step
+from planner.simulation.outcome import Messages, Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,29 @@ class OwnedQueues:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What the change itself costs, as the middle 90 % of many trials: ``Transition`` in the plan's words.
+
+    ``pause_seconds`` is the longest pause of a queue that moves, ``stall_seconds`` of one that stays;
+    ``settle_seconds`` is when every queue is delivered by its final owner, ``drained_seconds`` when no backlog is
+    left. What is ``None`` cannot be told, or never comes.
+    """
+
+    pause_seconds: Seconds | None
+    stall_seconds: Seconds | None
+    duplicates: Messages
+    burst_messages: Messages
+    settle_seconds: Seconds | None
+    drained_seconds: Seconds | None
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """What is expected once all steps are done, at the recent upper rate.
 
     ``utilisation`` is the busiest consumer's, 1 is all it can do; ``wait_seconds`` how long a new message
-    waits, ``drain_seconds`` how long until the backlog is gone. ``unknowns`` are sentences.
+    waits, ``drain_seconds`` how long until the backlog is gone. ``unknowns`` are sentences. ``cost`` is ``None``
+    where it is not known, and in plans of versions that did not forecast it.
     """
 
     moved_queues: MovedQueues
@@ -47,6 +66,7 @@ class Forecast:
     owners_before: tuple[OwnedQueues, ...]
     owners_after: tuple[OwnedQueues, ...]
     unknowns: tuple[str, ...]
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)

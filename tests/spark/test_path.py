@@ -1,5 +1,6 @@
 """Snapshot, simulate and decide on Spark give what the pipeline gives, byte for byte."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -7,9 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 from pyspark.sql import SparkSession
 
 from planner import pipeline
+from planner.cli.main import app
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.format import canonical
 from planner.documents.plan import DECISION, document_name
@@ -21,6 +24,7 @@ from spark_apps.decide.app import decide
 from spark_apps.history.app import update
 from spark_apps.simulate import schemas
 from spark_apps.simulate.app import write_outcomes
+from spark_apps.simulate.transforms import simulate
 from spark_apps.snapshot.app import take_snapshots
 from tests.sample_builders import POLICY, watch
 from tests.spark.worlds import SAMPLE_EVERY_S, as_group, eventful, land, policies
@@ -107,11 +111,17 @@ def test_outcomes_are_the_pipelines(spark: SparkSession, tmp_path: Path) -> None
     write_outcomes(spark, tmp_path, [policy], snapshot.at)
     outcomes = pipeline.simulate(snapshot, policy)
     headline = ("strategy", "count", "utilisation", "wait_s", "drain_s", "moved_fewest", "moved_most", "keeps_up")
+    assert {outcome.transition is None for outcome in outcomes} == {True, False}
     rows = [
         (
             "shop",
             position,
             *(getattr(outcome, name) for name in headline),
+            *(
+                getattr(getattr(outcome.transition, name, None), level, None)
+                for name, _ in schemas.COSTS
+                for level in schemas.LEVELS
+            ),
             canonical(OUTCOMES.body((outcome,))[0]).decode(),
         )
         for position, outcome in enumerate(outcomes)
@@ -121,6 +131,24 @@ def test_outcomes_are_the_pipelines(spark: SparkSession, tmp_path: Path) -> None
     assert wanted["drain_s"].isna().any()
     found = spark.read.schema(schemas.OUTCOMES).parquet(str(run.outcomes)).toPandas().sort_values("position")
     pd.testing.assert_frame_equal(found.reset_index(drop=True), wanted, check_exact=True, check_dtype=False)
+
+
+def test_partitions_change_nothing_and_the_command_line_says_the_same(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = busy()
+    run = put_snapshot(tmp_path, "shop", snapshot)
+    wanted = [("shop", place, "AVG", count) for place, count in enumerate((2, 3, 4, 6, 8))]
+    candidates = spark.createDataFrame(wanted, schemas.CANDIDATES)
+    found = [
+        {row["count"]: row["outcome"] for row in simulate(candidates, run, partitions).collect()}
+        for partitions in (1, 7)
+    ]
+    command = typer.main.get_command(app)
+    command.main(["simulate", str(run.snapshot("shop")), "--counts", "2,3,4,6,8", "-o", "json"], standalone_mode=False)
+    said = json.loads(capsys.readouterr().out)
+    assert found[0] == found[1] == {outcome["count"]: canonical(outcome).decode() for outcome in said}
+    assert sum(outcome["transition"]["pause_s"]["p95"] > 0 for outcome in said) == 4
 
 
 def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ CAUSES = {
     "barrier": "the coordinator waits until every member has heard of the change and polled (Kafka's join barrier)",
     "second_round": "a partition is given up in one round and handed out in the next, a heartbeat later",
     "heartbeat": "old and new owner hear of the change by their own heartbeats",
+    "poll_loop": "the new owner's poll loop works off what came of other partitions first",
     "fetch": "reading the committed offset and the first fetch take their time",
     "revocation": "what is delivered between rejoining and giving up is not committed",
     "zombie": "a member that had stood still works off what it had in hand, although others own it now",

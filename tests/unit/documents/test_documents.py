@@ -1,18 +1,20 @@
 """Documents come back as they went out, and say so when they were touched in between."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from planner.documents.data import OUTCOMES, SAMPLE, SNAPSHOT
-from planner.documents.plan import DECISION, PLAN, read_plan_or_decision
+from planner.documents.format import digest_of
+from planner.documents.plan import DECISION, DIGEST_ANNOTATION, PLAN, read_plan_or_decision
 from planner.errors import BadInputError, DigestError, DocumentError, NewerVersionError
 from tests.builders import decided, snapshot
 from tests.sample_builders import watch
 
-WORLD = decided(snapshot(capacity=65.0))
+WORLD = decided(snapshot(capacity=65.0), trials=20)
 
 
 def test_a_sample_comes_back_equal() -> None:
@@ -29,6 +31,37 @@ def test_a_snapshot_comes_back_equal_and_equal_ones_have_equal_bytes() -> None:
 
 def test_outcomes_come_back_equal() -> None:
     assert OUTCOMES.parse(OUTCOMES.dump(WORLD.outcomes), "o.json") == WORLD.outcomes
+
+
+def older(dumped: bytes, *fields: str) -> str:
+    """Return the document as a version wrote it that did not know these fields of its body yet."""
+    document = json.loads(dumped)
+    for item in document["body"] if isinstance(document["body"], list) else [document["body"]]:
+        for field in fields:
+            del item[field]
+    return json.dumps({**document, "digest": digest_of(document["body"])})
+
+
+def test_a_snapshot_from_before_setups_is_read_and_tells_of_none() -> None:
+    old = SNAPSHOT.parse(older(SNAPSHOT.dump(WORLD.snapshot), "setups", "notifies_changes"), "s.json")
+    assert old == replace(WORLD.snapshot, setups=(), notifies_changes=None)
+
+
+def test_outcomes_from_before_forecasts_are_read_without_them() -> None:
+    assert any(outcome.transition for outcome in WORLD.outcomes)
+    old = OUTCOMES.parse(older(OUTCOMES.dump(WORLD.outcomes), "transition"), "o.json")
+    assert old == tuple(replace(outcome, transition=None) for outcome in WORLD.outcomes)
+
+
+def test_a_plan_from_before_forecasts_is_read_without_its_cost(tmp_path: Path) -> None:
+    assert WORLD.plan is not None
+    assert WORLD.plan.forecast.cost is not None
+    document = PLAN.document(WORLD.plan, "billing-1")
+    del document["spec"]["forecast"]["cost"]
+    document["metadata"]["annotations"][DIGEST_ANNOTATION] = digest_of(document["spec"])
+    path = tmp_path / "plan.yaml"
+    path.write_text(yaml.safe_dump(document))
+    assert read_plan_or_decision(path) == replace(WORLD.plan, forecast=replace(WORLD.plan.forecast, cost=None))
 
 
 def test_an_edited_snapshot_is_refused() -> None:

@@ -4,9 +4,10 @@ import pytest
 
 from planner.model.queues import MessageQueue
 from planner.rollout.build import compact_queues
-from planner.rollout.explain import explain_hold, explain_plan
-from planner.rollout.plan import RolloutPlan
-from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, StopConsumers
+from planner.rollout.explain import explain_hold, explain_plan, tell_cost
+from planner.rollout.plan import Cost, RolloutPlan
+from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, StopConsumers
+from planner.simulation.outcome import Messages, Seconds
 from tests.builders import AT, World, clients, decided, snapshot
 
 
@@ -80,6 +81,42 @@ def test_a_plan_is_told_with_every_rejected_count_and_every_step() -> None:
         assert any(line.startswith(f"Not {rejection.count}: ") for line in lines)
     assert sum(line.startswith("Step ") for line in lines) == len(plan.steps)
     assert any("start 1 consumers, 3 to 4 replicas" in line for line in lines)
+
+
+COST = Cost(
+    pause_seconds=Seconds(0.3, 0.4, 0.6),
+    stall_seconds=Seconds(0.0, 0.0, 0.0),
+    duplicates=Messages(12, 18, 25),
+    burst_messages=Messages(1, 1, 1),
+    settle_seconds=Seconds(1.9, 2.0, 3.1),
+    drained_seconds=None,
+)
+
+
+def test_what_the_change_costs_is_told_in_one_sentence() -> None:
+    plan = plan_of(decided(snapshot(capacity=65.0)))
+    told = replace(plan.forecast, moved_queues=MovedQueues(5, 5), cost=COST)
+    assert tell_cost(told, 16) == (
+        "5 of 16 queues move; the longest pause is 0.30–0.60 s; 12–25 messages come twice; "
+        "a burst of 1 message as the moved queues start again; settled after 1.90–3.10 s"
+    )
+    stalled = replace(COST, pause_seconds=None, stall_seconds=Seconds(0.0, 0.5, 1.0))
+    assert tell_cost(replace(told, cost=stalled), 16) == (
+        "5 of 16 queues move; queues that stay stall up to 0–1.00 s; 12–25 messages come twice; "
+        "a burst of 1 message as the moved queues start again; settled after 1.90–3.10 s"
+    )
+    assert tell_cost(replace(told, cost=None), 16) == "5 queues change owner"
+
+
+def test_a_plan_carries_what_its_outcome_forecast() -> None:
+    world = decided(snapshot(capacity=65.0), trials=20)
+    plan = plan_of(world)
+    chosen = next(o for o in world.outcomes if o.count == 4 and o.strategy == "AVG")
+    assert chosen.transition is not None
+    assert plan.forecast.cost is not None
+    assert plan.forecast.cost.pause_seconds == chosen.transition.pause_s
+    assert plan.forecast.cost.duplicates == chosen.transition.duplicates
+    assert f"Expected: {tell_cost(plan.forecast, 16)}." in explain_plan(plan)
 
 
 def test_a_hold_is_told_as_an_answer() -> None:
