@@ -46,13 +46,14 @@ class PartitionCurve:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One record handed to a consumer's loop, at ``epoch_ms`` by its clock."""
+    """One record handed to a consumer's loop, at ``epoch_ms`` by its clock; it was made at ``made_ms``."""
 
     epoch_ms: int
     client: str
     topic: str
     partition: int
     offset: int
+    made_ms: int
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,10 @@ class ClientProcess:
         self._tell("stop", client)
         self.await_event(client, "stopped", timeout_s)
 
+    def ask_to_stop(self, client: str) -> None:
+        """Tell one consumer or producer to close and return at once."""
+        self._tell("stop", client)
+
     def hang(self, client: str) -> None:
         """Let one consumer poll no more; its heartbeats go on until ``max.poll.interval.ms`` is over."""
         self._tell("hang", client)
@@ -162,8 +167,17 @@ class ClientProcess:
 
     def deliveries(self) -> list[Delivery]:
         """What was delivered so far, oldest first; the half line that a crash leaves behind is dropped."""
-        text = self.delivery_log.read_text() if self.delivery_log.exists() else ""
-        return [_delivery(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        return self.deliveries_since(0)[0]
+
+    def deliveries_since(self, position: int) -> tuple[list[Delivery], int]:
+        """Return what was logged from ``position`` on, and the position to go on from."""
+        if not self.delivery_log.exists():
+            return [], position
+        with self.delivery_log.open("rb") as log:
+            log.seek(position)
+            text = log.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        return [_delivery(line) for line in whole.decode().splitlines()], position + len(whole)
 
     def stop(self, grace_s: float = READY_S) -> None:
         """Close all clients gracefully and wait."""
@@ -213,8 +227,8 @@ class KafkaLoad:
 
 
 def _delivery(line: str) -> Delivery:
-    epoch_ms, client, topic, partition, offset = line.split("\t")
-    return Delivery(int(epoch_ms), client, topic, int(partition), int(offset))
+    epoch_ms, client, topic, partition, offset, made_ms = line.split("\t")
+    return Delivery(int(epoch_ms), client, topic, int(partition), int(offset), int(made_ms))
 
 
 def _serializers(class_suffix: str, setting: str) -> dict[str, str]:

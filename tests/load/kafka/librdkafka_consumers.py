@@ -75,8 +75,9 @@ class ConsumerThread(threading.Thread):
             consumer.commit(record, asynchronous=False)
 
     def _deliver(self, record: Message) -> None:
-        now_ms = time.time_ns() // 1_000_000
-        self._log.write(f"{now_ms}\t{self.name}\t{record.topic()}\t{record.partition()}\t{record.offset()}\n")
+        now_ms, (_, made_ms) = time.time_ns() // 1_000_000, record.timestamp()
+        fields = (now_ms, self.name, record.topic(), record.partition(), record.offset(), made_ms)
+        self._log.write("\t".join(map(str, fields)) + "\n")
         self._log.flush()
         time.sleep(self._service_s)
 

@@ -10,7 +10,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
  * One tab-separated line for each record when its processing begins: epoch milliseconds, client, topic, partition,
- * offset. The consumers flush it themselves.
+ * offset, epoch milliseconds of the record itself. The consumers flush it themselves.
  */
 final class DeliveryFile implements AutoCloseable {
     private final BufferedWriter writer;
@@ -26,7 +26,7 @@ final class DeliveryFile implements AutoCloseable {
     synchronized void add(String id, ConsumerRecord<?, ?> record) {
         try {
             writer.write(System.currentTimeMillis() + "\t" + id + "\t" + record.topic() + "\t" + record.partition()
-                + "\t" + record.offset() + "\n");
+                + "\t" + record.offset() + "\t" + record.timestamp() + "\n");
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
         }

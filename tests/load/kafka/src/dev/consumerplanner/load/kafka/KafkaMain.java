@@ -58,7 +58,13 @@ public final class KafkaMain {
                 consumers.put(id, consumer);
                 consumer.start();
             }
-            case "stop" -> consumers.get(id).close();
+            case "stop" -> {
+                if (producers.containsKey(id)) {
+                    producers.get(id).close();
+                } else {
+                    consumers.get(id).close();
+                }
+            }
             case "hang" -> consumers.get(id).hang();
             case "subscribe" -> consumers.get(id).subscribeLater(Fields.texts(order.get("topics")));
             case "produce" -> {

@@ -1,0 +1,85 @@
+"""How each kind of change is made."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from tests.conformance.kafka.coordinator import grow_topic
+from tests.conformance.kafka.group import Group, now_ms
+from tests.conformance.kafka.stage import await_true
+
+PATIENCE_S = 60.0
+
+
+def make(group: Group, blow_ms: int | None) -> int:
+    """Make the change, or what follows the blow of ``blow_ms``; return from when on the group may come to rest.
+
+    Sets ``moment_ms`` of the group: the signal, the command, or the first poll of the first newcomer.
+    """
+    group.moment_ms = blow_ms or now_ms()
+    if blow_ms and group.cell.blow[0] == "kill":
+        group.gone_ms.update(dict.fromkeys(group.victims, blow_ms))
+    _MAKERS[group.cell.kind](group)
+    return now_ms()
+
+
+def _join(group: Group) -> None:
+    stagger_s = float(group.cell.change.get("stagger_s", 0))
+    for index, member in enumerate(group.newcomers):
+        time.sleep(stagger_s if index else 0)
+        group.start_member(member)
+    first = group.newcomers[0]
+    group.moment_ms = _await_event(group, first, "started", group.moment_ms)
+
+
+def _leave(group: Group) -> None:
+    if group.cell.change["how"] == "graceful":
+        for member in group.victims:
+            group.stage.ask_to_stop(member)
+
+
+def _restart(group: Group) -> None:
+    change = group.cell.change
+    for member in group.victims:
+        signal_ms = group.moment_ms if change["how"] == "crash" else now_ms()
+        if change["how"] == "graceful":
+            group.stage.ask_to_stop(member)
+            _await_event(group, member, "stopped", signal_ms)
+        time.sleep(max(0.0, change["interval_s"] - (now_ms() - signal_ms) / 1000))
+        group.start_member(member)
+        _await_event(group, member, "started", signal_ms)
+
+
+def _freeze(group: Group) -> None:
+    group.stage.await_awake()
+
+
+def _queues(group: Group) -> None:
+    more = range(group.partitions, group.cell.change["to"])
+    grow_topic(group.stage.cluster, group.topic, more.stop)
+    group.partitions = more.stop
+    group.produce(more)
+
+
+_MAKERS: Mapping[str, Callable[[Group], None]] = {
+    "join": _join,
+    "leave": _leave,
+    "restart": _restart,
+    "freeze": _freeze,
+    "queues": _queues,
+}
+
+
+def _await_event(group: Group, member: str, kind: str, since_ms: int) -> int:
+    """Return when the event came; only the first since ``since_ms`` counts."""
+
+    def found() -> int | None:
+        return next(
+            (
+                one.epoch_ms
+                for one in group.stage.events(group.name)
+                if (one.client, one.kind) == (member, kind) and one.epoch_ms >= since_ms
+            ),
+            None,
+        )
+
+    return int(await_true(f"{member} {kind}", found, PATIENCE_S, every_s=0.02))

@@ -1,0 +1,158 @@
+"""One group under test: started, seen to be at work, changed, seen to be at work again."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.clusters.kafka_load import Delivery, Partition, PartitionCurve
+from tests.conformance.kafka.cells import Case, Document
+from tests.conformance.kafka.coordinator import Picture, configure_group, ends, look
+from tests.conformance.kafka.logs import delivered, holds
+from tests.conformance.kafka.stage import Stage, await_true
+from tests.conformance.measure import Log, measure
+
+SPREAD_S = 6.0
+"""Groups start, and change, somewhere within this time, so that their timers have any phase."""
+CALM_S = 3.0
+PATIENCE_S = 100.0
+LOOK_BACK_S = 5.0
+_LONGEST_S = 600.0
+
+
+class DisturbedError(Exception):
+    """The group was not what it should be, so that nothing can be learned from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """How a group was just before its change; ``lags`` are records not delivered yet, by partition."""
+
+    picture: Picture
+    lags: Sequence[int]
+    last_event_ms: int
+
+
+@dataclass
+class Group:
+    """A case on a stage; one thread calls ``start``, ``look``, a change of ``changes``, ``await_settled``, ``end``."""
+
+    case: Case
+    stage: Stage
+    members: list[str] = field(init=False)
+    newcomers: list[str] = field(init=False)
+    victims: list[str] = field(init=False)
+    gone_ms: dict[str, int] = field(default_factory=dict)
+    moment_ms: int = 0
+    end_ms: int = 0
+    busy: float = 0.0
+
+    def __post_init__(self) -> None:
+        cell = self.case.cell
+        self.cell, self.dice = cell, self.case.dice
+        self.name, self.topic = f"g{self.case.id}", f"t{self.case.id}"
+        self.partitions = cell.partitions
+        numbers = sorted(self.dice.sample(range(100, 1000), cell.members))
+        self.members = [f"{self.name}-m{number}" for number in numbers]
+        # Where a newcomer's name sorts decides what range and roundrobin move.
+        newcomers = cell.count if cell.kind == "join" else 0
+        self.newcomers = [f"{self.name}-{self.dice.choice('bz')}{number}" for number in range(newcomers)]
+        self.victims = [] if newcomers else self.dice.sample(self.members, cell.count)
+
+    def start(self) -> None:
+        """Create topic and members, and return when every partition is delivered by its owner."""
+        cell, cluster = self.cell, self.stage.cluster
+        time.sleep(self.dice.uniform(0, SPREAD_S))
+        cluster.create_topic(self.topic, cell.partitions)
+        if cell.group:
+            configure_group(cluster, self.name, cell.group)
+        if cell.backlog:
+            cluster.produce(self.topic, dict.fromkeys(range(cell.partitions), cell.backlog))
+        self.produce(range(cell.partitions))
+        for member in self.members:
+            self.start_member(member, is_victim=bool(cell.blow[0]) and member in self.victims)
+        self._await_calm(self.members, since_ms=0)
+
+    def look(self) -> Before:
+        """Return how it is now; raise DisturbedError when it is not at rest."""
+        picture = self._calm_picture(self.members, 0)
+        if picture is None:
+            raise DisturbedError("not at rest just before the change")
+        return Before(picture, self._lags(), self._last_event_ms())
+
+    def start_member(self, member: str, *, is_victim: bool = False) -> None:
+        """Start a member where the victims are, or where the others are, and return at once."""
+        self.stage.process_of(is_victim=is_victim).start_consumer(
+            member,
+            group=self.name,
+            topics=[self.topic],
+            config=self.cell.config(member),
+            service_ms=self.cell.service_ms,
+            commit=self.cell.commit,
+        )
+
+    def produce(self, partitions: Iterable[int]) -> None:
+        """Send to these partitions at the cell's rate until ``end``."""
+        points = ((0.0, self.cell.rate), (_LONGEST_S, self.cell.rate))
+        curves = [PartitionCurve(self.topic, number, points) for number in partitions]
+        self.stage.producers.produce(f"{self.name}-p{curves[0].partition}", curves)
+
+    def await_settled(self, since_ms: int) -> None:
+        """Return when the group is at work again after ``since_ms``, with all its partitions."""
+        left = self.victims if self.cell.kind == "leave" else ()
+        self._await_calm([*(one for one in self.members if one not in left), *self.newcomers], since_ms)
+        self.end_ms = now_ms()
+
+    def observed(self) -> Document:
+        """Return what was seen, as ``measure`` tells it; raise DisturbedError when a client failed."""
+        events = self.stage.events(self.name)
+        if failed := [f"{one.client} {one.detail}" for one in events if one.kind == "failed"]:
+            raise DisturbedError("; ".join(failed[:3]))
+        seen = delivered(self.stage.deliveries(self.topic), self.moment_ms)
+        owned = holds(events, self.moment_ms, self.gone_ms)
+        return measure(Log(seen, owned, -LOOK_BACK_S, (self.end_ms - self.moment_ms) / 1000))
+
+    def end(self) -> None:
+        """Ask producers and members that still run to stop."""
+        for event in self.stage.producers.events():
+            if event.kind == "sending" and event.client.startswith(f"{self.name}-"):
+                self.stage.producers.ask_to_stop(event.client)
+        for member in (*self.members, *self.newcomers):
+            self.stage.ask_to_stop(member)
+
+    def _await_calm(self, members: Sequence[str], since_ms: int) -> Picture:
+        return await_true(
+            f"rest of {self.cell.assignor} {self.cell.change}",
+            lambda: self._calm_picture(members, since_ms),
+            PATIENCE_S,
+        )
+
+    def _calm_picture(self, members: Sequence[str], since_ms: int) -> Picture | None:
+        """Return the picture when these are the members, each partition has an owner, and its owner delivers it."""
+        quiet_since_ms = max(since_ms, self._last_event_ms())
+        if now_ms() - quiet_since_ms < CALM_S * 1000:
+            return None
+        picture = look(self.stage.cluster, self.name)
+        if picture is None or not picture.is_stable or set(picture.ids) != set(members):
+            return None
+        owners = picture.owners
+        if len(owners) != self.partitions or self._last_event_ms() > quiet_since_ms:
+            return None
+        fresh = {key: one for key, one in self._last_deliveries().items() if one.epoch_ms > quiet_since_ms}
+        return picture if all(key in fresh and fresh[key].client == owner for key, owner in owners.items()) else None
+
+    def _last_deliveries(self) -> dict[Partition, Delivery]:
+        return {(one.topic, one.partition): one for one in self.stage.deliveries(self.topic)}
+
+    def _last_event_ms(self) -> int:
+        return max((one.epoch_ms for one in self.stage.events(self.name)), default=0)
+
+    def _lags(self) -> list[int]:
+        """Return what waits, records not delivered yet, by partition; what is just being sent counts as delivered."""
+        due = ends(self.stage.cluster, self.topic, self.partitions)
+        last = self._last_deliveries()
+        return [max(0, due[number] - last[self.topic, number].offset - 1) for number in range(self.partitions)]
+
+
+def now_ms() -> int:
+    """Return the clock that all logs use."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,95 @@
+"""The cells that are tried, most wanted kinds first."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tests.clusters.kafka import CLIENT, OLD_CLIENT
+from tests.clusters.kafka_load import LIBRDKAFKA
+from tests.conformance.kafka.cells import AUTO, SYNC, Case, Cell
+
+Change = Mapping[str, Any]
+
+SESSION_MS = "8000"
+"""The default, 45 s, would make every crash last as long."""
+REPETITIONS = 3
+JAVA = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
+# librdkafka has no eager sticky assignor.
+OF_EACH_PROTOCOL = ("range", "cooperative-sticky", "uniform")
+OTHERS = ("range", "roundrobin", "cooperative-sticky")
+
+JOIN: Change = {"kind": "join", "count": 1}
+JOIN_TWO: Change = {"kind": "join", "count": 2}
+JOIN_LATER: Change = {"kind": "join", "count": 2, "stagger_s": 4}
+LEAVE: Change = {"kind": "leave", "how": "graceful", "count": 1}
+LEAVE_TWO: Change = {"kind": "leave", "how": "graceful", "count": 2}
+CRASH: Change = {"kind": "leave", "how": "crash", "count": 1}
+RESTART: Change = {"kind": "restart", "how": "graceful", "count": 1, "interval_s": 5}
+ROLL: Change = {"kind": "restart", "how": "graceful", "count": 3, "interval_s": 4}
+COME_BACK: Change = {"kind": "restart", "how": "crash", "count": 1, "interval_s": 3}
+FREEZE: Change = {"kind": "freeze", "count": 1, "for_s": 14}
+GROW: Change = {"kind": "queues", "to": 12}
+
+SIMPLE = (JOIN, LEAVE, CRASH)
+CHANGES = (CRASH, JOIN, LEAVE, RESTART, FREEZE, COME_BACK, GROW, JOIN_TWO, LEAVE_TWO, JOIN_LATER, ROLL)
+
+
+def cases() -> Iterator[Case]:
+    """Yield every case in the order in which they are wanted: all kinds before any is repeated."""
+    for repetition in range(REPETITIONS):
+        for cell in cells():
+            yield Case(cell, repetition)
+
+
+def cells() -> Iterator[Cell]:
+    """Yield all cells, the plain ones first."""
+    yield from _of(CHANGES, JAVA)
+    for assignor in JAVA:
+        yield from _of(SIMPLE, [assignor], rate=8.0, service_ms=25.0, commit=SYNC)
+        yield from _of(SIMPLE, [assignor], rate=30.0, service_ms=2.0, interval_ms=5000)
+    yield from _of((RESTART, COME_BACK, CRASH, FREEZE), OF_EACH_PROTOCOL, is_static=True)
+    yield from _of((*SIMPLE, RESTART), OTHERS, client=LIBRDKAFKA)
+    yield from _of((*SIMPLE, RESTART), JAVA[:4], client=OLD_CLIENT)
+    # A slow poll loop: a batch takes seconds, and a member rejoins between two only.
+    yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=2.0, service_ms=100.0)
+    yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=10.0, service_ms=10.0, backlog=300)
+
+
+def _of(changes: Iterable[Change], assignors: Iterable[str], **figures: Any) -> Iterator[Cell]:
+    for change, assignor in itertools.product(changes, assignors):
+        yield _cell(assignor, change, **figures)
+
+
+def _cell(
+    assignor: str,
+    change: Change,
+    *,
+    client: str = CLIENT,
+    rate: float = 20.0,
+    service_ms: float = 5.0,
+    commit: str = AUTO,
+    interval_ms: int = 1000,
+    backlog: int = 0,
+    is_static: bool = False,
+) -> Cell:
+    settings = {"auto.commit.interval.ms": str(interval_ms)} if commit == AUTO else {}
+    group: dict[str, str] = {}
+    is_awaited = change["kind"] == "freeze" or change.get("how") == "crash"
+    if is_awaited and assignor == "uniform":
+        group["consumer.session.timeout.ms"] = SESSION_MS
+    elif is_awaited:
+        settings["session.timeout.ms"] = SESSION_MS
+    if change is GROW:
+        settings["topic.metadata.refresh.interval.ms" if client == LIBRDKAFKA else "metadata.max.age.ms"] = "10000"
+    return Cell(
+        assignor,
+        change,
+        client=client,
+        rate=rate,
+        service_ms=service_ms,
+        backlog=backlog,
+        commit=commit,
+        is_static=is_static,
+        settings=settings,
+        group=group,
+    )

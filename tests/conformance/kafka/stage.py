@@ -1,0 +1,123 @@
+"""What a wave of groups runs on: a cluster that stays, and client processes of one version that are started anew."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tests.clusters.errors import StartFailedError
+from tests.clusters.kafka import CLIENT, KafkaCluster
+from tests.clusters.kafka_load import ClientProcess, Delivery, Event
+from tests.clusters.processes import ManagedProcess
+from tests.conformance.kafka.lateness import Lateness
+from tests.conformance.kafka.logs import GrowingLog
+
+BROKER_SETTINGS: Mapping[str, str] = {
+    # So that the crash of a KIP-848 member need not take 45 s; each group says what it wants.
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+}
+POLL_S = 0.2
+
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Stage:
+    """The cluster and three processes: producers, members that stay (``home``), and victims of a crash or freeze."""
+
+    cluster: KafkaCluster
+    producers: ClientProcess
+    home: GrowingLog
+    victims: GrowingLog | None
+    lateness: Lateness
+    _awake: threading.Event = field(default_factory=threading.Event)
+
+    def process_of(self, *, is_victim: bool) -> ClientProcess:
+        """Return where such a member is started."""
+        log = self.victims if is_victim else self.home
+        assert log is not None, "this stage has no process for victims"
+        return log.process
+
+    def deliveries(self, topic: str) -> list[Delivery]:
+        """Return all deliveries of a topic, oldest first."""
+        return sorted((one for log in self._logs for one in log.deliveries(topic)), key=_time)
+
+    def events(self, group: str) -> list[Event]:
+        """Return what happened to the members of a group; their names begin with the group's."""
+        return [one for log in self._logs for one in log.process.events() if one.client.startswith(f"{group}-")]
+
+    def ask_to_stop(self, member: str) -> None:
+        """Tell a member to close, wherever it runs; nothing happens where it does not."""
+        for log in self._logs:
+            begun = [one.kind for one in log.process.events() if one.client == member]
+            if log.process.process.running and begun[-1:] != ["stopped"] and begun:
+                log.process.ask_to_stop(member)
+
+    def kill(self) -> int:
+        """Crash the victims and return when."""
+        at_ms = _now_ms()
+        self.process_of(is_victim=True).kill()
+        return at_ms
+
+    def freeze(self, for_s: float) -> int:
+        """Suspend the victims for so long, and return at once when."""
+        at_ms = _now_ms()
+        process = self.process_of(is_victim=True)
+        process.freeze()
+
+        def wake() -> None:
+            process.resume()
+            self._awake.set()
+
+        threading.Timer(for_s, wake).start()
+        return at_ms
+
+    def await_awake(self) -> None:
+        """Return when frozen victims go on."""
+        self._awake.wait()
+
+    @property
+    def _logs(self) -> list[GrowingLog]:
+        return [log for log in (self.home, self.victims) if log is not None]
+
+
+@contextmanager
+def stage(cluster: KafkaCluster, client: str, *, with_victims: bool) -> Iterator[Stage]:
+    """Yield fresh client processes of one version; all are killed at the end of the block."""
+    processes: list[ManagedProcess] = []
+
+    def started(version: str) -> ClientProcess:
+        process = cluster.load(version).start()
+        processes.append(process.process)
+        return process
+
+    try:
+        producers, home = started(CLIENT), GrowingLog(started(client))
+        victims = GrowingLog(started(client)) if with_victims else None
+        with Lateness() as lateness:
+            yield Stage(cluster, producers, home, victims, lateness)
+    finally:
+        for process in processes:
+            if process.running:
+                process.kill()
+
+
+def await_true(what: str, probe: Callable[[], Answer | None], timeout_s: float, every_s: float = POLL_S) -> Answer:
+    """Return the first true answer of ``probe``; raise StartFailedError naming ``what`` when none comes in time."""
+    deadline = time.monotonic() + timeout_s
+    while not (answer := probe()):
+        if time.monotonic() > deadline:
+            raise StartFailedError(f"no {what} within {timeout_s:g} s")
+        time.sleep(every_s)
+    return answer
+
+
+def _time(delivery: Delivery) -> int:
+    return delivery.epoch_ms
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
