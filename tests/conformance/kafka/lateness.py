@@ -24,9 +24,9 @@ class Lateness:
         self._ended.set()
         self._thread.join()
 
-    def longest_s(self, since: float) -> float:
-        """Return the longest time overslept since ``time.time()`` was so."""
-        return max((late for at, late in list(self._overslept) if at >= since), default=0.0)
+    def longest_s(self, since: float, until: float) -> float:
+        """Return the longest time overslept between two times of ``time.time()``."""
+        return max((late for at, late in list(self._overslept) if since <= at <= until), default=0.0)
 
     def _watch(self) -> None:
         while not self._ended.is_set():

@@ -55,7 +55,7 @@ def _change(group: Group, before: Before) -> Document:
     cell = group.cell
     figures = {name: value for name, value in cell.change.items() if name != "count"}
     if cell.kind == "queues":
-        return {**figures, "topic": group.topic}
+        return {"kind": cell.kind, "topic": group.topic, "partitions": cell.change["to"]}
     if cell.kind == "join":
         return {**figures, "clients": [_newcomer(cell, name) for name in group.newcomers]}
     return {**figures, "clients": [before.picture.ids[name] for name in group.victims]}
