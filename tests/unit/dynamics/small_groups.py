@@ -52,3 +52,42 @@ def rocketmq_request(
         "seed": 1,
         **more,
     }
+
+
+def kafka_request(
+    change: Document,
+    strategy: str = "range",
+    partitions: int = 8,
+    members: int = 3,
+    rate: float = 25.0,
+    lag: float = 0,
+    **more: Any,
+) -> Document:
+    """Return a Kafka group of members c0, c1, ... with one topic, 2 ms a record; uniform means the consumer protocol.
+
+    ``static`` gives every member an instance id; what else is named replaces a field of the request.
+    """
+    static = more.pop("static", False)
+    return {
+        "system": "kafka",
+        "versions": {"client": "4.4.0", "broker": "4.3.1"},
+        "group": "g",
+        "protocol": "consumer" if strategy in {"uniform", "range-server"} else "classic",
+        "strategy": strategy,
+        "partitions": {"t": [{"rate": rate, "lag": lag} for _ in range(partitions)]},
+        "members": [
+            {"id": f"c{number}", "topics": ["t"], **({"instance_id": f"pod-{number}"} if static else {})}
+            for number in range(members)
+        ],
+        "service_time_s": 0.002,
+        "settings": {},
+        "change": change,
+        "trials": 200,
+        "seed": 1,
+        **more,
+    }
+
+
+def kafka_leave(how: str, *members: str) -> Document:
+    """Return the change in which these members end."""
+    return {"kind": "leave", "clients": list(members), "how": how}

@@ -32,7 +32,7 @@ def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:
     left = pause
     parts: dict[str, Floats] = {}
     for name, part in (
-        ("head_of_line", _of_first(world, found, found.found.queueing)),
+        ("poll_loop", _of_first(world, found, found.found.queueing)),
         ("fetch", _of_first(world, found, found.found.fetching)),
         ("expiry", _unnoticed(world, found)),
     ):

@@ -25,12 +25,13 @@ COLD_FOR_S = 1.0
 class Deliveries:
     """By hold, trial and partition: ``first`` delivery, ``start`` offset, whether it ``delivers`` anything.
 
-    ``duplicates``: whole records by trial and partition. ``fetching`` and ``queueing``: the parts of ``first`` that
+    ``limit``: records a second that it can deliver. ``duplicates``: whole records by trial and partition. ``fetching`` and ``queueing``: the parts of ``first`` that
     went into the first fetch, and into other partitions' records before it.
     """
 
     first: Floats
     start: Floats
+    limit: Floats
     delivers: Booleans
     duplicates: Floats
     fetching: Floats
@@ -72,7 +73,7 @@ def deliveries(
         committed = np.where(known, np.where(is_new, np.maximum(kept, committed), kept), committed)
         furthest = np.where(known, np.maximum(furthest, end), furthest)
     whole = np.floor(twice + random.random(twice.shape))
-    return Deliveries(first, start, delivers, whole, fetching, queueing)
+    return Deliveries(first, start, limit, delivers, whole, fetching, queueing)
 
 
 def skips_new(world: World) -> Booleans:

@@ -1,0 +1,220 @@
+"""Each mechanism of a Kafka rebalance by itself: what turns it on, and what it costs."""
+
+from typing import Any
+
+import pytest
+
+from planner.simulation.dynamics import forecast
+from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
+
+JOIN = {"kind": "join", "clients": [{"id": "c9"}]}
+EAGER = ("range", "roundrobin", "sticky")
+SHORT_SESSION = {"session.timeout.ms": 10_000}
+
+
+def total(request: Document, field: str) -> dict[str, Any]:
+    found: dict[str, Any] = forecast(request)["total"][field]
+    return found
+
+
+def restart(how: str, interval_s: float, *members: str) -> Document:
+    return {"kind": "restart", "clients": list(members), "how": how, "interval_s": interval_s}
+
+
+@pytest.mark.parametrize("strategy", EAGER)
+def test_eager_members_stop_everything(strategy: str) -> None:
+    found = forecast(kafka_request(JOIN, strategy))
+    assert len(found["queues"]) == 8
+    assert found["total"]["stall_s"]["p05"] > 0
+
+
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", "uniform"])
+@pytest.mark.parametrize("change", [JOIN, kafka_leave("graceful", "c1"), kafka_leave("crash", "c1")])
+def test_cooperative_members_go_on_with_what_they_keep(strategy: str, change: Document) -> None:
+    found = forecast(kafka_request(change, strategy))
+    assert found["total"]["stall_s"]["p95"] == 0
+    assert {tuple(queue["queue"]) for queue in found["queues"]} == {tuple(queue) for queue in found["moved"]}
+
+
+def test_a_cooperative_move_takes_two_rounds_a_heartbeat_apart() -> None:
+    for interval in (1_000, 3_000):
+        request = kafka_request(JOIN, "cooperative-sticky", settings={"heartbeat.interval.ms": interval})
+        pause = total(request, "pause_s")
+        assert interval / 1000 < pause["p05"] < pause["p95"] < interval / 1000 + 1
+    leaves = forecast(kafka_request(kafka_leave("graceful", "c1"), "cooperative-sticky"))
+    assert sum(event["event"] == "assigns" for event in leaves["timeline"]) == 1
+
+
+def test_heartbeats_in_step_make_a_short_barrier_and_those_apart_a_long_one() -> None:
+    young = total(kafka_request(JOIN, since_rebalance_s=20), "stall_s")
+    old = total(kafka_request(JOIN, since_rebalance_s=1e6), "stall_s")
+    assert young["p95"] < 0.3
+    assert old["p50"] > 0.5
+
+
+def test_a_group_of_its_first_members_waits_three_seconds_once_more_for_each_that_comes() -> None:
+    """``group.initial.rebalance.delay.ms``: 3 s for one member, at least 6 s for two."""
+    for clients, least, most in (([{"id": "a"}], 3, 6), ([{"id": "a"}, {"id": "b"}], 6, 9)):
+        quiet = kafka_request({"kind": "join", "clients": clients}, members=0, rate=0.0)
+        settle = total(quiet, "settle_s")
+        assert least < settle["p05"] < settle["p95"] < most
+    hasty = {"group.initial.rebalance.delay.ms": 0}
+    assert total(kafka_request(JOIN, members=0, rate=0.0, settings=hasty), "settle_s")["p95"] < 3
+    assert total(kafka_request(JOIN, "uniform", members=0, rate=0.0), "settle_s")["p95"] < 3
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("how", ["crash", "silent"])
+def test_a_dead_member_is_missed_when_its_session_is_over(strategy: str, how: str) -> None:
+    """The connection that breaks with a killed process shortens nothing."""
+    quick = total(kafka_request(kafka_leave(how, "c1"), strategy, rate=1.0, settings=SHORT_SESSION), "pause_s")
+    slow = total(kafka_request(kafka_leave(how, "c1"), strategy, rate=1.0), "pause_s")
+    assert 7 < quick["p05"] < quick["p95"] < 14
+    assert quick["p50"] + 34 < slow["p50"] < quick["p50"] + 36
+
+
+def test_a_killed_process_that_starts_again_makes_all_wait_for_its_former_life() -> None:
+    """The barrier of the newcomer's round waits for the dead id."""
+    request = kafka_request(restart("crash", 2, "c1"), settings=SHORT_SESSION)
+    assert total(request, "stall_s")["p50"] > 4
+    assert total(kafka_request(kafka_leave("crash", "c1"), settings=SHORT_SESSION), "stall_s")["p50"] < 4
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
+def test_a_static_member_that_is_back_in_time_moves_nothing(strategy: str) -> None:
+    found = forecast(kafka_request(restart("graceful", 5, "c1"), strategy, static=True))
+    assert found["moved"] == []
+    assert {queue["from"] for queue in found["queues"]} == {"c1"}
+    assert 5 < found["total"]["stall_s"]["p05"] < found["total"]["stall_s"]["p95"] < 9
+    late = forecast(kafka_request(restart("graceful", 120, "c1"), strategy, static=True))
+    assert any(event["event"] == "leaves" for event in late["timeline"])
+
+
+def test_a_static_member_that_closes_does_not_leave() -> None:
+    static = total(kafka_request(kafka_leave("graceful", "c1"), static=True), "pause_s")
+    dynamic = total(kafka_request(kafka_leave("graceful", "c1")), "pause_s")
+    assert static["p05"] > 40
+    assert dynamic["p95"] < 4
+
+
+def test_the_consumer_protocol_refuses_a_killed_static_member_until_its_session_is_over() -> None:
+    found = forecast(kafka_request(restart("crash", 5, "c1"), "uniform", static=True))
+    assert any("UNRELEASED_INSTANCE_ID" in warning for warning in found["warnings"])
+    assert found["total"]["settle_s"]["p05"] > 40
+    assert total(kafka_request(restart("crash", 5, "c1"), static=True), "settle_s")["p95"] < 9
+
+
+def test_members_of_the_consumer_protocol_hear_by_their_own_heartbeats() -> None:
+    for interval in (1_000, 5_000):
+        settings = {"group.consumer.heartbeat.interval.ms": interval}
+        pause = total(kafka_request(kafka_leave("graceful", "c1"), "uniform", settings=settings), "pause_s")
+        assert pause["p95"] < interval / 1000 + 0.5
+        assert pause["p50"] > interval / 1000 / 3
+
+
+@pytest.mark.parametrize("strategy", ["range", "uniform"])
+def test_a_live_member_commits_before_it_hands_over(strategy: str) -> None:
+    for change in (JOIN, kafka_leave("graceful", "c1")):
+        assert total(kafka_request(change, strategy), "duplicates")["p95"] == 0
+
+
+def test_a_cooperative_java_member_delivers_between_rejoining_and_revoking_without_a_commit() -> None:
+    old = {"since_rebalance_s": 1e6}
+    assert total(kafka_request(JOIN, "cooperative-sticky", **old), "duplicates")["p50"] > 10
+    for better in (
+        {"settings": {"enable.auto.commit": False}},
+        {"options": {"commit_on_revoke": True}},
+        {"versions": {"client": "librdkafka 2.16.1", "broker": "4.3.1"}},
+    ):
+        assert total(kafka_request(JOIN, "cooperative-sticky", **old, **better), "duplicates")["p95"] == 0
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
+def test_a_crash_repeats_what_came_since_the_last_commit(strategy: str) -> None:
+    """Two or three partitions of 25 records a second: at most 5 s of them, or 1 s, or what the loop has in hand."""
+    crash = kafka_leave("crash", "c0")
+    assert 100 < total(kafka_request(crash, strategy), "duplicates")["p50"] < 225
+    shorter = {"auto.commit.interval.ms": 1_000}
+    assert total(kafka_request(crash, strategy, settings=shorter), "duplicates")["p95"] < 80
+    after_each_poll = {"enable.auto.commit": False}
+    assert total(kafka_request(crash, strategy, settings=after_each_poll), "duplicates")["p95"] <= 3
+
+
+def test_a_frozen_member_moves_only_when_its_session_ends_before_it_wakes() -> None:
+    def freeze(for_s: float) -> Document:
+        change = {"kind": "freeze", "clients": ["c1"], "for_s": for_s}
+        return forecast(kafka_request(change, "cooperative-sticky", settings=SHORT_SESSION))
+
+    short, long = freeze(4), freeze(30)
+    assert short["moved"] == []
+    assert short["total"]["stall_s"] == {"p05": 4, "p50": 4, "p95": 4}
+    assert not any(event["event"] == "leaves" for event in short["timeline"])
+    assert any(event["event"] == "leaves" for event in long["timeline"])
+    assert long["total"]["duplicates"]["p50"] > 0
+    assert short["total"]["duplicates"]["p95"] == 0
+
+
+def test_a_member_rejoins_only_when_it_polls() -> None:
+    """500 records of 20 ms lie between two polls of a member that is behind: 10 s."""
+    behind = {"lag": 100_000, "service_time_s": 0.02, "rate": 1.0}
+    assert total(kafka_request(JOIN, **behind), "settle_s")["p50"] > 8
+    fewer = {**behind, "settings": {"max.poll.records": 10}}
+    quick = total(kafka_request(JOIN, **fewer), "stall_s")["p50"]
+    assert quick < total(kafka_request(JOIN, **behind), "stall_s")["p50"]
+
+
+def test_what_gathered_meanwhile_is_worked_off_partition_by_partition() -> None:
+    crash = kafka_leave("crash", "c1")
+    light = total(kafka_request(crash, settings=SHORT_SESSION), "pause_s")
+    heavy = total(kafka_request(crash, settings=SHORT_SESSION, service_time_s=0.012), "pause_s")
+    assert heavy["p50"] > light["p50"] + 2
+
+
+def test_new_partitions_are_found_by_the_leaders_metadata_or_at_once_by_the_server() -> None:
+    grows = {"kind": "queues", "topic": "t", "partitions": 10}
+    assert total(kafka_request(grows, "cooperative-sticky"), "settle_s")["p95"] > 250
+    often = {"metadata.max.age.ms": 10_000}
+    assert total(kafka_request(grows, "cooperative-sticky", settings=often), "settle_s")["p95"] < 14
+    assert total(kafka_request(grows, "uniform"), "settle_s")["p95"] < 6
+    found = forecast(kafka_request(grows, "cooperative-sticky"))
+    assert [(queue["queue"], queue["from"], queue["pause_s"]) for queue in found["queues"]] == [
+        (["t", 8], None, None),
+        (["t", 9], None, None),
+    ]
+    assert any("auto.offset.reset" in warning for warning in found["warnings"])
+    assert forecast(kafka_request({**grows, "partitions": 8}))["queues"] == []
+
+
+def test_a_change_to_cooperative_takes_two_rolls() -> None:
+    change = {"kind": "strategy", "to": "cooperative-sticky", "clients": ["c0", "c1", "c2"], "interval_s": 20}
+    found = forecast(kafka_request(change))
+    assert sum(event["event"] == "starts" for event in found["timeline"]) == 6
+    assert 100 < found["total"]["settle_s"]["p50"] < 112
+    same = forecast(kafka_request({**change, "to": "range"}))
+    assert sum(event["event"] == "starts" for event in same["timeline"]) == 3
+
+
+def test_a_broker_that_dies_stops_what_it_leads_and_moves_nothing() -> None:
+    request = kafka_request({"kind": "broker_down", "broker": "2"})
+    for number, partition in enumerate(request["partitions"]["t"]):
+        partition["leader"] = str(number % 4)
+    found = forecast(request)
+    assert found["moved"] == []
+    assert [queue["queue"] for queue in found["queues"]] == [["t", 2], ["t", 6]]
+    assert 7 <= found["total"]["stall_s"]["p05"] <= found["total"]["stall_s"]["p95"] <= 10
+    after_each_poll = {**request, "settings": {"enable.auto.commit": False}}
+    assert len(forecast(after_each_poll)["queues"]) == 8
+
+
+def test_a_client_without_a_model_is_forecast_by_the_nearest_and_says_so() -> None:
+    found = forecast(kafka_request(JOIN, versions={"client": "9.1.0", "broker": "4.3.1"}))
+    assert any("9.1.0 has no model of its own" in warning for warning in found["warnings"])
+    assert found["total"] == forecast(kafka_request(JOIN))["total"]
+
+
+def test_partitions_that_nobody_may_take_are_named() -> None:
+    everybody = forecast(kafka_request(kafka_leave("graceful", "c0", "c1", "c2")))
+    assert everybody["total"]["pause_s"] is None
+    assert any("leaves nobody" in warning for warning in everybody["warnings"])
+    idle = forecast(kafka_request(JOIN, partitions=2, members=3))
+    assert any("will be idle" in warning for warning in idle["warnings"])
