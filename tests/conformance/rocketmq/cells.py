@@ -20,7 +20,7 @@ STRATEGIES: tuple[tuple[str, Mapping[str, int]], ...] = (
     ("AVG_BY_CIRCLE", {}),
     ("CONSISTENT_HASH", {"virtual_nodes": 10}),
 )
-LOADS = ((12.0, 0.05), (20.0, 0.02), (8.0, 0.2), (10.0, 0.1))
+LOADS = ((8.0, 0.05), (12.0, 0.02), (5.0, 0.2), (6.0, 0.1))
 """Messages per second and queue, seconds a message; 20 threads of one member are enough for all queues."""
 
 Step = dict[str, Any]
@@ -131,10 +131,10 @@ def matrix(rounds: int = 40) -> Iterator[Series]:
     """Yield all series, the most common changes first; each round goes once through all pairs of versions."""
     for turn in range(rounds):
         for place in range(len(VERSIONS)):
-            number = turn * len(VERSIONS) + place
-            yield series("members", MEMBERS, number)
+            yield series("members", MEMBERS, turn * len(VERSIONS) + place)
+            number = turn // 2 * len(VERSIONS) + place
             if turn % 2 == 0:
-                yield series("switches", SWITCHES, number // 2)
-                yield series("queues", QUEUES, number // 2)
+                yield series("switches", SWITCHES, number)
+                yield series("queues", QUEUES, number)
             else:
-                yield series("orderly", ORDERLY, number // 2)
+                yield series("orderly", ORDERLY, number)

@@ -27,9 +27,9 @@ AFTERWARDS_S = 4.0
 MOST_SETTLE_S = 160.0
 QUIET_S = 2.5
 """For so long after a change nobody else begins one, nor starts a process: delays would be the machine's."""
-CALM, MOST_CALM_S = 0.7, 60.0
-"""A change waits until the machine is no busier than this, for a minute at most."""
-BUSIEST = 0.85
+CALM, MOST_CALM_S = 0.8, 30.0
+"""A change waits until the machine is no busier than this, for half a minute at most."""
+BUSIEST = 0.92
 """A transition during which both processors were busier than this is not kept."""
 
 
