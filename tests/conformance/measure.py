@@ -132,7 +132,8 @@ class QueueLog:
         """Return first delivery by the new owner less last one by the old; ``None`` where it does not move.
 
         The contract wants messages always waiting: an owner with nothing to deliver for a moment would have gone on
-        until it dropped the queue, but at most until its next message was due.
+        until it dropped the queue, but at most until its next message was due. A frozen owner that wakes up after
+        another one has taken over does not undo the pause that was.
         """
         if self.after is None or not self.moved:
             return None
@@ -140,6 +141,9 @@ class QueueLog:
         old = [one.at_s for one in self.deliveries if one.member == self.before]
         if not old:
             raise NotSettledError(f"{self.name}: {self.before} owned it and delivered nothing")
+        earlier = [at for at in old if at < first]
+        if earlier and earlier[-1] < min(old[-1], first - 2 * self.spacing_s):
+            old = earlier
         drops = [hold.dropped_s for hold in self.holds if hold.member == self.before and hold.gained_s <= old[-1]]
         last = max(old[-1], min(max(drops), old[-1] + self.spacing_s))
         return max(first - last, 0.0)

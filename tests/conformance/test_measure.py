@@ -45,6 +45,15 @@ def test_owners_that_overlap_leave_no_pause_and_settle_with_the_first_delivery()
     assert found["total"]["settle_s"] == pytest.approx(1.3)
 
 
+def test_a_frozen_owner_that_wakes_up_too_late_leaves_the_pause_as_it_was() -> None:
+    log = handed_over(dropped_s=0.05, first_s=8.0 - 1.0)
+    zombie = every(0.1, 7.5, 7.85, OLD, 51)
+    holds = [Hold(OLD, Q, -60.0, 7.95), Hold(NEW, Q, 6.9)]
+    found = measure(Log([*log.deliveries, *zombie], holds, -5.0, 10.0))
+    assert found["pause_s"] == {NAME: pytest.approx(7.0 - 0.1, abs=0.06)}
+    assert found["duplicates"] == {NAME: 4}
+
+
 def test_duplicates_are_deliveries_after_the_change_of_what_was_delivered_before() -> None:
     assert measure(handed_over(1.05, 1.6, again=3))["duplicates"] == {NAME: 3}
     assert measure(handed_over(1.05, 1.6))["duplicates"] == {}

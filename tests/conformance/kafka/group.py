@@ -14,6 +14,8 @@ from tests.conformance.measure import Log, measure
 SPREAD_S = 6.0
 """Groups start, and change, somewhere within this time, so that their timers have any phase."""
 CALM_S = 3.0
+FRESH_S = 0.25
+"""What came within this time is on its way, and no backlog."""
 PATIENCE_S = 100.0
 LOOK_BACK_S = 5.0
 _LONGEST_S = 600.0
@@ -71,6 +73,8 @@ class Group:
         for member in self.members:
             self.start_member(member, is_victim=bool(cell.blow[0]) and member in self.victims)
         self._await_calm(self.members, since_ms=0)
+        if not cell.backlog:
+            await_true("end of what waited", self._is_drained, PATIENCE_S)
 
     def look(self) -> Before:
         """Return how it is now; raise DisturbedError when it is not at rest."""
@@ -145,6 +149,9 @@ class Group:
 
     def _last_event_ms(self) -> int:
         return max((one.epoch_ms for one in self.stage.events(self.name)), default=0)
+
+    def _is_drained(self) -> bool:
+        return max(self._lags()) <= 2 + FRESH_S * self.cell.rate
 
     def _lags(self) -> list[int]:
         """Return what waits, records not delivered yet, by partition; what is just being sent counts as delivered."""

@@ -45,13 +45,13 @@ def cells() -> Iterator[Cell]:
     """Yield all cells, the plain ones first."""
     yield from _of(CHANGES, JAVA)
     for assignor in JAVA:
-        yield from _of(SIMPLE, [assignor], rate=8.0, service_ms=25.0, commit=SYNC)
+        yield from _of(SIMPLE, [assignor], rate=5.0, service_ms=20.0, commit=SYNC)
         yield from _of(SIMPLE, [assignor], rate=30.0, service_ms=2.0, interval_ms=5000)
     yield from _of((RESTART, COME_BACK, CRASH, FREEZE), OF_EACH_PROTOCOL, is_static=True)
     yield from _of((*SIMPLE, RESTART), OTHERS, client=LIBRDKAFKA)
     yield from _of((*SIMPLE, RESTART), JAVA[:4], client=OLD_CLIENT)
     # A slow poll loop: a batch takes seconds, and a member rejoins between two only.
-    yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=2.0, service_ms=100.0)
+    yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=1.5, service_ms=100.0)
     yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=10.0, service_ms=10.0, backlog=300)
 
 
