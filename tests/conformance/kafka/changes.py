@@ -54,10 +54,12 @@ def _freeze(group: Group) -> None:
 
 
 def _queues(group: Group) -> None:
-    more = range(group.partitions, group.cell.change["to"])
-    grow_topic(group.stage.cluster, group.topic, more.stop)
-    group.partitions = more.stop
-    group.produce(more)
+    before, after = group.partitions, group.cell.change["to"]
+    grow_topic(group.stage.cluster, group.topic, after)
+    # The same records, spread over more partitions, as keys would have it.
+    group.end_producers()
+    group.partitions = after
+    group.produce(range(after), group.cell.rate * before / after)
 
 
 _MAKERS: Mapping[str, Callable[[Group], None]] = {

@@ -1,9 +1,10 @@
 """One group under test: started, seen to be at work, changed, seen to be at work again."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.clusters.errors import StartFailedError
 from tests.clusters.kafka_load import Delivery, Partition, PartitionCurve
 from tests.conformance.kafka.cells import Case, Document
 from tests.conformance.kafka.coordinator import Picture, configure_group, ends, look
@@ -47,6 +48,7 @@ class Group:
     moment_ms: int = 0
     end_ms: int = 0
     busy: float = 0.0
+    _unrest: str = ""
 
     def __post_init__(self) -> None:
         cell = self.case.cell
@@ -69,7 +71,7 @@ class Group:
             configure_group(cluster, self.name, cell.group)
         if cell.backlog:
             cluster.produce(self.topic, dict.fromkeys(range(cell.partitions), cell.backlog))
-        self.produce(range(cell.partitions))
+        self.produce(range(cell.partitions), cell.rate)
         for member in self.members:
             self.start_member(member, is_victim=bool(cell.blow[0]) and member in self.victims)
         self._await_calm(self.members, since_ms=0)
@@ -94,11 +96,17 @@ class Group:
             commit=self.cell.commit,
         )
 
-    def produce(self, partitions: Iterable[int]) -> None:
-        """Send to these partitions at the cell's rate until ``end``."""
-        points = ((0.0, self.cell.rate), (_LONGEST_S, self.cell.rate))
+    def produce(self, partitions: Sequence[int], rate: float) -> None:
+        """Send so many records a second to each of these partitions until ``end_producers``."""
+        points = ((0.0, rate), (_LONGEST_S, rate))
         curves = [PartitionCurve(self.topic, number, points) for number in partitions]
-        self.stage.producers.produce(f"{self.name}-p{curves[0].partition}", curves)
+        self.stage.producers.produce(f"{self.name}-p{len(curves)}", curves)
+
+    def end_producers(self) -> None:
+        """Ask all that send to the group's topic to stop, and return at once."""
+        for event in self.stage.producers.events():
+            if event.kind == "sending" and event.client.startswith(f"{self.name}-"):
+                self.stage.producers.ask_to_stop(event.client)
 
     def await_settled(self, since_ms: int) -> None:
         """Return when the group is at work again after ``since_ms``, with all its partitions."""
@@ -117,32 +125,43 @@ class Group:
 
     def end(self) -> None:
         """Ask producers and members that still run to stop."""
-        for event in self.stage.producers.events():
-            if event.kind == "sending" and event.client.startswith(f"{self.name}-"):
-                self.stage.producers.ask_to_stop(event.client)
+        self.end_producers()
         for member in (*self.members, *self.newcomers):
             self.stage.ask_to_stop(member)
 
     def _await_calm(self, members: Sequence[str], since_ms: int) -> Picture:
-        return await_true(
-            f"rest of {self.cell.assignor} {self.cell.change}",
-            lambda: self._calm_picture(members, since_ms),
-            PATIENCE_S,
-        )
+        try:
+            return await_true("rest", lambda: self._calm_picture(members, since_ms), PATIENCE_S)
+        except StartFailedError as error:
+            raise DisturbedError(
+                f"{error} of {self.cell.client} {self.cell.assignor} {self.cell.change}: {self._unrest}"
+            ) from error
 
     def _calm_picture(self, members: Sequence[str], since_ms: int) -> Picture | None:
         """Return the picture when these are the members, each partition has an owner, and its owner delivers it."""
         quiet_since_ms = max(since_ms, self._last_event_ms())
         if now_ms() - quiet_since_ms < CALM_S * 1000:
+            self._unrest = "events of a moment ago"
             return None
         picture = look(self.stage.cluster, self.name)
-        if picture is None or not picture.is_stable or set(picture.ids) != set(members):
-            return None
-        owners = picture.owners
-        if len(owners) != self.partitions or self._last_event_ms() > quiet_since_ms:
-            return None
-        fresh = {key: one for key, one in self._last_deliveries().items() if one.epoch_ms > quiet_since_ms}
-        return picture if all(key in fresh and fresh[key].client == owner for key, owner in owners.items()) else None
+        self._unrest = self._why_not(picture, members, quiet_since_ms)
+        return None if self._unrest else picture
+
+    def _why_not(self, picture: Picture | None, members: Sequence[str], quiet_since_ms: int) -> str:
+        """Return what keeps the group from being at rest, nothing when it is."""
+        if picture is None or not picture.is_stable:
+            return f"the coordinator says {picture}"
+        if set(picture.ids) != set(members):
+            return f"its members are {sorted(picture.ids)}"
+        if len(picture.owners) != self.partitions or self._last_event_ms() > quiet_since_ms:
+            return f"{len(picture.owners)} of {self.partitions} partitions have owners"
+        last = self._last_deliveries()
+        silent = [
+            key
+            for key, owner in picture.owners.items()
+            if key not in last or last[key].client != owner or last[key].epoch_ms <= quiet_since_ms
+        ]
+        return f"not delivered by their owners: {sorted(silent)}" if silent else ""
 
     def _last_deliveries(self) -> dict[Partition, Delivery]:
         return {(one.topic, one.partition): one for one in self.stage.deliveries(self.topic)}

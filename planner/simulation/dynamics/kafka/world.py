@@ -18,7 +18,7 @@ from planner.simulation.dynamics.kafka.changes import (
     Restart,
     StrategyChange,
 )
-from planner.simulation.dynamics.kafka.request import COOPERATIVE, ForecastRequest
+from planner.simulation.dynamics.kafka.request import COOPERATIVE, ForecastRequest, Partition
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,8 @@ Booleans = NDArray[np.bool_]
 
 BEFORE, AFTER = 0, 1
 NOBODY = -1
+FRESH_S = 0.25
+"""What came within this time is in hand or on its way, even of a member that keeps up and commits all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +126,20 @@ def _loads(
         present = request.partitions[topic]
         if number < len(present):
             rates.append(present[number].rate * before[topic] / after[topic])
-            lags.append(present[number].lag)
+            lags.append(_backlog(request, present[number]))
             leaders.append(present[number].leader)
         else:
             rates.append(sum(one.rate for one in present) / after[topic])
             lags.append(0.0)
             leaders.append(None)
     return np.array(rates, dtype=float), np.array(lags, dtype=float), tuple(leaders)
+
+
+def _backlog(request: ForecastRequest, partition: Partition) -> float:
+    """Return the records that wait: lag counts from the last commit, so what came since then is being worked off."""
+    settings = request.settings
+    commits_s = settings.seconds("auto.commit.interval.ms") if settings.is_on("enable.auto.commit") else 0.0
+    return partition.lag if partition.lag > partition.rate * (commits_s + FRESH_S) + 1 else 0.0
 
 
 def _lives(request: ForecastRequest) -> list[Life]:
