@@ -63,9 +63,7 @@ def requests(draw: st.DrawFn) -> Document:
         static=draw(st.booleans()),
         service_time_s=draw(st.sampled_from([0.0, 0.002, 3.0])),
         settings=draw(
-            st.sampled_from(
-                [{}, {"enable.auto.commit": False}, {"session.timeout.ms": 6_000} if is_classic else {}]
-            )
+            st.sampled_from([{}, {"enable.auto.commit": False}, {"session.timeout.ms": 6_000} if is_classic else {}])
         ),
         versions={"client": draw(st.sampled_from(["3.9.2", "4.4.0"])) if is_classic else "4.4.0", "broker": "4.3.1"},
         trials=draw(st.sampled_from([1, 12])),

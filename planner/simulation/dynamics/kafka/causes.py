@@ -80,8 +80,8 @@ def _duplicate_causes(world: World, found: Simulation) -> Iterator[Cause]:
     whole, trials = float(found.observed.duplicates.sum()), world.request.trials
     if not whole:
         return
-    zombie = float(found.observed.zombie.sum())
-    unsaved = float(np.where(_lost(world, found), found.observed.duplicates - found.observed.zombie, 0.0).sum())
+    zombie = float(found.zombies.records.sum())
+    unsaved = float(np.where(_lost(world, found), found.observed.duplicates - found.zombies.records, 0.0).sum())
     parts = {"zombie": zombie, "unsaved": unsaved, "revocation": whole - zombie - unsaved}
     for name, part in parts.items():
         if part > 0:

@@ -17,6 +17,7 @@ class Stage(IntEnum):
     STARTS = 5
     OFFSETS = 6
     OUTCOME = 7
+    ZOMBIES = 8
 
 
 @dataclass(frozen=True, slots=True)

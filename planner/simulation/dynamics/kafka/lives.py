@@ -59,7 +59,7 @@ def live_times(
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
     stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
-    beat, unsaved = _beats(world, calibration, beats), _unsaved(world, loops, random)
+    beat, unsaved = _beats(world, calibration, beats), _unsaved(world, loops, calibration, random)
     times = LifeTimes(np.full(shape, ALWAYS), stops, leaves, sleeps, wakes, unsaved, beat)
     end_of_loop = loops.until_poll(random, shape[0])
     closing, starting = (spread(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
@@ -125,12 +125,12 @@ def _beats(world: World, calibration: Calibration, random: np.random.Generator) 
     ages = np.exp(random.uniform(np.log(YOUNGEST_AGE_S), np.log(LONGEST_AGE_S), (trials, 1)))
     if world.request.since_rebalance_s is not None:
         ages = np.full((trials, 1), world.request.since_rebalance_s)
-    drift = random.uniform(-1, 1, shape) * calibration.drift_s * ages / interval
+    drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(np.maximum(ages / interval, 1.0))
     since = own if world.request.protocol != CLASSIC else (common + drift) % interval
     return -since
 
 
-def _unsaved(world: World, loops: Loops, random: np.random.Generator) -> Floats:
+def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.random.Generator) -> Floats:
     """Return how long ago each life committed, at any moment.
 
     By itself it commits in the first poll after ``auto.commit.interval.ms``; else after each poll, so that only what it
@@ -140,4 +140,6 @@ def _unsaved(world: World, loops: Loops, random: np.random.Generator) -> Floats:
     in_hand = np.where(random.random(shape) < loops.busy, loops.batch_s, 0.0)
     if not world.request.settings.is_on("enable.auto.commit"):
         return in_hand * random.random(shape)
-    return (world.request.settings.seconds("auto.commit.interval.ms") + in_hand) * random.random(shape)
+    interval = world.request.settings.seconds("auto.commit.interval.ms") + in_hand
+    found: Floats = interval * random.random(shape) + spread(random, calibration.commit_jitter_s, shape)
+    return found

@@ -17,6 +17,7 @@ from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import BEFORE, NOBODY, Booleans, Floats, Indexes, World
 
 _LONG_BEFORE = 1e18
+_SEEN_RECORDS = 2.0
 COLD_FOR_S = 1.0
 """So long after its first request a process still loads classes and opens connections as it fetches."""
 
@@ -25,8 +26,9 @@ COLD_FOR_S = 1.0
 class Deliveries:
     """By hold, trial and partition: ``first`` delivery, ``start`` offset, whether it ``delivers`` anything.
 
-    ``limit``: records a second that it can deliver. ``duplicates``: whole records by trial and partition. ``fetching`` and ``queueing``: the parts of ``first`` that
-    went into the first fetch, and into other partitions' records before it.
+    ``limit``: records a second that it can deliver. ``fetching`` and ``queueing``: the parts of ``first`` that went
+    into the first fetch, and into other partitions' records before it. By trial and partition: ``duplicates``, whole
+    records; ``delayed``, how long one that stays waits while its process works off what others left.
     """
 
     first: Floats
@@ -36,6 +38,7 @@ class Deliveries:
     duplicates: Floats
     fetching: Floats
     queueing: Floats
+    delayed: Floats
 
 
 def deliveries(
@@ -49,6 +52,8 @@ def deliveries(
     delivers = np.zeros(shape, dtype=bool)
     committed, furthest = np.broadcast_to(-world.lags, shape[1:]).copy(), np.full(shape[1:], -np.inf)
     twice = np.zeros(shape[1:])
+    keepers = np.where(np.isneginf(holds.gained[-1]) & np.isposinf(holds.dropped[-1]), holds.life[-1], NOBODY)
+    delayed, overhead = np.zeros(shape[1:]), spread(starts, calibration.overhead, (shape[1], 1))
     limit, skips = _limits(world, holds, loops), skips_new(world)
     order, fetched = starts.random(shape[1:]), spread(starts, calibration.fetched_records, shape[1:])
     for number in range(shape[0]):
@@ -60,7 +65,9 @@ def deliveries(
         untouched = is_new & skips & (start.max(axis=0) < -_LONG_BEFORE / 2)
         committed = np.where(untouched, world.rates * ready, committed)
         due = np.clip(world.rates * ready - committed, 0.0, fetched)
-        queueing[number] = np.where(is_new, _queue_s(life, np.where(is_new, due, 0.0), order, gained, loops), 0.0)
+        work = np.where(is_new & (life != NOBODY), due, 0.0) * overhead / loops.capacity
+        queueing[number] = np.where(is_new, _queue_s(life, work, order, gained), 0.0)
+        delayed = np.maximum(delayed, _delays(world, work, life, keepers))
         first[number] = np.where(is_new, ready + queueing[number], -np.inf)
         start[number] = np.where(is_new, committed, -_LONG_BEFORE)
         delivers[number] = held & (first[number] < dropped)
@@ -73,7 +80,7 @@ def deliveries(
         committed = np.where(known, np.where(is_new, np.maximum(kept, committed), kept), committed)
         furthest = np.where(known, np.maximum(furthest, end), furthest)
     whole = np.floor(twice + random.random(twice.shape))
-    return Deliveries(first, start, limit, delivers, whole, fetching, queueing)
+    return Deliveries(first, start, limit, delivers, whole, fetching, queueing, delayed)
 
 
 def skips_new(world: World) -> Booleans:
@@ -130,19 +137,30 @@ def _fetch_s(
     return np.where(is_cold, usual + more, usual)
 
 
-def _queue_s(life: Indexes, due: Floats, order: Floats, gained: Floats, loops: Loops) -> Floats:
+def _delays(world: World, work: Floats, life: Indexes, keepers: Indexes) -> Floats:
+    """Return how long partitions that stay wait while their process works off what it has just been given."""
+    trials, lives = len(life), len(world.lives)
+    places = np.where(life == NOBODY, lives, life) + np.arange(trials)[:, None] * (lives + 1)
+    given = np.bincount(places.ravel(), weights=work.ravel(), minlength=trials * (lives + 1)).reshape(trials, -1)
+    kept = np.take_along_axis(given, np.where(keepers == NOBODY, lives, keepers), axis=1)
+    # Nobody can tell a wait from the time between two records.
+    is_seen = (keepers != NOBODY) & (kept * world.rates > _SEEN_RECORDS)
+    return np.where(is_seen, kept, 0.0)
+
+
+def _queue_s(life: Indexes, work: Floats, order: Floats, gained: Floats) -> Floats:
     """Return how long each partition waits for the records of those that its process takes up before it.
 
     One answer brings what is due of all partitions, and one loop works it off partition by partition.
     """
     keys = np.lexsort((order, gained, life), axis=1)
     sorted_life = np.take_along_axis(life, keys, axis=1)
-    work = np.take_along_axis(due, keys, axis=1) / loops.capacity
-    before = np.cumsum(work, axis=1) - work
+    sorted_work = np.take_along_axis(work, keys, axis=1)
+    before = np.cumsum(sorted_work, axis=1) - sorted_work
     same = np.zeros(life.shape, dtype=bool)
     sorted_gained = np.take_along_axis(gained, keys, axis=1)
     same[:, 1:] = (sorted_life[:, 1:] == sorted_life[:, :-1]) & (sorted_gained[:, 1:] == sorted_gained[:, :-1])
     base = np.maximum.accumulate(np.where(same, -np.inf, before), axis=1)
-    found = np.empty_like(due)
+    found = np.empty_like(work)
     np.put_along_axis(found, keys, before - base, axis=1)
     return found

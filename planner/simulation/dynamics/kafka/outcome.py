@@ -12,6 +12,7 @@ from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.offsets import Deliveries
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.kafka.zombies import Zombies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +33,7 @@ class Owners:
 class Observed:
     """By trial and partition, seconds and records as the contract defines them.
 
-    By trial: ``settle_s``, and ``drained_s``, when no backlog is left (NaN: never). ``lost`` and ``zombie``: what comes
-    twice because a process ended without a commit, or went on without its partitions.
+    By trial: ``settle_s``, and ``drained_s``, when no backlog is left (NaN: never).
     """
 
     pause_s: Floats
@@ -41,7 +41,6 @@ class Observed:
     burst: Floats
     settle_s: Floats
     drained_s: Floats
-    zombie: Floats
 
 
 def observe(
@@ -52,6 +51,7 @@ def observe(
     times: LifeTimes,
     loops: Loops,
     outages: Outages,
+    zombies: Zombies,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Observed:
@@ -61,8 +61,12 @@ def observe(
     stays = before == owners.after
     slept, woken = _sleeps(world, holds, times, calibration, random)
     slept, woken = np.maximum(slept, outages.stall_s), np.maximum(woken, outages.until_s)
-    between = _between_owners(member, before, owners.after, holds, found)
-    pause = np.where(owners.moves, between, np.where(stays, np.maximum(_longest_gap(holds, found), slept), np.nan))
+    between = _between_owners(member, before, owners.after, holds, found, zombies)
+    pause = np.where(
+        owners.moves,
+        between,
+        np.where(stays, np.maximum(_longest_gap(holds, found), np.maximum(slept, found.delayed)), np.nan),
+    )
     pause = np.where(before == NOBODY, np.nan, pause)
     first, start = _final_hold(member, owners.after, holds, found)
     waits = np.isfinite(first)
@@ -70,18 +74,20 @@ def observe(
     settled = np.where(stays & (slept > 0), np.maximum(settled, woken), settled)
     due = np.maximum(world.rates * settled - np.where(waits, start, 0.0), 0.0)
     burst = np.where((owners.moves | (before == NOBODY)) & waits, np.round(due), 0.0)
-    zombie = _zombies(world, times, loops, owners, random)
-    again = zombie + _restarted(world, times, loops, owners, random)
+    again = zombies.records + _restarted(world, times, loops, owners, random)
     waiting = np.where(waits, due, world.lags + np.where(slept > 0, world.rates * slept, 0.0))
     gone = _drained(world, owners.after, settled, waiting, loops)
     settle = settled.max(axis=1, initial=0.0)
-    return Observed(pause, found.duplicates + again, burst, settle, gone, zombie)
+    return Observed(pause, found.duplicates + again, burst, settle, gone)
 
 
-def _between_owners(member: Indexes, before: Indexes, after: Indexes, holds: Holds, found: Deliveries) -> Floats:
+def _between_owners(
+    member: Indexes, before: Indexes, after: Indexes, holds: Holds, found: Deliveries, zombies: Zombies
+) -> Floats:
     """Return first delivery of the new owner less last one of the old owner, 0 where they overlap."""
     first = np.where(found.delivers & (member == after), found.first, np.inf).min(axis=0, initial=np.inf)
     last = np.where(found.delivers & (member == before), holds.dropped, -np.inf).max(axis=0, initial=-np.inf)
+    last = np.maximum(last, zombies.until_s)
     known = np.isfinite(first) & np.isfinite(last)
     return np.where(known, np.maximum(np.where(known, first, 0.0) - np.where(known, last, 0.0), 0.0), np.nan)
 
@@ -135,17 +141,6 @@ def _restarted(world: World, times: LifeTimes, loops: Loops, owners: Owners, ran
         if life.asleep_s is not None and life.how in (CRASH, SILENT):
             mine = (owners.before == life.member) & times.outlives[:, index, None]
             again += np.where(mine, loops.consumed * times.unsaved_s[:, index, None], 0.0)
-    return np.floor(again + random.random(again.shape)) if again.any() else again
-
-
-def _zombies(world: World, times: LifeTimes, loops: Loops, owners: Owners, random: np.random.Generator) -> Floats:
-    """Return what frozen members deliver on waking although others own it: the rest of what they had in hand."""
-    again = np.zeros(owners.after.shape)
-    for index, life in enumerate(world.lives):
-        if life.how == FREEZE:
-            rest = np.where(random.random(len(again)) < loops.busy[index], loops.batch_s[index], 0.0)
-            rest = rest * random.random(len(again)) * np.isfinite(times.leaves[:, index])
-            again += np.where(owners.before == life.member, loops.consumed * rest[:, None], 0.0)
     return np.floor(again + random.random(again.shape)) if again.any() else again
 
 

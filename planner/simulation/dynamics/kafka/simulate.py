@@ -18,6 +18,7 @@ from planner.simulation.dynamics.kafka.outcome import Observed, Owners, observe
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, Indexes, World
+from planner.simulation.dynamics.kafka.zombies import Zombies, find_zombies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +33,7 @@ class Simulation:
     found: Deliveries
     owners: Owners
     shown: Indexes
+    zombies: Zombies
     observed: Observed
 
 
@@ -43,14 +45,15 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     loops = find_loops(world, assignments.owners(0))
     times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
     play = play_targets if world.request.protocol == CONSUMER else play_rounds
+    zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
     course = play(world, names, assignments, times, loops, calibration, draws)
     found = deliveries(world, times, course.holds, loops, calibration, draws)
     owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
     shown = _shown(world, names, assignments, course)
     outages = find_outages(world, calibration, draws.of(Stage.BROKERS))
     random = draws.of(Stage.OUTCOME)
-    observed = observe(world, owners, course.holds, found, times, loops, outages, calibration, random)
-    return Simulation(names, assignments, loops, times, course, found, owners, shown, observed)
+    observed = observe(world, owners, course.holds, found, times, loops, outages, zombies, calibration, random)
+    return Simulation(names, assignments, loops, times, course, found, owners, shown, zombies, observed)
 
 
 def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:

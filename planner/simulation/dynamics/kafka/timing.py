@@ -25,7 +25,7 @@ class Calibration:
 
     trip_s: Spread = (0.001, 0.01)
     """One request and its answer."""
-    start_s: Spread = (0.2, 2.0)
+    start_s: Spread = (0.1, 2.0)
     """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator.
 
     0.3 to 3 s of a young JVM on two busy cores.
@@ -42,8 +42,14 @@ class Calibration:
     """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
     election_s: Spread = (0.1, 1.0)
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
-    drift_s: float = 0.001
-    """How far two members' heartbeats drift apart with each beat (3.5 Observed: only over hours)."""
+    beat_jitter_s: float = 0.05
+    """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
+    commit_jitter_s: Spread = (0.0, 0.15)
+    """By how much an automatic commit is later than its interval, until the broker has it."""
+    overhead: Spread = (1.0, 1.3)
+    """How many times its service time a record takes in the loop."""
+    zombie_polls: float = 0.85
+    """Odds that a woken member polls once more before it hears that it is out: 11 of 12."""
     fetched_records: tuple[float, float] = (500.0, 5_000.0)
     """How many records of one partition an answer holds at most: 1 MiB (``max.partition.fetch.bytes``)."""
 
