@@ -1,7 +1,7 @@
 """Each kind of change, done to a living group: what was done, when, and who was there before."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.clusters.rocketmq import QueueCounts
@@ -17,10 +17,14 @@ CREATED_S = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``at_ms``: the epoch milliseconds from which everything counts; ``request``: the forecast request of it."""
+    """``at_ms``: the epoch milliseconds from which everything counts; ``request``: the forecast request of it.
+
+    ``starts_s``: when processes called ``start()``, in seconds since the change.
+    """
 
     at_ms: float
     request: Document
+    starts_s: tuple[float, ...] = ()
 
 
 Calm = Callable[[], None]
@@ -43,7 +47,7 @@ def _join(group: LiveGroup, step: Step, calm: Calm) -> Change:
     change: Document = {"kind": "join", "clients": [{"id": life.client_id} for life in lives]}
     if len(lives) > 1:
         change["stagger_s"] = round((starts[-1] - starts[0]) / 1000 / (len(lives) - 1), 3)
-    return _change(group, starts[0], change, before)
+    return _change(group, starts[0], change, before, starts)
 
 
 def _leave(group: LiveGroup, step: Step, calm: Calm) -> Change:
@@ -69,7 +73,7 @@ def _restart(group: LiveGroup, step: Step, calm: Calm) -> Change:
         "how": step["how"],
         "interval_s": round((started - ended) / 1000, 3),
     }
-    return _change(group, ended, change, before)
+    return _change(group, ended, change, before, [started])
 
 
 def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
@@ -78,10 +82,11 @@ def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
     successors = [group.spawn(_instance(old), step["to"], step["options"]) for old in order]
     calm()
     at_ms = time.time() * 1000
+    starts = []
     for number, (old, new) in enumerate(zip(order, successors, strict=True)):
         _sleep_until(at_ms + number * step["interval_s"] * 1000)
         _end_wholly(group, old, "graceful")
-        group.begin(new)
+        starts.append(group.begin(new))
     group.strategy, group.options = step["to"], step["options"]
     change = {
         "kind": "strategy",
@@ -90,7 +95,7 @@ def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
         "clients": [life.client_id for life in order],
         "interval_s": step["interval_s"],
     }
-    return Change(at_ms, group.request(change, strategy, options, before))
+    return Change(at_ms, group.request(change, strategy, options, before), _since(at_ms, starts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +177,14 @@ def _ids(group: LiveGroup) -> list[str]:
     return [life.client_id for life in group.members]
 
 
-def _change(group: LiveGroup, at_ms: float, change: Document, before: list[str]) -> Change:
-    return Change(at_ms, group.request(change, group.strategy, group.options, before))
+def _change(
+    group: LiveGroup, at_ms: float, change: Document, before: list[str], starts: Sequence[float] = ()
+) -> Change:
+    return Change(at_ms, group.request(change, group.strategy, group.options, before), _since(at_ms, starts))
+
+
+def _since(at_ms: float, starts: Sequence[float]) -> tuple[float, ...]:
+    return tuple(round((start - at_ms) / 1000, 3) for start in starts)
 
 
 def _sleep_until(epoch_ms: float) -> None:

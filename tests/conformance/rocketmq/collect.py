@@ -29,7 +29,7 @@ QUIET_S = 2.5
 """For so long after a change nobody else begins one, nor starts a process: delays would be the machine's."""
 CALM, MOST_CALM_S = 0.8, 30.0
 """A change waits until the machine is no busier than this, for half a minute at most."""
-BUSIEST = 0.92
+BUSIEST = 0.85
 """A transition during which both processors were busier than this is not kept."""
 
 
@@ -161,6 +161,7 @@ class Collector:
             "broker": series.config.broker,
             "when": datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds"),
             "busy": round(busy, 2),
+            **({"starts_s": list(change.starts_s)} if change.starts_s else {}),
             "series": f"{series.kind} {series.number}.{index}",
         }
         record = Record(series.ids()[index], SYSTEM, change.request, seen, setup)

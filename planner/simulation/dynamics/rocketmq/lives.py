@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
-from planner.simulation.dynamics.rocketmq.timing import Calibration, Spread
+from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration, Spread
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
 
 NEVER, ALWAYS = np.inf, -np.inf
@@ -52,7 +52,8 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
         if life.starts_s is not None:
             at = np.full(shape[0], life.starts_s)
             if life.follows is not None:
-                at = np.maximum(at, saved[:, life.follows])
+                waits = random.random(shape[0]) < calibration.closing_waits
+                at = np.maximum(at, saved[:, life.follows] + np.where(waits, CLOSING_WAIT_S, 0.0))
             constructed[:, index] = at + spread(random, calibration.start_to_construction_s, shape[0])
             heartbeat[:, index] = at + spread(random, calibration.start_to_heartbeat_s, shape[0])
     return LifeTimes(constructed, heartbeat, ended, stopped, saved, finishes)

@@ -1,0 +1,53 @@
+"""The delays that a forecast is made of, read off the courses of observed transitions.
+
+A course lists the holds of each touched queue: member, gained, first and last delivery, dropped, in seconds since the
+change. Only plain cases are read: one change at a time, concurrent consumers, one topic.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from planner.simulation.dynamics.reading import version
+from planner.simulation.dynamics.rocketmq.timing import generation
+from tests.conformance.record import Record
+
+Hold = list[Any]
+_MEMBER, _GAINED, _FIRST, _LAST, _DROPPED = range(5)
+REACTION = "first reaction after"
+FOLLOWING = "newcomer's first look after the first reaction"
+WARM, COLD = "gain to first delivery", "newcomer's gain to first delivery"
+
+
+def delays(records: Iterable[Record]) -> dict[str, list[float]]:
+    """Return the delays by name, in seconds; generation and kind of change stand in the name where they matter."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        if record.kind in {"join", "leave graceful", "leave crash"} and len(record.request["change"]["clients"]) == 1:
+            for name, seconds in _of(record):
+                found.setdefault(name, []).append(seconds)
+    return found
+
+
+def _of(record: Record) -> Iterator[tuple[str, float]]:
+    client = generation(version(record.request["versions"]["client"], "client"))
+    change = record.request["change"]
+    changed = {one["id"] if isinstance(one, dict) else one for one in change["clients"]}
+    holds = [hold for queue in record.observed["course"].values() for hold in queue]
+    moments = [
+        at
+        for hold in holds
+        if hold[_MEMBER] not in changed
+        for at in (hold[_GAINED], hold[_DROPPED])
+        if at is not None and at >= 0
+    ]
+    if not moments:
+        return
+    yield f"{REACTION} {record.kind}", min(moments)
+    yield f"{REACTION} {record.kind}, {client.name}", min(moments)
+    new = [hold[_GAINED] for hold in holds if hold[_MEMBER] in changed and (hold[_GAINED] or -1) >= 0]
+    if change["kind"] == "join" and new:
+        yield f"{FOLLOWING}, {client.name}", min(new) - min(moments)
+    for hold in holds:
+        if hold[_GAINED] is not None and hold[_GAINED] >= 0 and hold[_FIRST] is not None:
+            name = COLD if hold[_MEMBER] in changed else WARM
+            yield f"{name}, {client.name}", hold[_FIRST] - hold[_GAINED]
