@@ -51,6 +51,9 @@ class Strip:
     step: float
     busiest: str
     moves: str
+    pause: str
+    twice: str
+    settled: str
     backlog: str
     verdict: str
 
@@ -114,7 +117,7 @@ def _strips_of(case: Case, strategy: str, widest: float) -> list[Strip]:
 
 
 def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
-    is_own = outcome.strategy == case.own_strategy
+    is_own, cost = outcome.strategy == case.own_strategy, outcome.transition
     shares = [(load, load.utilisation) for load in outcome.loads if load.utilisation is not None] if is_own else []
     inside = [(load, share / widest) for load, share in shares if share <= widest]
     spots = [spot for _, spot in inside]
@@ -136,6 +139,9 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
         step=min(1.0, MOST_LEVELS / levels),
         busiest=words.percent(outcome.utilisation),
         moves=words.span(outcome.moved_fewest, outcome.moved_most),
+        pause=words.between(cost.pause_s) if cost else words.UNKNOWN,
+        twice=words.counted(cost.duplicates) if cost else words.UNKNOWN,
+        settled=words.between(cost.settle_s) if cost else words.UNKNOWN,
         backlog=end_of_backlog(outcome, outcome.lag),
         verdict=_verdict(case, outcome) if is_own else "",
     )

@@ -2,6 +2,9 @@
 
 from datetime import UTC, datetime
 
+from planner.simulation.dynamics.words import seconds_between
+from planner.simulation.outcome import Messages, Seconds
+
 THIN = "\u202f"
 UNKNOWN = "unknown"
 
@@ -80,3 +83,13 @@ def moment(at: datetime) -> str:
 def clock(at: datetime) -> str:
     """Return the time of day in UTC, to the minute."""
     return f"{at.astimezone(UTC):%H:%M}"
+
+
+def between(found: Seconds | None) -> str:
+    """Return an interval of seconds: 0.30–0.60 s, or unknown."""
+    return UNKNOWN if found is None else seconds_between(found.p05, found.p95)
+
+
+def counted(found: Messages) -> str:
+    """Return an interval of whole messages: 12–25, 3,109–16,628."""
+    return span(found.p05, found.p95)

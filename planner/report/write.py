@@ -12,8 +12,10 @@ from planner.report.extra import load
 from planner.report.grid import grids, key
 from planner.report.ground import ground
 from planner.report.headline import headline
+from planner.report.lanes import costs, lanes
 from planner.report.loads import loads
 from planner.report.steps import steps
+from planner.report.swim import swim
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
@@ -61,6 +63,7 @@ def render(case: Case) -> str:
     )
     environment.filters.update({name: getattr(words, name) for name in FILTERS})
     drawn = course(case)
+    crossing = lanes(case)
     html: str = environment.get_template(TEMPLATE).render(
         case=case,
         headline=headline(case),
@@ -71,6 +74,9 @@ def render(case: Case) -> str:
         grids=grids(case),
         key=key(case),
         loads=loads(case),
+        lanes=crossing,
+        swim=swim(crossing) if crossing else None,
+        costs=costs(case),
         steps=steps(case.plan),
         ground=ground(case),
     )

@@ -189,6 +189,26 @@ def test_dots_stand_where_the_data_puts_them(visit: Callable[..., Visit]) -> Non
     assert busiest == pytest.approx(strip["x"] + outcome.utilisation * per_unit, abs=1.5)
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_lanes_are_drawn_where_the_change_is_forecast_and_nothing_in_them_overlaps(
+    visit: Callable[..., Visit], width: int
+) -> None:
+    page = visit("scale", width=width).page
+    (svg,) = page.locator(".swim > svg").all()
+    room = svg.bounding_box()
+    assert room is not None
+    assert svg.locator(".bar.waits").count() == svg.locator(".link").count() > 5
+    labels = sorted(box["x"] for text in svg.locator("text").all() if (box := text.bounding_box()))
+    assert all(after - before > 24 for before, after in pairwise(labels))
+    for bar in svg.locator(".bar").all():
+        box = bar.bounding_box()
+        assert box is not None
+        assert room["x"] - 1 <= box["x"] <= box["x"] + box["width"] <= room["x"] + room["width"] + 1
+    names = [box for name in page.locator(".swim .names .disc").all() if (box := name.bounding_box())]
+    assert all(after["y"] >= before["y"] + before["height"] for before, after in pairwise(names))
+    assert visit("hold").page.locator(".swim").count() == 0
+
+
 def test_it_prints_with_everything_unfolded(visit: Callable[..., Visit], tmp_path: Path) -> None:
     page = visit("large").page
     page.emulate_media(media="print")

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 from planner.model.snapshot import GroupSnapshot, SeriesPoint
 from planner.report.case import Case
+from planner.simulation.transition import TRIALS
 from tests import builders
 from tests.builders import OBJECTIVE, World
 
@@ -26,9 +28,10 @@ def recent(points: int = 60) -> tuple[SeriesPoint, ...]:
     return (*line[:20], replace(line[29], is_gap=True, seconds=100.0), *line[30:])
 
 
+@cache
 def growing() -> World:
     """22 queues, 3 consumers, a hot queue with a backlog: the answer is 6."""
-    return builders.decided(_small(52.0, 9000))
+    return builders.decided(_small(52.0, 9000), trials=TRIALS)
 
 
 def holding() -> World:
@@ -36,9 +39,10 @@ def holding() -> World:
     return builders.decided(_small(10.0, 90, capacity=125.0))
 
 
+@cache
 def shrinking() -> World:
     """22 queues, 6 consumers that have little to do: the answer is fewer."""
-    return builders.decided(builders.snapshot(SMALL_QUEUES, builders.clients(6), capacity=120.0))
+    return builders.decided(builders.snapshot(SMALL_QUEUES, builders.clients(6), capacity=120.0), trials=TRIALS)
 
 
 def outdated() -> World:
@@ -56,6 +60,7 @@ def unknown_capacity() -> World:
     return builders.decided(builders.snapshot(SMALL_QUEUES, capacity=None))
 
 
+@cache
 def hostile() -> World:
     """Every name in the data is an attack on a page that does not escape."""
     evil = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
@@ -71,7 +76,7 @@ def hostile() -> World:
         problems=(f"p{evil}",),
         recent=recent(),
     )
-    return builders.decided(taken)
+    return builders.decided(taken, trials=TRIALS)
 
 
 def large() -> World:
@@ -85,6 +90,13 @@ def large() -> World:
         queues, builders.clients(100), rates=rates, lags=dict.fromkeys(queues, 300), capacity=330.0, recent=past
     )
     return builders.decided(taken, replace(OBJECTIVE, lowest=17, highest=250))
+
+
+@cache
+def crowded() -> World:
+    """120 queues, 20 consumers: the answer is to start so many that a picture of all would be too large."""
+    taken = builders.snapshot(builders.queues(each=60), builders.clients(20), capacity=60.0)
+    return builders.decided(taken, replace(OBJECTIVE, lowest=30, highest=30), ("AVG",), trials=10)
 
 
 def _small(hot_rate: float, hot_lag: int, capacity: float = 130.0) -> GroupSnapshot:
