@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import ConsumerGroupState, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -68,6 +68,13 @@ def ends(cluster: KafkaCluster, topic: str, partitions: int) -> list[int]:
     keys = [TopicPartition(topic, number) for number in range(partitions)]
     futures = cluster.admin.list_offsets({key: OffsetSpec.latest() for key in keys})
     return [futures[key].result(REQUEST_S).offset for key in keys]
+
+
+def committed(cluster: KafkaCluster, group: str) -> dict[Partition, int]:
+    """Return the offsets that a group has committed."""
+    futures = cluster.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+    told = futures[group].result(REQUEST_S).topic_partitions
+    return {(one.topic, one.partition): one.offset for one in told}
 
 
 def _has_arrived(member: MemberDescription) -> bool:

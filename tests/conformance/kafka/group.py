@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.clusters.errors import StartFailedError
 from tests.clusters.kafka_load import Delivery, Partition, PartitionCurve
 from tests.conformance.kafka.cells import Case, Document
-from tests.conformance.kafka.coordinator import Picture, configure_group, ends, look
+from tests.conformance.kafka.coordinator import Picture, committed, configure_group, ends, look
 from tests.conformance.kafka.logs import delivered, holds
 from tests.conformance.kafka.stage import Stage, await_true
 from tests.conformance.measure import Log, measure
@@ -77,6 +77,10 @@ class Group:
         self._await_calm(self.members, since_ms=0)
         if not cell.backlog:
             await_true("end of what waited", self._is_drained, PATIENCE_S)
+        # What a young group delivered before its first commit would come again, however often it commits later.
+        due = ends(cluster, self.topic, cell.partitions)
+        await_true("commit", lambda: self._has_committed(due), PATIENCE_S)
+        time.sleep(self.dice.uniform(0, SPREAD_S))
 
     def look(self) -> Before:
         """Return how it is now; raise DisturbedError when it is not at rest."""
@@ -168,6 +172,11 @@ class Group:
 
     def _last_event_ms(self) -> int:
         return max((one.epoch_ms for one in self.stage.events(self.name)), default=0)
+
+    def _has_committed(self, due: Sequence[int]) -> bool:
+        found = committed(self.stage.cluster, self.name)
+        margin = self.cell.rate * FRESH_S + self.cell.backlog
+        return all(found.get((self.topic, number), 0) >= end - margin for number, end in enumerate(due))
 
     def _is_drained(self) -> bool:
         return max(self._lags()) <= 2 + FRESH_S * self.cell.rate

@@ -49,7 +49,7 @@ def _started(group: Group) -> Group:
 
 
 def _spread(group: Group) -> Seen:
-    """Change a group some time after it came to rest, when no other one is changed on purpose."""
+    """Change a group some time after all are at rest, each at a time of its own."""
     time.sleep(group.dice.uniform(0, SPREAD_S))
     return _changed(group, group.look(), None)
 
