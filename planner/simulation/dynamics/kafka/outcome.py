@@ -84,10 +84,13 @@ def observe(
 def _between_owners(
     member: Indexes, before: Indexes, after: Indexes, holds: Holds, found: Deliveries, zombies: Zombies
 ) -> Floats:
-    """Return first delivery of the new owner less last one of the old owner, 0 where they overlap."""
+    """Return first delivery of the new owner less last one of the old owner, 0 where they overlap.
+
+    What a woken member delivers when the new owner has long begun does not undo the pause that was.
+    """
     first = np.where(found.delivers & (member == after), found.first, np.inf).min(axis=0, initial=np.inf)
     last = np.where(found.delivers & (member == before), holds.dropped, -np.inf).max(axis=0, initial=-np.inf)
-    last = np.maximum(last, zombies.until_s)
+    last = np.where(zombies.until_s < first, np.maximum(last, zombies.until_s), last)
     known = np.isfinite(first) & np.isfinite(last)
     return np.where(known, np.maximum(np.where(known, first, 0.0) - np.where(known, last, 0.0), 0.0), np.nan)
 
