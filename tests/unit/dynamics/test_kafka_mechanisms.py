@@ -141,9 +141,9 @@ def test_a_crash_repeats_what_came_since_the_last_commit(strategy: str) -> None:
     crash = kafka_leave("crash", "c0")
     assert 100 < total(kafka_request(crash, strategy), "duplicates")["p50"] < 225
     shorter = {"auto.commit.interval.ms": 1_000}
-    assert total(kafka_request(crash, strategy, settings=shorter), "duplicates")["p95"] < 80
+    assert total(kafka_request(crash, strategy, settings=shorter), "duplicates")["p95"] < 90
     after_each_poll = {"enable.auto.commit": False}
-    assert total(kafka_request(crash, strategy, settings=after_each_poll), "duplicates")["p95"] <= 3
+    assert total(kafka_request(crash, strategy, settings=after_each_poll), "duplicates")["p95"] <= 8
 
 
 def test_a_frozen_member_moves_only_when_its_session_ends_before_it_wakes() -> None:

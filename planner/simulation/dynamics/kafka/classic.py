@@ -151,7 +151,8 @@ def _finish_round(
     group.arrives = np.where(played & late, found.joins, group.arrives)
     group.gone |= played & (left | late & ~np.isfinite(found.joins))
     group.inside = np.where(played, stays | comes, group.inside)
-    group.beat = np.where(played & group.inside, found.synced, group.beat)
+    # The answers to JoinGroup set all clocks to one moment.
+    group.beat = np.where(played & group.inside, barrier, group.beat)
     group.done = np.where(found.played, np.where(group.inside, found.synced, barrier).max(axis=1), group.done)
     group.wants = np.where(played, NEVER, group.wants)
     after, revokes = assignments.play(group.state, group.inside, names.of_trial, group.side)

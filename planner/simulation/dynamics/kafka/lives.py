@@ -131,15 +131,17 @@ def _beats(world: World, calibration: Calibration, random: np.random.Generator) 
 
 
 def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.random.Generator) -> Floats:
-    """Return how long ago each life committed, at any moment.
+    """Return how old the last commit of each life is, at any moment.
 
-    By itself it commits in the first poll after ``auto.commit.interval.ms``; else after each poll, so that only what it
-    has in hand is missing.
+    By itself it commits in the first poll after ``auto.commit.interval.ms``, counted from the last assignment; else
+    after each poll, so that what is in hand and what is just being committed are missing.
     """
-    shape = (world.request.trials, len(world.lives))
-    in_hand = np.where(random.random(shape) < loops.busy, loops.batch_s, 0.0)
-    if not world.request.settings.is_on("enable.auto.commit"):
-        return in_hand * random.random(shape)
-    interval = world.request.settings.seconds("auto.commit.interval.ms") + in_hand
-    found: Floats = interval * random.random(shape) + spread(random, calibration.commit_jitter_s, shape)
-    return found
+    shape, request = (world.request.trials, len(world.lives)), world.request
+    late = spread(random, calibration.commit_jitter_s, shape)
+    if not request.settings.is_on("enable.auto.commit"):
+        return loops.batch_s * np.where(loops.busy < 1, 1.0, random.random(shape)) + late
+    interval = request.settings.seconds("auto.commit.interval.ms") + np.where(loops.busy < 1, 0.0, loops.batch_s) + late
+    since = request.since_rebalance_s
+    if since is None or request.protocol != CLASSIC:
+        return interval * random.random(shape) + late
+    return np.where(interval > 0, since % np.maximum(interval, 1e-9), 0.0) + late

@@ -9,9 +9,9 @@ import numpy as np
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.kafka.world import Indexes, World
 
-MOST_PLACEMENTS = 64
+MOST_PLACEMENTS, MOST_DRAWN = 64, 16
 POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
-"""Assignors that go by a member's place; for the others the place of a newcomer changes no figure."""
+"""Assignors that go by a member's place alone; the others' hash order is any order."""
 
 _LEAST = "\x00"
 _LAST = "\uffff"
@@ -40,11 +40,13 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     known = java_sorted(member for member in ids if member is not None)
     unknown = ids.count(None)
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
-    if not unknown or world.request.strategy not in POSITIONAL:
+    if not unknown:
         return Names((last,), np.zeros(trials, dtype=np.intp), _labels(ids))
-    gaps = _gaps(len(known) + 1, unknown, trials, random)
-    placements = (last, *(_placed(ids, known, chosen) for chosen in gaps))
-    return Names(placements, random.permutation(np.arange(trials, dtype=np.intp) % len(gaps)) + 1, _labels(ids))
+    if world.request.strategy in POSITIONAL:
+        found = [_placed(ids, known, chosen) for chosen in _gaps(len(known) + 1, unknown, trials, random)]
+    else:
+        found = [_drawn(ids, random) for _ in range(min(MOST_DRAWN, trials))]
+    return Names((last, *found), random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, _labels(ids))
 
 
 def _gaps(places: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
@@ -65,6 +67,11 @@ def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]
         else:
             placed.append(name)
     return tuple(placed)
+
+
+def _drawn(ids: Sequence[str | None], random: np.random.Generator) -> tuple[str, ...]:
+    """Return all ids, each newcomer's drawn: the sticky assignors go by hash order, too."""
+    return tuple(f"{random.integers(0, 2**63):016x}-{number}" if one is None else one for number, one in enumerate(ids))
 
 
 def _labels(ids: Sequence[str | None]) -> tuple[str, ...]:

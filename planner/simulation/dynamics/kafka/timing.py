@@ -30,9 +30,9 @@ class Calibration:
 
     0.3 to 3 s of a young JVM on two busy cores.
     """
-    assign_s: Spread = (0.002, 0.02)
+    assign_s: Spread = (0.005, 0.03)
     """End of the join barrier to the answer of SyncGroup: the leader's assignor runs in between."""
-    fetch_s: Spread = (0.01, 0.08)
+    fetch_s: Spread = (0.003, 0.06)
     """Answer of SyncGroup to the first record: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
     cold_fetch_s: Spread = (0.0, 0.15)
     """What a process's first fetch takes longer."""
@@ -44,10 +44,12 @@ class Calibration:
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
     beat_jitter_s: float = 0.05
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
-    commit_jitter_s: Spread = (0.0, 0.15)
-    """By how much an automatic commit is later than its interval, until the broker has it."""
-    overhead: Spread = (1.0, 1.3)
+    commit_jitter_s: Spread = (0.0, 0.1)
+    """By how much a commit is later than due, and how long it takes until the broker has it."""
+    overhead: Spread = (1.0, 1.25)
     """How many times its service time a record takes in the loop."""
+    zombie_gets_one: float = 0.7
+    """Odds that such a poll of the consumer protocol brings one partition's records only: 2 of 3."""
     zombie_polls: float = 0.85
     """Odds that a woken member polls once more before it hears that it is out: 11 of 12."""
     fetched_records: tuple[float, float] = (500.0, 5_000.0)

@@ -54,8 +54,8 @@ def _last_poll(
 ) -> Floats:
     """Return the records of one more poll, partition by partition in any order.
 
-    The classic client fills the poll from all answers that have come meanwhile, the one of the consumer protocol gets
-    one partition's; librdkafka throws away what was fetched before the group said no.
+    The classic client fills the poll from all answers that have come meanwhile, the one of the consumer protocol often
+    gets one partition's; librdkafka throws away what was fetched before the group said no.
     """
     request, shape = world.request, (world.request.trials, len(mine))
     due = np.where(mine, np.floor(world.lags + world.rates * (slept_s or 0.0)), 0.0)
@@ -65,7 +65,8 @@ def _last_poll(
     polls = random.random((shape[0], 1)) < calibration.zombie_polls
     taken = np.clip(most - (np.cumsum(sorted_due, axis=1) - sorted_due), 0.0, sorted_due)
     if request.protocol != CLASSIC:
-        taken[:, 1:] = 0.0
+        gets_one = random.random((shape[0], 1)) < calibration.zombie_gets_one
+        taken[:, 1:] = np.where(gets_one, 0.0, taken[:, 1:])
     found = np.empty(shape)
     np.put_along_axis(found, order, np.where(polls, taken, 0.0), axis=1)
     return found
