@@ -60,7 +60,7 @@ class Delivery:
 class Event:
     """Something that happened to a client: ``started``, ``assigned``, ``revoked``, ``lost``, ``failed``, ``stopped``.
 
-    ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
+    ``refused`` is a commit amid a rebalance. ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
     """
 
     epoch_ms: int

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 POLL_S = 0.1
+REFUSALS = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID)
 _printing = threading.Lock()
 
 
@@ -72,7 +73,16 @@ class ConsumerThread(threading.Thread):
             return
         self._deliver(record)
         if self._commits_after_poll:
+            self._commit(consumer, record)
+
+    def _commit(self, consumer: Consumer, record: Message) -> None:
+        try:
             consumer.commit(record, asynchronous=False)
+        except KafkaException as refusal:
+            if refusal.args[0].code() not in REFUSALS:
+                raise
+            # The next poll goes on with the rebalance; what was not committed comes again where it belongs now.
+            event(self.name, "refused", refusal.args[0].name())
 
     def _deliver(self, record: Message) -> None:
         now_ms, (_, made_ms) = time.time_ns() // 1_000_000, record.timestamp()

@@ -8,11 +8,13 @@ import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
+import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 
 /** One consumer that spends a fixed time on each record and commits as it is told: by itself, after each poll, never. */
 final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
@@ -90,8 +92,17 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
         if (!records.isEmpty()) {
             log.flush();
             if (commitsAfterPoll) {
-                consumer.commitSync();
+                commit(consumer);
             }
+        }
+    }
+
+    private void commit(KafkaConsumer<byte[], byte[]> consumer) {
+        try {
+            consumer.commitSync();
+        } catch (CommitFailedException | RebalanceInProgressException refusal) {
+            // The next poll goes on with the rebalance; what was not committed comes again where it belongs now.
+            Events.print(id, "refused", refusal.getClass().getSimpleName());
         }
     }
 
