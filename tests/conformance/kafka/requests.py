@@ -23,7 +23,7 @@ def request(group: Group, before: Before, broker_version: str) -> Document:
         "members": [_member(group, name, before) for name in group.members],
         "service_time_s": cell.service_ms / 1000,
         "settings": settings(cell),
-        "since_rebalance_s": round((group.moment_ms - before.last_event_ms) / 1000, 1),
+        "since_rebalance_s": (group.moment_ms - before.last_event_ms) / 1000,
         "change": _change(group, before),
         "trials": 200,
         "seed": 1,
