@@ -16,8 +16,8 @@ from tests.conformance.kafka.stage import BROKER_SETTINGS
 from tests.conformance.kafka.waves import run_wave
 from tests.conformance.store import Store
 
-AT_ONCE = 10
-"""Groups in a wave: with ten of three members each the clients and the broker take two fifths of two cores."""
+AT_ONCE = 8
+"""Groups in a wave: with eight of three members each the clients and the broker take a third of two cores."""
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from tests.conformance.kafka.stage import Stage, stage
 from tests.conformance.measure import NotSettledError
 from tests.conformance.record import Record
 
-MOST_LATE_S = 0.35
+MOST_LATE_S = 0.5
 """A machine that wakes a sleeper later than this adds too much of its own."""
 UNUSABLE = (DisturbedError, NotSettledError, StartFailedError)
 """What makes a transition worth nothing: it is told, and tried again by a later run."""
