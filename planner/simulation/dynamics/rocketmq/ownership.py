@@ -66,12 +66,12 @@ def ownership_matrix(
     owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
     clients = _java_ordered([world.lives[member].client for member in members.tolist()], ids)
     holdings = _holdings(world, topic, route, strategy, [ids[client] for client in clients])
-    lives = [life.client for life in world.lives]
-    first = np.array([lives.index(client) for client in clients], dtype=np.intp)
-    owned[first[holdings.holders], topic.queues[route][holdings.picks]] = True
-    for life, client in enumerate(lives):
-        if lives.index(client) != life:
-            owned[life] = owned[lives.index(client)]
+    first = {life.client: -place for place, life in enumerate(reversed(world.lives), 1 - len(world.lives))}
+    holders = np.array([first[client] for client in clients], dtype=np.intp)
+    owned[holders[holdings.holders], topic.queues[route][holdings.picks]] = True
+    if len(first) < len(world.lives):
+        for index, life in enumerate(world.lives):
+            owned[index] = owned[first[life.client]]
     return owned
 
 
