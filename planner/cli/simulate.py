@@ -12,19 +12,6 @@ from planner.model.snapshot import GroupSnapshot
 from planner.simulation.dynamics.words import count_between, seconds_between
 from planner.simulation.outcome import CandidateOutcome, Seconds, Transition
 
-HEADINGS = (
-    "consumers",
-    "busiest",
-    "most queues",
-    "queues moved",
-    "longest pause",
-    "come twice",
-    "settled after",
-    "new message waits",
-    "backlog gone after",
-)
-"""Columns of the table; a last one has no heading."""
-
 
 def simulate(
     snapshot: Annotated[Path, typer.Argument(help="Snapshot file of planner snapshot.", show_default=False)],
@@ -58,25 +45,48 @@ def simulate(
 
 def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
     console = text_console()
-    table = Table(title=f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}")
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right")
+    title = f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}"
+    console.print(_loads(title, outcomes))
+    console.print(_costs(outcomes))
+    for unknown in dict.fromkeys(unknown for outcome in outcomes for unknown in outcome.unknowns):
+        console.print(f"Unknown: {unknown}.", style="dim", markup=False)
+
+
+def _loads(title: str, outcomes: Sequence[CandidateOutcome]) -> Table:
+    """Return what each count would mean once all has settled."""
+    table = _table(title, ("consumers", "busiest", "most queues", "new message waits", "backlog gone after"))
     table.add_column("")
     for outcome in outcomes:
         table.add_row(
             str(outcome.count),
             percent(outcome.utilisation),
             str(outcome.largest_share),
-            _moves(outcome),
-            *_cost(outcome.transition),
             seconds(outcome.wait_s),
             seconds(outcome.drain_s, "unknown" if outcome.keeps_up is None else "never"),
             _note(outcome),
-            style="bold" if outcome.is_current else None if outcome.is_useful else "dim",
+            style=_style(outcome),
         )
-    console.print(table)
-    for unknown in dict.fromkeys(unknown for outcome in outcomes for unknown in outcome.unknowns):
-        console.print(f"Unknown: {unknown}.", style="dim", markup=False)
+    return table
+
+
+def _costs(outcomes: Sequence[CandidateOutcome]) -> Table:
+    """Return what going there costs: the middle 90 % of the trials."""
+    headings = ("consumers", "queues moved", "longest pause, s", "come twice", "burst", "settled after, s")
+    table = _table("What the change itself costs", headings)
+    for outcome in outcomes:
+        table.add_row(str(outcome.count), _moves(outcome), *_cost(outcome.transition), style=_style(outcome))
+    return table
+
+
+def _table(title: str, headings: Sequence[str]) -> Table:
+    table = Table(title=title)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _style(outcome: CandidateOutcome) -> str | None:
+    return "bold" if outcome.is_current else None if outcome.is_useful else "dim"
 
 
 def _moves(outcome: CandidateOutcome) -> str:
@@ -87,16 +97,21 @@ def _moves(outcome: CandidateOutcome) -> str:
     return f"{outcome.moved_fewest}–{outcome.moved_most}"
 
 
-def _cost(transition: Transition | None) -> tuple[str, str, str]:
-    """Return pause, duplicates and settling of the change."""
+def _cost(transition: Transition | None) -> tuple[str, ...]:
+    """Return pause, duplicates, burst and settling of the change."""
     if transition is None:
-        return "unknown", "unknown", "unknown"
-    twice = transition.duplicates
-    return _span(transition.pause_s), count_between(twice.p05, twice.p95), _span(transition.settle_s)
+        return ("unknown",) * 4
+    twice, burst = transition.duplicates, transition.burst_messages
+    return (
+        _span(transition.pause_s),
+        count_between(twice.p05, twice.p95),
+        count_between(burst.p05, burst.p95),
+        _span(transition.settle_s),
+    )
 
 
 def _span(found: Seconds | None) -> str:
-    return "unknown" if found is None else seconds_between(found.p05, found.p95)
+    return "unknown" if found is None else seconds_between(found.p05, found.p95).removesuffix(" s")
 
 
 def _note(outcome: CandidateOutcome) -> str:

@@ -23,7 +23,7 @@ NOT_BUILT_YET = {
     "stabilisation": "each run decides by its own window",
     "changeWindows": "every time is allowed",
     "prices": "the smallest count that meets the objective wins",
-    "timing": "pauses and duplicates are not forecast",
+    "timing": "forecasts take what members tell, and defaults for the rest",
 }
 """Fields that the design names and this version does not have, with what holds instead."""
 

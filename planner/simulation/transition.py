@@ -59,7 +59,7 @@ def transition_requests(
     Raises ``BadInputError`` with what is not known and has no interval either.
     """
     if snapshot.system != "rocketmq":
-        raise BadInputError("a Kafka broker tells neither settings nor time per message of its clients")
+        raise BadInputError("a Kafka broker tells neither version, settings nor time per message of its clients")
     if not snapshot.setups:
         raise BadInputError("the snapshot does not tell how its clients are set up: take a new one")
     change = _change(outcome, snapshot)

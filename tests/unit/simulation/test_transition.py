@@ -193,4 +193,4 @@ def test_kafka_is_unknown_by_name() -> None:
     taken = replace(
         snapshot(), system="kafka", strategy="range", clients=("a", "b"), members=members, queues=states, setups=()
     )
-    assert "a Kafka broker tells neither settings nor time" in why_not(taken, 3, "range")
+    assert "a Kafka broker tells neither version, settings nor time" in why_not(taken, 3, "range")
