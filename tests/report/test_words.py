@@ -3,6 +3,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from planner.report import words
+from planner.simulation.outcome import Messages, Seconds
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,12 @@ def test_a_backlog_that_does_not_shrink_is_never_gone() -> None:
         "gone in 1 min 30 s",
         "none",
     ]
+
+
+def test_intervals_show_their_ends() -> None:
+    assert words.between(Seconds(0.304, 0.4, 0.6)) == "0.30–0.60 s"
+    assert words.between(Seconds(12.34, 40.0, 120.4)) == "12.3–120 s"
+    assert words.between(Seconds(0.0, 0.0, 0.0)) == "0 s"
+    assert words.between(None) == "unknown"
+    assert words.counted(Messages(5, 5, 5)) == "5"
+    assert words.counted(Messages(12, 18, 25)) == "12–25"
