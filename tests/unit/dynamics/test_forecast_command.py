@@ -51,7 +51,7 @@ def test_the_answer_has_the_contracts_names() -> None:
 def test_the_examples_have_an_answer(file: Path) -> None:
     result = CliRunner().invoke(app, [str(file)])
     assert result.exit_code == 0, result.stderr
-    assert "queues move" in result.stdout
+    assert " move; " in result.stdout
 
 
 def test_the_request_of_the_page_has_an_answer() -> None:

@@ -54,8 +54,8 @@ def test_a_cooperative_move_takes_two_rounds_a_heartbeat_apart() -> None:
 def test_heartbeats_in_step_make_a_short_barrier_and_those_apart_a_long_one() -> None:
     young = total(kafka_request(JOIN, since_rebalance_s=20), "stall_s")
     old = total(kafka_request(JOIN, since_rebalance_s=1e6), "stall_s")
-    assert young["p50"] < 0.3
-    assert old["p50"] > 0.5
+    assert young["p50"] < 0.5
+    assert old["p50"] > 0.7
 
 
 def test_a_group_of_its_first_members_waits_three_seconds_once_more_for_each_that_comes() -> None:
@@ -125,13 +125,14 @@ def test_a_live_member_commits_before_it_hands_over(strategy: str) -> None:
 
 
 def test_a_cooperative_java_member_delivers_between_rejoining_and_revoking_without_a_commit() -> None:
-    old = {"since_rebalance_s": 1e6}
+    old: dict[str, Any] = {"since_rebalance_s": 1e6}
     assert total(kafka_request(JOIN, "cooperative-sticky", **old), "duplicates")["p50"] > 10
-    for better in (
+    ways: tuple[dict[str, Any], ...] = (
         {"settings": {"enable.auto.commit": False}},
         {"options": {"commit_on_revoke": True}},
         {"versions": {"client": "librdkafka 2.16.1", "broker": "4.3.1"}},
-    ):
+    )
+    for better in ways:
         assert total(kafka_request(JOIN, "cooperative-sticky", **old, **better), "duplicates")["p95"] == 0
 
 
@@ -162,9 +163,9 @@ def test_a_frozen_member_moves_only_when_its_session_ends_before_it_wakes() -> N
 
 def test_a_member_rejoins_only_when_it_polls() -> None:
     """500 records of 20 ms lie between two polls of a member that is behind: 10 s."""
-    behind = {"lag": 100_000, "service_time_s": 0.02, "rate": 1.0}
+    behind: dict[str, Any] = {"lag": 100_000, "service_time_s": 0.02, "rate": 1.0}
     assert total(kafka_request(JOIN, **behind), "settle_s")["p50"] > 8
-    fewer = {**behind, "settings": {"max.poll.records": 10}}
+    fewer: dict[str, Any] = {**behind, "settings": {"max.poll.records": 10}}
     quick = total(kafka_request(JOIN, **fewer), "stall_s")["p50"]
     assert quick < total(kafka_request(JOIN, **behind), "stall_s")["p50"]
 

@@ -52,10 +52,10 @@ def test_observed_queues_lie_within_the_intervals(
 
 
 def test_a_forecast_is_not_right_by_being_vague() -> None:
-    """Graceful leaves and crashes of 5.x were seen within 0.1 s: the interval is no wider."""
+    """Graceful leaves and crashes of 5.x were seen within 0.15 s of each other: the interval is no wider."""
     for change in (leave("graceful", 2), leave("crash", 2)):
         pause = forecast(rocketmq_request(change, "5.3.3"))["total"]["pause_s"]
-        assert pause["p95"] - pause["p05"] < 0.1
+        assert pause["p95"] - pause["p05"] < 0.15
 
 
 def test_interrupted_calls_of_a_saturated_pool() -> None:

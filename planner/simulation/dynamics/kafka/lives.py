@@ -115,19 +115,20 @@ def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Flo
 def _beats(world: World, calibration: Calibration, random: np.random.Generator) -> Floats:
     """Return a heartbeat of each life before the change, less than an interval ago.
 
-    SyncGroup sets all members' clocks to one moment; from then on they drift apart (3.5 Observed). Members of the
-    consumer protocol are never set together.
+    The end of a round sets all members' clocks to one moment; from then on they drift apart (3.5 Observed). Members of
+    the consumer protocol are never set together.
     """
     trials, shape = world.request.trials, (world.request.trials, len(world.lives))
     interval = beat_interval_s(world)
-    own = random.uniform(0, interval, shape)
-    common = random.uniform(0, interval, (trials, 1))
+    if world.request.protocol != CLASSIC:
+        return -random.uniform(0, interval, shape)
     ages = np.exp(random.uniform(np.log(YOUNGEST_AGE_S), np.log(LONGEST_AGE_S), (trials, 1)))
     if world.request.since_rebalance_s is not None:
-        ages = np.full((trials, 1), world.request.since_rebalance_s)
-    drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(np.maximum(ages / interval, 1.0))
-    since = own if world.request.protocol != CLASSIC else (common + drift) % interval
-    return -since
+        ages = world.request.since_rebalance_s + spread(random, calibration.assigned_s, (trials, 1))
+    beats = np.floor(ages / interval)
+    drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(beats)
+    late = beats * spread(random, calibration.beat_late_s, (trials, 1))
+    return -((ages - late - drift) % interval)
 
 
 def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -144,4 +145,5 @@ def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.ra
     since = request.since_rebalance_s
     if since is None or request.protocol != CLASSIC:
         return interval * random.random(shape) + late
-    return np.where(interval > 0, since % np.maximum(interval, 1e-9), 0.0) + late
+    ages = since + spread(random, calibration.assigned_s, shape)
+    return np.where(interval > 0, ages % np.maximum(interval, 1e-9), 0.0) + late

@@ -33,7 +33,7 @@ OF_PROTOCOL = {CLASSIC: ("range", "roundrobin", "sticky", COOPERATIVE), CONSUMER
 MOST_PARTITIONS = 20_000
 MOST_MEMBERS = 2_000
 MOST_LAG = 1e15
-MOST_CELLS = 200_000_000
+MOST_CELLS = 20_000_000
 OLDEST_MODELLED, NEWEST_MODELLED = Version(2, 4), Version(4, 4)
 _LIBRDKAFKA = re.compile(r"librdkafka(?:[ /-](.+))?")
 _NEWEST_LIBRDKAFKA = Version(2, 16)
@@ -329,10 +329,11 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
 def _check_size(request: ForecastRequest) -> None:
     """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
     count = sum(len(found) for found in request.partitions.values())
-    cells = request.trials * max(count, len(request.members), 1)
-    if cells > MOST_CELLS // 8:
-        fitting = MOST_CELLS // 8 // (cells // request.trials)
+    turns = len(getattr(request.change, "members", ()))
+    cells = request.trials * max(count, len(request.members) + turns) * (1 + 2 * turns)
+    if cells > MOST_CELLS:
+        fitting = MOST_CELLS // (cells // request.trials)
         raise BadInputError(
-            f"trials: found {request.trials} for {count} partitions and {len(request.members)} members, expected "
-            f"{fitting} trials at most for a group of that size"
+            f"trials: found {request.trials} for {count} partitions and {len(request.members)} members, of whom "
+            f"{turns} change, expected {fitting} trials at most for a group of that size"
         )

@@ -42,8 +42,12 @@ class Calibration:
     """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
     election_s: Spread = (0.1, 1.0)
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
-    beat_jitter_s: float = 0.05
+    beat_jitter_s: float = 0.08
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
+    assigned_s: Spread = (0.0, 0.3)
+    """How much earlier than the members' word of their assignment their clocks were set."""
+    beat_late_s: Spread = (0.0, 0.2)
+    """By how much a heartbeat comes later than its interval says."""
     commit_jitter_s: Spread = (0.0, 0.1)
     """By how much a commit is later than due, and how long it takes until the broker has it."""
     overhead: Spread = (1.0, 1.25)
