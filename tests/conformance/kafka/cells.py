@@ -1,7 +1,7 @@
 """What is tried: each cell is one kind of group and one change of it; a repetition draws what is left open anew."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -70,12 +70,13 @@ class Cell:
             return "freeze", float(self.change["for_s"])
         return ("kill", 0.0) if self.change.get("how") == "crash" else ("", 0.0)
 
-    def config(self, member: str) -> dict[str, str]:
-        """Return the settings of one member's client."""
+    def config(self, member: str, assignors: Sequence[str]) -> dict[str, str]:
+        """Return the settings of one member's client that supports these assignors."""
         if self.is_server_side:
-            chosen = {"group.protocol": "consumer", "group.remote.assignor": self.assignor.removesuffix("-server")}
+            chosen = {"group.protocol": "consumer", "group.remote.assignor": assignors[0].removesuffix("-server")}
         else:
-            chosen = {"partition.assignment.strategy": assignor_class(self.client, self.assignor)}
+            names = ",".join(assignor_class(self.client, one) for one in assignors)
+            chosen = {"partition.assignment.strategy": names}
         return {**chosen, **({"group.instance.id": member} if self.is_static else {}), **self.settings}
 
 

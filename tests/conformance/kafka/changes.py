@@ -40,13 +40,28 @@ def _leave(group: Group) -> None:
 def _restart(group: Group) -> None:
     change = group.cell.change
     for member in group.victims:
-        signal_ms = group.moment_ms if change["how"] == "crash" else now_ms()
-        if change["how"] == "graceful":
-            group.stage.ask_to_stop(member)
-            _await_event(group, member, "stopped", signal_ms)
+        signal_ms = group.moment_ms if change["how"] == "crash" else _close(group, member)
         time.sleep(max(0.0, change["interval_s"] - (now_ms() - signal_ms) / 1000))
         group.start_member(member)
         _await_event(group, member, "started", signal_ms)
+
+
+def _strategy(group: Group) -> None:
+    """Roll twice, as members that share no assignor cannot be in one group: first to both, then to the new one."""
+    to, interval_s = group.cell.change["to"], group.cell.change["interval_s"]
+    for assignors in ((group.cell.assignor, to), (to,)):
+        for member in group.victims:
+            signal_ms = _close(group, member)
+            group.start_member(member, assignors=assignors)
+            time.sleep(max(0.0, interval_s - (now_ms() - signal_ms) / 1000))
+
+
+def _close(group: Group, member: str) -> int:
+    """Close a member, return once it is closed, and tell when it was asked to."""
+    signal_ms = now_ms()
+    group.stage.ask_to_stop(member)
+    _await_event(group, member, "stopped", signal_ms)
+    return signal_ms
 
 
 def _freeze(group: Group) -> None:
@@ -68,6 +83,7 @@ _MAKERS: Mapping[str, Callable[[Group], None]] = {
     "restart": _restart,
     "freeze": _freeze,
     "queues": _queues,
+    "strategy": _strategy,
 }
 
 

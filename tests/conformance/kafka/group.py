@@ -89,13 +89,16 @@ class Group:
             raise DisturbedError("not at rest just before the change")
         return Before(picture, self._lags(), self._last_event_ms())
 
-    def start_member(self, member: str, *, is_victim: bool = False) -> None:
-        """Start a member where the victims are, or where the others are, and return at once."""
+    def start_member(self, member: str, *, is_victim: bool = False, assignors: Sequence[str] = ()) -> None:
+        """Start a member where the victims are, or where the others are, and return at once.
+
+        It supports these assignors, unless told the group's one alone.
+        """
         self.stage.process_of(is_victim=is_victim).start_consumer(
             member,
             group=self.name,
             topics=[self.topic],
-            config=self.cell.config(member),
+            config=self.cell.config(member, assignors or [self.cell.assignor]),
             service_ms=self.cell.service_ms,
             commit=self.cell.commit,
         )

@@ -49,7 +49,7 @@ def holds(events: Iterable[Event], moment_ms: int, gone_ms: Mapping[str, int]) -
     found: list[Hold] = []
     for event in sorted([*events, *_ends(gone_ms)], key=_time):
         if event.kind == GAIN:
-            for partition in event.partitions:
+            for partition in sorted(event.partitions):
                 gained.setdefault((event.client, partition), event.epoch_ms)
         for key in _dropped(event, gained):
             found.append(_hold(key, gained.pop(key), event.epoch_ms, moment_ms))

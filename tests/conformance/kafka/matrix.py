@@ -30,6 +30,14 @@ COME_BACK: Change = {"kind": "restart", "how": "crash", "count": 1, "interval_s"
 FREEZE: Change = {"kind": "freeze", "count": 1, "for_s": 14}
 GROW: Change = {"kind": "queues", "to": 12}
 
+SWITCHES = (
+    ("range", "cooperative-sticky"),
+    ("range", "roundrobin"),
+    ("sticky", "cooperative-sticky"),
+    ("roundrobin", "sticky"),
+    ("cooperative-sticky", "range"),
+)
+
 SIMPLE = (JOIN, LEAVE, CRASH)
 CHANGES = (CRASH, JOIN, LEAVE, RESTART, FREEZE, COME_BACK, GROW, JOIN_TWO, LEAVE_TWO, JOIN_LATER, ROLL)
 
@@ -44,6 +52,8 @@ def cases() -> Iterator[Case]:
 def cells() -> Iterator[Cell]:
     """Yield all cells, the plain ones first."""
     yield from _of(CHANGES, JAVA)
+    for before, after in SWITCHES:
+        yield from _of([{"kind": "strategy", "to": after, "interval_s": 6, "count": 3}], [before])
     for assignor in JAVA:
         yield from _of(SIMPLE, [assignor], rate=5.0, service_ms=20.0, commit=SYNC)
         yield from _of(SIMPLE, [assignor], rate=30.0, service_ms=2.0, interval_ms=5000)
