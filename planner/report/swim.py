@@ -90,7 +90,8 @@ def _bars(found: Lanes, band: Band, rows: Rows) -> Iterator[Bar]:
         yield _bar(found, "owns", band.new, band.taken_s, found.until_s, new)
         yield _bar(found, "both", band.new, band.taken_s, band.dropped_s, new)
         return
-    yield _bar(found, "waits", band.new, band.dropped_s, band.taken_s, new)
+    if band.taken_s > band.dropped_s:
+        yield _bar(found, "waits", band.new, band.dropped_s, band.taken_s, new)
     yield _bar(found, "owns", band.new, band.taken_s, found.until_s, new)
 
 

@@ -197,7 +197,7 @@ def test_the_lanes_are_drawn_where_the_change_is_forecast_and_nothing_in_them_ov
     (svg,) = page.locator(".swim > svg").all()
     room = svg.bounding_box()
     assert room is not None
-    assert svg.locator(".bar.waits").count() == svg.locator(".link").count() > 5
+    assert 0 < svg.locator(".bar.waits, .bar.both").count() <= svg.locator(".link").count()
     labels = sorted(box["x"] for text in svg.locator("text").all() if (box := text.bounding_box()))
     assert all(after - before > 24 for before, after in pairwise(labels))
     for bar in svg.locator(".bar").all():

