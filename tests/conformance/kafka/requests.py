@@ -34,7 +34,12 @@ def settings(cell: Cell) -> Document:
     """Return the settings that decide, as numbers and truths."""
     commits = {"enable.auto.commit": False} if cell.commit == SYNC else {"auto.commit.interval.ms": 1000}
     own = {name: int(value) for name, value in cell.settings.items()}
-    return {**commits, **own, **{f"{_OF_GROUP}{name}": int(value) for name, value in cell.group.items()}}
+    return {
+        "auto.offset.reset": "earliest",
+        **commits,
+        **own,
+        **{f"{_OF_GROUP}{name}": int(value) for name, value in cell.group.items()},
+    }
 
 
 def _client(cell: Cell) -> str:
