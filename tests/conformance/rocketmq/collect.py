@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import psutil
 
@@ -23,14 +24,17 @@ from tests.conformance.store import Store
 
 WARM_S = 12.0
 BEFORE_S = 6.0
+ROUTE_POLL_S = 30.0
 AFTERWARDS_S = 4.0
 MOST_SETTLE_S = 160.0
 QUIET_S = 2.5
 """For so long after a change nobody else begins one, nor starts a process: delays would be the machine's."""
-CALM, MOST_CALM_S = 0.8, 30.0
-"""A change waits until the machine is no busier than this, for half a minute at most."""
-BUSIEST = 0.85
-"""A transition during which both processors were busier than this is not kept."""
+SAMPLE_S = 0.5
+PRESSURE = Path("/proc/pressure/cpu")
+CALM, MOST_CALM_S = 0.5, 60.0
+"""A change waits until somebody waits for a processor in no more of the time, for a minute at most."""
+HIGHEST_PRESSURE, LATEST_S = 0.6, 3.0
+"""A transition in whose first seconds more was waited is the machine's more than the group's: it is not kept."""
 
 
 class Machine:
@@ -38,7 +42,7 @@ class Machine:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._busy: list[tuple[float, float]] = []
+        self._seen: list[tuple[float, float, float]] = []
         threading.Thread(target=self._watch, daemon=True).start()
 
     @contextmanager
@@ -50,21 +54,36 @@ class Machine:
 
     def busy(self, since: float, until: float) -> float:
         """Return the busy share of all processors between two epoch seconds, of those that do not give way."""
-        shares = [share for at, share in self._busy if since <= at <= until + 0.5]
-        return sum(shares) / len(shares) if shares else 0.0
+        return self._mean(1, since, until)
+
+    def pressure(self, since: float, until: float) -> float:
+        """Return in which share of the time somebody waited for a processor (Linux's pressure stall information)."""
+        return self._mean(2, since, until)
 
     def await_calm(self) -> None:
         """Return when the machine was calm for a second, or does not become so."""
         deadline = time.time() + MOST_CALM_S
         time.sleep(1.0)
-        while time.time() < deadline and self.busy(time.time() - 1.2, time.time()) > CALM:
+        while time.time() < deadline and self.pressure(time.time() - 1.2, time.time()) > CALM:
             time.sleep(0.25)
 
+    def _mean(self, which: int, since: float, until: float) -> float:
+        found = [one[which] for one in self._seen if since <= one[0] <= until + SAMPLE_S]
+        return sum(found) / len(found) if found else 1.0
+
     def _watch(self) -> None:
+        waited_s = _waited_s()
         while True:
-            spent = psutil.cpu_times_percent(0.5)
-            share = (100 - spent.idle - spent.iowait - spent.nice) / 100  # those with a nice value give way
-            self._busy = [*self._busy[-2000:], (time.time(), share)]
+            spent = psutil.cpu_times_percent(SAMPLE_S)
+            busy = (100 - spent.idle - spent.iowait - spent.nice) / 100  # those with a nice value give way
+            before_s, waited_s = waited_s, _waited_s()
+            pressure = min((waited_s - before_s) / SAMPLE_S, 1.0)
+            self._seen = [*self._seen[-2000:], (time.time(), busy, pressure)]
+
+
+def _waited_s() -> float:
+    """Return for how many seconds since the boot somebody has waited for a processor."""
+    return int(PRESSURE.read_text().split("total=")[1].split()[0]) / 1e6
 
 
 class Collector:
@@ -115,8 +134,11 @@ class Collector:
         group = LiveGroup(series.config, cluster, load, name, drawn)
         try:
             plan = resizes(group, series.steps) if series.kind == "queues" else []
-            with self._machine.turn():
-                group.start(resized_curves(group, plan) if plan else group.flat_curves())
+            if plan:
+                group.start(resized_curves(group, plan), ROUTE_POLL_S)
+            else:
+                with self._machine.turn():
+                    group.start(group.flat_curves())
             time.sleep(WARM_S)
             for index, step in enumerate(series.steps):
                 if time.time() > self._deadline:
@@ -148,27 +170,31 @@ class Collector:
         """Keep what was seen of a change; False where the group is not as forecast and may not go on."""
         expected = owners_of(forecast(change.request)["after"])
         settled = await_settled(group, change, expected)
+        if not all(life.process.running for life in group.members):
+            print(f"{series.kind} {series.number}.{index}: not kept: a member has died", flush=True)
+            return False
         label = f"{series.kind} {series.number}.{index} {series.config.client} on {series.config.broker}"
         try:
             seen = measure(group.log(change.at_ms, BEFORE_S))
         except NotSettledError as error:
             print(f"{label}: not kept: {error}", flush=True)
             return False
-        until = change.at_ms / 1000 + max(seen["total"]["settle_s"], 1.0)
-        busy = self._machine.busy(change.at_ms / 1000, until)
+        since = change.at_ms / 1000
+        busy, pressure = (look(since, since + LATEST_S) for look in (self._machine.busy, self._machine.pressure))
         setup = {
             "client": series.config.client,
             "broker": series.config.broker,
             "when": datetime.fromtimestamp(change.at_ms / 1000, UTC).isoformat(timespec="seconds"),
             "busy": round(busy, 2),
+            "pressure": round(pressure, 2),
             **({"starts_s": list(change.starts_s)} if change.starts_s else {}),
             "series": f"{series.kind} {series.number}.{index}",
         }
         record = Record(series.ids()[index], SYSTEM, change.request, seen, setup)
         with self._lock:
-            if busy <= BUSIEST and record.id not in self._store.ids():
+            if pressure <= HIGHEST_PRESSURE and record.id not in self._store.ids():
                 self._store.add([record])
-        print(f"{label}: {record.kind} busy {busy:.0%} {seen['total']}", flush=True)
+        print(f"{label}: {record.kind} pressure {pressure:.0%} {seen['total']}", flush=True)
         return settled
 
 

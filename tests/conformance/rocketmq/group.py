@@ -50,14 +50,18 @@ class LiveGroup:
     producer: ProducerProcess | None = None
     began_ms: int = 0
 
-    def start(self, curves: Sequence[QueueCurve]) -> None:
-        """Create topic and group, start the first members, then the producer."""
+    def start(self, curves: Sequence[QueueCurve], within_s: float = 0.0) -> None:
+        """Create topic and group, start the first members, then the producer.
+
+        ``within_s`` spreads the members' starts: a client polls routes every 30 s from its own start.
+        """
         self.strategy, self.options = self.config.strategy, self.config.options
         self.rate = self.config.rate
         self.queues = {broker.name: self.config.queues for broker in self.cluster.brokers}
         self.cluster.create_topic(self.name, self.config.queues)
         self.cluster.create_group(self.name)
         for life in [self.spawn(self.new_id()) for _ in range(self.config.members)]:
+            time.sleep(self.random.uniform(0, within_s / self.config.members))
             self.begin(life)
         self.producer = self.load.start_producer(curves)
         self.began_ms = self.producer.await_ready()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.draws import Draws, Stage
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times, spread
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times, spread, tailed
 from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.tables import Tables, member_tables, notifications
@@ -95,7 +95,7 @@ def _looks(
     """Return every member's looks from the first change to the first one after the last change."""
     wakes = notifications(world, tables, calibration, draws.of(Stage.WAKES))
     ready = np.where(np.isfinite(times.heartbeat), tables.entered.max(axis=2), ALWAYS)
-    ready = ready + spread(draws.of(Stage.FIRST_LOOKS), calibration.first_look_s, ready.shape)
+    ready = ready + tailed(draws.of(Stage.FIRST_LOOKS), calibration.first_look_s, ready.shape)
     until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
     changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)
     first = np.where(np.isfinite(changes), changes, np.inf).min(axis=1, initial=np.inf)

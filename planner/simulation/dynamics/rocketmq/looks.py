@@ -54,6 +54,8 @@ def member_looks(
     while True:
         told = np.take_along_axis(padded, (wakes <= seen[..., None]).sum(axis=2)[..., None], axis=2)[..., 0]
         at = np.maximum(np.minimum(told, due), last + gap)
+        # A process that starts is told of itself at once, and takes its time for its first look.
+        at = np.where(starts_later & (seen == ALWAYS), np.maximum(at, ready), at)
         at = np.where((seen <= until) & (at < times.ended), at, NEVER)
         going = np.isfinite(at)
         if not going.any():

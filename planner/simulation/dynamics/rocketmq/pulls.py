@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes, spread, tailed
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
@@ -32,12 +32,12 @@ def first_deliveries(
     is_new = np.isfinite(holds.gained)
     read = holds.gained + spread(random, calibration.query_s, shape)
     starts = np.isfinite(times.heartbeat)[np.arange(shape[0])[:, None, None], np.maximum(holds.life, 0)]
-    pull = spread(random, calibration.pull_s if generation.first_pull_s else calibration.immediate_pull_s, shape)
+    pull = _pull_delays(world, holds, calibration, random)
     race = _version_race(world, holds, calibration, random)
     delays = {
         "first_pull": np.full(shape, generation.first_pull_s),
         "version_race": race,
-        "pull": np.where(starts, pull + spread(random, calibration.cold_pull_s, shape), pull),
+        "pull": np.where(starts, pull + tailed(random, calibration.cold_pull_s, shape), pull),
         "head_of_line": _head_of_line(world, holds, rates, race + generation.first_pull_s, random),
     }
     if world.request.orderly and world.request.client < ORDERLY_START_FIXED:
@@ -46,6 +46,18 @@ def first_deliveries(
     delays = {cause: np.where(is_new, seconds, 0.0) for cause, seconds in delays.items()}
     first = np.where(holds.gained == ALWAYS, ALWAYS, read + np.sum(list(delays.values()), axis=0))
     return Starts(np.where(holds.gained == ALWAYS, ALWAYS, read), first, delays)
+
+
+def _pull_delays(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return how long the first pull of each hold takes: one delay a process, and a little more for each queue.
+
+    A process's first pulls go out together, so what delays one of them, its machine mostly, delays them all.
+    """
+    together = calibration.pull_s if world.request.generation.first_pull_s else calibration.immediate_pull_s
+    trials = len(holds.life)
+    of_life = tailed(random, together, (trials, len(world.lives)))
+    common = of_life[np.arange(trials)[:, None, None], np.maximum(holds.life, 0)]
+    return common + spread(random, calibration.pull_step_s, holds.life.shape)
 
 
 def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import CRASH, GRACEFUL, SILENT
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, spread, tailed
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,
     CHANNEL_SCAN_S,
@@ -72,7 +72,7 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
 def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], random: np.random.Generator) -> Floats:
     """Return when each broker's turn comes, brokers in any order: a client serves its hash map of brokers in turn."""
     trials, _, brokers = shape
-    turns = np.cumsum(spread(random, step, (trials, brokers)), axis=1)
+    turns = np.cumsum(tailed(random, step, (trials, brokers)), axis=1)
     order = random.random((trials, brokers)).argsort(axis=1)
     return np.take_along_axis(turns, order, axis=1)
 
