@@ -12,6 +12,9 @@ Change = Mapping[str, Any]
 
 SESSION_MS = "8000"
 """The default, 45 s, would make every crash last as long."""
+METADATA_AGE_S = 10
+"""For growing topics; the default, 300 s, would make each of them last as long."""
+
 REPETITIONS = 3
 JAVA = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 # librdkafka has no eager sticky assignor.
@@ -92,7 +95,8 @@ def _cell(
     elif is_awaited:
         settings["session.timeout.ms"] = SESSION_MS
     if change is GROW:
-        settings["topic.metadata.refresh.interval.ms" if client == LIBRDKAFKA else "metadata.max.age.ms"] = "10000"
+        name = "topic.metadata.refresh.interval.ms" if client == LIBRDKAFKA else "metadata.max.age.ms"
+        settings[name] = f"{METADATA_AGE_S}000"
     return Cell(
         assignor,
         change,

@@ -14,6 +14,7 @@ from tests.clusters.kafka import KafkaCluster
 from tests.conformance.kafka import changes
 from tests.conformance.kafka.cells import Case
 from tests.conformance.kafka.group import SPREAD_S, Before, DisturbedError, Group
+from tests.conformance.kafka.matrix import METADATA_AGE_S
 from tests.conformance.kafka.requests import request
 from tests.conformance.kafka.stage import Stage, stage
 from tests.conformance.measure import NotSettledError
@@ -50,7 +51,9 @@ def _started(group: Group) -> Group:
 
 def _spread(group: Group) -> Seen:
     """Change a group some time after all are at rest, each at a time of its own."""
-    time.sleep(group.dice.uniform(0, SPREAD_S))
+    # Partitions are found by the age of metadata, which has a phase of its own.
+    spread_s = METADATA_AGE_S if group.cell.kind == "queues" else SPREAD_S
+    time.sleep(group.dice.uniform(0, spread_s))
     return _changed(group, group.look(), None)
 
 
