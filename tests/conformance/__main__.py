@@ -1,5 +1,6 @@
 """Print the report on the committed observations: ``python -m tests.conformance [--half check|calibration|all]``.
 
+The check half is meant where none is named.
 ``--pictures <folder>`` draws forecast against observation, one picture a system and figure.
 """
 
@@ -18,9 +19,10 @@ def main() -> None:
     """Forecast every observed transition of a half again and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--half", choices=(CHECK, CALIBRATION, ALL), default=CHECK)
+    parser.add_argument("--system", help="kafka or rocketmq; both where it is absent")
     parser.add_argument("--pictures", type=Path)
     arguments = parser.parse_args()
-    records = all_records()
+    records = [record for record in all_records() if arguments.system in {None, record.system}]
     chosen = records if arguments.half == ALL else of_half(records, arguments.half)
     print(f"{len(chosen)} of {len(records)} observed transitions ({arguments.half})\n")
     compared = [compare(record) for record in chosen]

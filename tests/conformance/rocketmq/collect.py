@@ -31,10 +31,13 @@ QUIET_S = 2.5
 """For so long after a change nobody else begins one, nor starts a process: delays would be the machine's."""
 SAMPLE_S = 0.5
 PRESSURE = Path("/proc/pressure/cpu")
-CALM, MOST_CALM_S = 0.5, 60.0
-"""A change waits until somebody waits for a processor in no more of the time, for a minute at most."""
-HIGHEST_PRESSURE, LATEST_S = 0.6, 3.0
-"""A transition in whose first seconds more was waited is the machine's more than the group's: it is not kept."""
+CALM, MOST_CALM_S = 0.5, 20.0
+"""A change waits until somebody waits for a processor in no more of the time, for 20 seconds at most."""
+HIGHEST_PRESSURE, HIGHEST_AT_STARTS, LATEST_S = 0.95, 0.6, 3.0
+"""A transition in whose first seconds more was waited is the machine's more than the group's: it is not kept.
+
+A start takes seconds of a processor, whoever else wants it; what running processes do for each other takes none.
+"""
 
 
 class Machine:
@@ -191,8 +194,9 @@ class Collector:
             "series": f"{series.kind} {series.number}.{index}",
         }
         record = Record(series.ids()[index], SYSTEM, change.request, seen, setup)
+        highest = HIGHEST_AT_STARTS if change.starts_s else HIGHEST_PRESSURE
         with self._lock:
-            if pressure <= HIGHEST_PRESSURE and record.id not in self._store.ids():
+            if pressure <= highest and record.id not in self._store.ids():
                 self._store.add([record])
         print(f"{label}: {record.kind} pressure {pressure:.0%} {seen['total']}", flush=True)
         return settled

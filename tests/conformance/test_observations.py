@@ -1,0 +1,46 @@
+"""The committed observations and what the forecasts make of them: what was reached does not rot.
+
+Red when a change of the simulation covers fewer of the RocketMQ transitions of the check half than before, widens an
+interval, or names other queues. The floors are what was reached, less one case in ten; raise them when it gets better.
+"""
+
+from functools import cache
+from statistics import median
+
+import pytest
+
+from tests.conformance.report import MEASURES, Compared, compare
+from tests.conformance.split import CHECK, of_half
+from tests.conformance.store import OBSERVATIONS, Store
+
+MOST_BYTES = 3_000_000
+LEAST_COVERAGE = {"pause_s": 0.70, "duplicates": 0.80, "settle_s": 0.68}
+WIDEST = {"leave crash": 1.5, "leave graceful": 1.5, "join": 1.6}
+
+
+@cache
+def compared() -> tuple[Compared, ...]:
+    return tuple(compare(record) for record in of_half(Store("rocketmq").records(), CHECK))
+
+
+def test_every_record_is_there_once_and_the_files_stay_small() -> None:
+    for path in OBSERVATIONS.glob("*.jsonl"):
+        ids = [record.id for record in Store(path.stem).records()]
+        assert len(ids) == len(set(ids)), path.name
+    assert sum(path.stat().st_size for path in OBSERVATIONS.iterdir()) < MOST_BYTES
+
+
+def test_exactly_the_forecast_queues_moved() -> None:
+    assert [one.record.setup["series"] for one in compared() if not one.is_moved_right] == []
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_intervals_hold_as_often_as_they_did(measure: str) -> None:
+    points = [point for one in compared() for point in one.points if point.measure == measure]
+    assert sum(point.is_covered for point in points) >= LEAST_COVERAGE[measure] * len(points)
+
+
+@pytest.mark.parametrize("kind", WIDEST)
+def test_pauses_are_not_covered_by_being_vague(kind: str) -> None:
+    points = [p for one in compared() if one.record.kind == kind for p in one.points if p.measure == "pause_s"]
+    assert median(point.width for point in points) <= WIDEST[kind] * median(point.seen for point in points)
