@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.path import ROOT, report, seconds
 from planner.simulation.dynamics import forecast
-from tests.unit.dynamics.small_groups import client_id, leave, rocketmq_request
+from tests.unit.dynamics.small_groups import client_id, kafka_leave, kafka_request, leave, rocketmq_request
 
 JOIN = {"kind": "join", "clients": [{"id": "10.0.1.1@new"}]}
 EVERYBODY = [client_id(number + 1) for number in range(16)]
@@ -23,6 +23,18 @@ CHANGES: dict[str, dict[str, Any]] = {
     "strategy of all, in sequence": {"kind": "strategy", "to": "AVG_BY_CIRCLE", "clients": EVERYBODY, "interval_s": 30},
 }
 
+KAFKA = [f"c{number}" for number in range(16)]
+KAFKA_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
+    "eager join": ("range", {"kind": "join", "clients": [{"id": "c99"}]}),
+    "eager join, id not known": ("range", {"kind": "join", "clients": [{"id": None}]}),
+    "cooperative join": ("cooperative-sticky", {"kind": "join", "clients": [{"id": "c99"}]}),
+    "crash, consumer protocol": ("uniform", kafka_leave("crash", "c4")),
+    "rolling restart of all": (
+        "cooperative-sticky",
+        {"kind": "restart", "clients": KAFKA, "how": "graceful", "interval_s": 30},
+    ),
+}
+
 
 def main() -> None:
     """Print one line a figure: seconds for the command, milliseconds of processor time for the simulation."""
@@ -31,6 +43,13 @@ def main() -> None:
     )
     for name, change in CHANGES.items():
         show(f"{name}: 64 queues, 16 members, 200 trials", rocketmq_request(change, queues=64, clients=16))
+    eager = kafka_request(KAFKA_CHANGES["eager join"][1], "range", partitions=64, members=16)
+    report("planner forecast, Kafka, 64 partitions, 16 members, 200 trials", command_s(eager))
+    for name, (strategy, kafka_change) in KAFKA_CHANGES.items():
+        show(
+            f"Kafka, {name}: 64 partitions, 16 members",
+            kafka_request(kafka_change, strategy, partitions=64, members=16),
+        )
     for queues, clients in ((16, 4), (64, 16), (256, 64), (1024, 256)):
         show(f"join: {queues} queues, {clients} members", rocketmq_request(JOIN, queues=queues, clients=clients))
     for trials in (20, 200, 2_000):

@@ -183,6 +183,13 @@ def test_sticky_assignors_move_no_more_than_the_newcomer_gets(strategy: str) -> 
     assert len(found["after"]["c9"]) == 3
 
 
+def test_who_gives_to_the_second_of_two_newcomers_is_settled_by_their_hash_order() -> None:
+    """3, 3 and 2 partitions of three members become 2, 2, 2, 2, and then somebody gives one: an old one or the new."""
+    join = {"kind": "join", "clients": [{"id": "c8"}, {"id": "c9"}], "stagger_s": 10}
+    moved = forecast(kafka_request(join, "sticky"))["total"]["moved_queues"]
+    assert (moved["p05"], moved["p95"]) == (2, 3)
+
+
 def test_an_unknown_id_is_sampled_over_all_its_places() -> None:
     found = forecast(kafka_request({"kind": "join", "clients": [{"id": None}]}))
     assert "new-1" in found["after"]

@@ -40,12 +40,13 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     known = java_sorted(member for member in ids if member is not None)
     unknown = ids.count(None)
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
-    if not unknown:
+    strangers = _strangers(world)
+    if not unknown and (world.request.strategy in POSITIONAL or len(strangers) < 2):
         return Names((last,), np.zeros(trials, dtype=np.intp), _labels(ids))
     if world.request.strategy in POSITIONAL:
         found = [_placed(ids, known, chosen) for chosen in _gaps(len(known) + 1, unknown, trials, random)]
     else:
-        found = [_drawn(ids, random) for _ in range(min(MOST_DRAWN, trials))]
+        found = [_drawn(ids, strangers, random) for _ in range(min(MOST_DRAWN, trials))]
     return Names((last, *found), random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, _labels(ids))
 
 
@@ -69,9 +70,19 @@ def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]
     return tuple(placed)
 
 
-def _drawn(ids: Sequence[str | None], random: np.random.Generator) -> tuple[str, ...]:
-    """Return all ids, each newcomer's drawn: the sticky assignors go by hash order, too."""
-    return tuple(f"{random.integers(0, 2**63):016x}-{number}" if one is None else one for number, one in enumerate(ids))
+def _strangers(world: World) -> set[int]:
+    """Return the members that join without an instance id: the broker adds a random end to what they are called."""
+    present = len(world.request.members)
+    return {number for number, one in enumerate(world.members) if number >= present and one.instance_id is None}
+
+
+def _drawn(ids: Sequence[str | None], strangers: set[int], random: np.random.Generator) -> tuple[str, ...]:
+    """Return all ids, the newcomers' with a random end: the sticky assignors go by hash order, too."""
+    ends = [f"{end:016x}" for end in random.integers(0, 2**63, len(ids)).tolist()]
+    return tuple(
+        f"{one or ''}-{end}" if number in strangers or one is None else one
+        for number, (one, end) in enumerate(zip(ids, ends, strict=True))
+    )
 
 
 def _labels(ids: Sequence[str | None]) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     members = _members(document["members"], "members", partitions, ())
     options = fields.mapping(document.get("options") or {}, "options")
     strategy = _strategy(document["strategy"], protocol, is_java=is_java)
-    change = _change(document, members, partitions, protocol)
+    change = _change(document, members, partitions)
     trials, seed = reading.trials_and_seed(document)
     since = document.get("since_rebalance_s")
     request = ForecastRequest(
@@ -258,14 +258,13 @@ def _change(
     document: Mapping[str, Any],
     members: tuple[Member, ...],
     partitions: Mapping[str, tuple[Partition, ...]],
-    protocol: str,
 ) -> Change:
     leaders = {one.leader for found in partitions.values() for one in found if one.leader}
     around = Surroundings(
         members,
         {topic: len(found) for topic, found in partitions.items()},
         java_sorted(leaders),
-        OF_PROTOCOL[protocol],
+        [name for known in OF_PROTOCOL.values() for name in known],
         lambda value, field: _members(value, field, partitions, members),
     )
     return read_change(document["change"], around)
@@ -317,6 +316,11 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     if not request.members and not isinstance(request.change, Join):
         raise BadInputError("members: found none, expected at least one member, or a change of kind join")
     change = request.change
+    if isinstance(change, StrategyChange) and change.to not in OF_PROTOCOL[request.protocol]:
+        raise BadInputError(
+            f"change.to: found {change.to} for protocol {request.protocol}; a roll from one protocol to the other "
+            f"has no forecast yet, expected one of {', '.join(OF_PROTOCOL[request.protocol])}"
+        )
     if not isinstance(change, StrategyChange) or request.is_java or change.to == request.strategy:
         return
     if COOPERATIVE in {change.to, request.strategy}:

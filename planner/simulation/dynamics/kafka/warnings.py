@@ -28,8 +28,8 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
 
 
 def _about_names(world: World, found: Simulation) -> Iterator[str]:
-    if found.names.are_sampled:
-        unknown = sum(member.id is None for member in world.members)
+    unknown = sum(member.id is None for member in world.members)
+    if found.names.are_sampled and unknown:
         ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
         yield (
             f"{ids} not known yet: totals and partitions are sampled over the places that new ids may sort into; after "
