@@ -80,7 +80,7 @@ def intervals(document: Any) -> list[dict[str, float]]:
     return [found for value in document for found in intervals(value)] if isinstance(document, list) else []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(requests())
 def test_any_change_has_an_answer_in_order(request: Document) -> None:
     found = forecast(request)
@@ -104,7 +104,7 @@ def test_another_seed_gives_other_trials() -> None:
     assert forecast(kafka_request(JOIN, seed=1)) != forecast(kafka_request(JOIN, seed=2))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(requests())
 def test_every_record_is_delivered_and_what_comes_twice_is_counted(request: Document) -> None:
     """Deliveries = due + duplicates, counted record by record over the holds that an observer would see.
