@@ -1,4 +1,4 @@
-"""Collect transitions on real brokers: ``python -m tests.conformance.calibrate``. What is there is not done again.
+"""Collect RocketMQ transitions: ``python -m tests.conformance.rocketmq``. What is there is not done again.
 
 ``MINUTES`` (default 60) bounds the run; ``--only members`` takes the kinds of series with that in their name;
 ``--slots`` says how many groups run at once.
