@@ -73,7 +73,7 @@ conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real 
 
 calibrate: setup ## change real groups, keep what was seen; SYSTEM=kafka, MINUTES=60 bounds it, ONLY=orderly takes one kind
 	@bash scripts/java.sh $(TEST_TOOLS)
-	@MINUTES="$(or $(MINUTES),60)" $(BIN)/python -m tests.conformance.$(if $(filter kafka,$(SYSTEM)),kafka,calibrate) --only "$(ONLY)"
+	@MINUTES="$(or $(MINUTES),60)" $(BIN)/python -m tests.conformance.$(or $(SYSTEM),rocketmq) --only "$(ONLY)"
 
 conformance-report: setup ## forecasts against what was seen: coverage, error, width, pictures
 	@$(BIN)/python -m tests.conformance --pictures work/conformance
