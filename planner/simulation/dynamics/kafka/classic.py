@@ -99,7 +99,8 @@ def _next_round(
     begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
     interval, trip = beat_interval_s(world), spread(random, calibration.trip_s, shape)
     beats = np.maximum(np.ceil((begins[:, None] - group.beat) / interval), 1.0)
-    told = group.beat + beats * interval + trip + loops.until_poll(random, shape[0])
+    told = group.beat + beats * interval + spread(random, calibration.told_s, (shape[0], 1))
+    told = np.maximum(told, begins[:, None]) + trip + loops.until_poll(random, shape[0])
     at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
     asleep = (times.sleeps <= at) & (at < times.wakes)
     at = np.where(asleep, times.wakes, at) + trip

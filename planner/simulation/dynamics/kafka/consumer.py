@@ -145,7 +145,8 @@ def _converge(
     revokes = np.zeros(shape, dtype=bool)
     trial, column = np.nonzero(gives & alive)
     revokes[trial, held[trial, column]] = True
-    second = np.where(revokes, acknowledged, beat + beat_interval_s(world))
+    late = spread(random, calibration.beat_late_s, shape)
+    second = np.where(revokes, acknowledged, beat + beat_interval_s(world) + late)
     ready = np.maximum(group.free_at, since)
     gained = _taken(world, group, times, calibration, random, target, takes, ready, (beat, second, revokes))
     book.begin(takes, target, gained)

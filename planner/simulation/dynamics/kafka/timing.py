@@ -25,16 +25,16 @@ class Calibration:
 
     trip_s: Spread = (0.001, 0.01)
     """One request and its answer."""
-    start_s: Spread = (0.1, 2.0)
+    start_s: Spread = (0.03, 1.8)
     """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator.
 
-    0.3 to 3 s of a young JVM on two busy cores.
+    0.03 s where other consumers run in the process already; 0.3 to 3 s of a young JVM on two busy cores.
     """
     assign_s: Spread = (0.005, 0.03)
     """End of the join barrier to the answer of SyncGroup: the leader's assignor runs in between."""
-    fetch_s: Spread = (0.003, 0.06)
+    fetch_s: Spread = (0.002, 0.05)
     """Answer of SyncGroup to the first record: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
-    cold_fetch_s: Spread = (0.0, 0.15)
+    cold_fetch_s: Spread = (0.0, 0.1)
     """What a process's first fetch takes longer."""
     acknowledge_s: Spread = (0.01, 0.1)
     """Consumer protocol: end of a revocation or taking to the heartbeat that says so."""
@@ -42,10 +42,12 @@ class Calibration:
     """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
     election_s: Spread = (0.1, 1.0)
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
-    beat_jitter_s: float = 0.08
+    beat_jitter_s: float = 0.05
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
     assigned_s: Spread = (0.0, 0.3)
     """How much earlier than the members' word of their assignment their clocks were set."""
+    told_s: Spread = (-0.05, 0.15)
+    """By how much a member hears earlier or later than its clock, counted from the last round, says."""
     beat_late_s: Spread = (0.0, 0.2)
     """By how much a heartbeat comes later than its interval says."""
     commit_jitter_s: Spread = (0.0, 0.1)
