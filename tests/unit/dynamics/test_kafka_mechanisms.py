@@ -219,6 +219,13 @@ def test_a_client_without_a_model_is_forecast_by_the_nearest_and_says_so() -> No
     assert found["total"] == forecast(kafka_request(JOIN))["total"]
 
 
+def test_librdkafka_picks_other_partitions_and_the_answer_says_so() -> None:
+    versions = {"client": "librdkafka", "broker": "4.3.1"}
+    found = forecast(kafka_request(JOIN, "cooperative-sticky", versions=versions))
+    assert any("picks other partitions" in warning for warning in found["warnings"])
+    assert found["total"]["moved_queues"] == {"p05": 2, "p50": 2, "p95": 2}
+
+
 def test_partitions_that_nobody_may_take_are_named() -> None:
     everybody = forecast(kafka_request(kafka_leave("graceful", "c0", "c1", "c2")))
     assert everybody["total"]["pause_s"] is None

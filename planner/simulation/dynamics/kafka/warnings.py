@@ -7,6 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.kafka.brokers import UNKNOWN_BROKERS
 from planner.simulation.dynamics.kafka.changes import GRACEFUL, BrokerDown, BrokerUp, Leave, PartitionCount, Restart
 from planner.simulation.dynamics.kafka.offsets import skips_new
+from planner.simulation.dynamics.kafka.request import COOPERATIVE
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.simulate import Simulation
 from planner.simulation.dynamics.kafka.world import NOBODY, World
@@ -34,6 +35,11 @@ def _about_names(world: World, found: Simulation) -> Iterator[str]:
         yield (
             f"{ids} not known yet: totals and partitions are sampled over the places that new ids may sort into; after "
             f"and moved show the case in which they sort last"
+        )
+    if not world.request.is_java and world.request.strategy == COOPERATIVE:
+        yield (
+            "librdkafka's cooperative-sticky picks other partitions than the Java client's, which are shown; their "
+            "number is the same"
         )
     if not found.assignments.is_determined:
         yield (
