@@ -198,7 +198,7 @@ def _taken(
         trial, column = np.nonzero(given)
         got[trial, owner[trial, column]] = True
         group.beat = np.where(got | ~listens, np.where(got, beat, following), group.beat)
-        if not (open_ & (np.take_along_axis(times.stops, owner, axis=1) > heard)).any():
+        if not (open_ & np.take_along_axis(beat < times.stops, owner, axis=1)).any():
             break
         quick = beat + spread(random, calibration.acknowledge_s, beat.shape)
         beat = _awake(times, np.where(got, quick, np.where(listens, beat + interval, following)))

@@ -58,7 +58,7 @@ def deliveries(
     order, fetched = starts.random(shape[1:]), spread(starts, calibration.fetched_records, shape[1:])
     for number in range(shape[0]):
         life, gained, dropped = holds.life[number], holds.gained[number], holds.dropped[number]
-        held = life != NOBODY
+        held = (life != NOBODY) & (gained < np.inf)  # a member may die before it hears what it was to take
         is_new = held & np.isfinite(gained)
         fetching[number] = np.where(is_new, _fetch_s(world, times, life, gained, calibration, starts), 0.0)
         ready = np.where(is_new & np.isfinite(gained), gained, 0.0) + fetching[number]
