@@ -109,11 +109,14 @@ def simulate_candidates(
     """Return one outcome for each strategy and count, with what the change to it costs; ``digest`` is the snapshot's.
 
     The one way to outcomes: the command line, the Spark app and the report all come here, so all say the same.
-    Raises ``BadInputError`` where there is nothing to compare, and ``UnknownNameError`` for an unknown strategy.
+    Nothing wanted gives nothing. Raises ``BadInputError`` where there is nothing to compare, and ``UnknownNameError``
+    for an unknown strategy.
     """
-    check_comparable(snapshot)
+    listed = tuple(wanted)
+    if listed:
+        check_comparable(snapshot)
     named = digest or SNAPSHOT.digest(snapshot)
-    return tuple(with_transition(simulate_candidate(snapshot, count, name), snapshot, named) for name, count in wanted)
+    return tuple(with_transition(simulate_candidate(snapshot, count, name), snapshot, named) for name, count in listed)
 
 
 def decide(
