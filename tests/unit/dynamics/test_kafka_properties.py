@@ -20,6 +20,7 @@ CLASSIC = ("range", "roundrobin", "sticky", "cooperative-sticky")
 ASSIGNORS = (*CLASSIC, "uniform", "range-server")
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}
 waits = st.floats(0, 60)
+LONGEST_S = 4_000.0
 
 
 @st.composite
@@ -120,12 +121,15 @@ def test_every_record_is_delivered_and_what_comes_twice_is_counted(request: Docu
         rate, lag = float(world.rates[column]), float(world.lags[column])
         if rate > 100 or lag > 100:
             continue  # too many records to count one by one
+        ends = holds.dropped[:, trial, column]
+        if (np.isfinite(ends) & (ends > LONGEST_S)).any():
+            continue  # counted only so far
         total, distinct, count = 0, set[int](), 0
         for number in np.flatnonzero(made.delivers[:, trial, column]).tolist():
             gained, dropped = (of[number, trial, column] for of in (holds.gained, holds.dropped))
             start, first = made.start[number, trial, column], made.first[number, trial, column]
             is_old = np.isneginf(gained)
-            at = min(dropped, 4_000.0)
+            at = min(dropped, LONGEST_S)
             speed = found.loops.consumed[column] if is_old else made.limit[number, trial, column]
             end = min(rate * at, -lag + speed * at) if is_old else min(rate * at, start + speed * (at - first))
             begin = -lag - 1_000 if is_old else start
