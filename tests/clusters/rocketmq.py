@@ -23,6 +23,13 @@ __all__ = ["NEW", "OLD", "Broker", "QueueCounts", "RocketMQCluster"]
 
 OLD, NEW = "4.9.7", "5.5.0"
 READY_S = 60.0
+GHOSTS_GONE_S = 200.0
+"""After so long no member is listed that has left, nor its queues kept for it, however busy the machine was.
+
+A broker takes heartbeats and leaves from two pools of threads. A heartbeat that is taken up after the leave lists the
+member again, on a closed connection (``ClientManageProcessor``, ``ConsumerGroupInfo.updateChannel`` of 5.5.0); the next
+scan after 120 s forgets it, and the others look again within 20 s.
+"""
 
 # Without these a 4.9 broker serves, but its shutdown hook fails before offsets are saved (Java 17).
 OPEN_MODULES = (

@@ -11,12 +11,11 @@ import pytest
 
 from planner.inference import Inference, Observation, Search, infer, observation_of
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
-from tests.clusters.rocketmq import NEW, QueueCounts, RocketMQCluster
+from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import RocketMQLoad
 
 pytestmark = pytest.mark.cluster
 
-SETTLES_WITHIN_S = 120.0
 QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 1000}
 TOPICS = ("orders", "skewed")
 BROKER_ROOMS = {"r1@broker-a": "r1", "r2@broker-b": "r2"}
@@ -101,7 +100,7 @@ def admin(cluster: RocketMQCluster) -> Iterator[RocketMQAdmin]:
 
 def observe(admin: RocketMQAdmin, group: str, members: int) -> Observation:
     """Return what is seen once every member, and both brokers' retry queues, are there."""
-    deadline = time.monotonic() + SETTLES_WITHIN_S
+    deadline = time.monotonic() + GHOSTS_GONE_S
     while True:
         sample = observe_group(admin, group=group, cluster=None, topics=None, at=datetime.now(UTC))
         told = [member for member in sample.members if member.owned is not None]
@@ -116,7 +115,7 @@ def infer_settled(
     admin: RocketMQAdmin, group: str, members: int, expected: str | None
 ) -> tuple[Observation, Inference]:
     """Return the answer as soon as it is the expected one: a rebalance under way is explained by nothing."""
-    deadline = time.monotonic() + SETTLES_WITHIN_S
+    deadline = time.monotonic() + GHOSTS_GONE_S
     while True:
         seen = observe(admin, group, members)
         found = infer([seen])
@@ -171,7 +170,7 @@ def test_another_number_of_virtual_nodes_is_told_from_the_default(
 
 def test_two_strategies_in_one_group_are_told_member_by_member(admin: RocketMQAdmin) -> None:
     wanted = {f"127.0.0.1@{name}": real.strategy for real in SPLIT for name in real.instances}
-    deadline = time.monotonic() + SETTLES_WITHIN_S
+    deadline = time.monotonic() + GHOSTS_GONE_S
     while True:
         seen = observe(admin, "inferred-split", 4)
         found, guessed = infer([seen]), infer([untold(seen)], Search())

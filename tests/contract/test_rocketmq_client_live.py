@@ -13,7 +13,7 @@ from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group, observe_groups
-from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
+from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 from tests.sample_builders import AVERAGELY
 
@@ -46,13 +46,13 @@ class World:
         """Return (group, topic) of everything that a broker has stored."""
         return {(one.group, one.topic) for one in self.admin.all_offsets(self.cluster.broker(broker).address)}
 
-    def await_true(self, is_met: Callable[[], object], within_s: float = 90) -> None:
+    def await_true(self, is_met: Callable[[], object], within_s: float = GHOSTS_GONE_S) -> None:
         deadline = time.monotonic() + within_s
         while not is_met():
             assert time.monotonic() < deadline, f"not met in {within_s} s"
             time.sleep(0.3)
 
-    def await_sample(self, is_met: Callable[[GroupSample], bool], within_s: float = 60) -> GroupSample:
+    def await_sample(self, is_met: Callable[[GroupSample], bool], within_s: float = GHOSTS_GONE_S) -> GroupSample:
         """Look until it is so; a sample during a rebalance or before the first commits is no defect."""
         deadline = time.monotonic() + within_s
         while not is_met(sample := self.look()):

@@ -23,7 +23,7 @@ from planner.sources.rocketmq import (
 )
 from planner.sources.rocketmq.offset_files import read_broadcast_offsets
 from tests.clusters import rocketmq_remoting as remoting
-from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
+from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, OLD, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 
 pytestmark = pytest.mark.cluster
@@ -65,7 +65,7 @@ class World:
         return awaited(lambda: self.look(group), is_whole)
 
 
-def awaited(look: Callable[[], object], is_met: Callable[..., object], within_s: float = 120) -> "object":
+def awaited(look: Callable[[], object], is_met: Callable[..., object], within_s: float = GHOSTS_GONE_S) -> "object":
     """Return what ``look`` gives once it is as wanted."""
     deadline = time.monotonic() + within_s
     while True:

@@ -18,13 +18,12 @@ from planner.model.samples import GroupSample
 from planner.simulation.changes import owners_by_queue
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.errors import StartFailedError
-from tests.clusters.rocketmq import NEW, OLD, QueueCounts, RocketMQCluster
+from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, RocketMQLoad
 from tests.clusters.rocketmq_remoting import ask
 
 pytestmark = pytest.mark.cluster
 
-SETTLES_WITHIN_S = 120.0
 AT_ONCE = 2
 """Processes that start at the same time: more only take each other's time away."""
 
@@ -156,7 +155,7 @@ def test_members_own_what_is_predicted_after_every_join_and_leave(cluster: Rocke
 
 def _await_prediction(admin: RocketMQAdmin, group: LiveGroup, step: str) -> None:
     """Return once the members' own word equals the prediction; a rebalance under way is no defect, a lasting one is."""
-    deadline = time.monotonic() + SETTLES_WITHIN_S
+    deadline = time.monotonic() + GHOSTS_GONE_S
     while True:
         sample = observe_group(admin, group=group.group, cluster=None, topics=None, at=datetime.now(UTC))
         members = [member.client_id for member in sample.members]
@@ -185,7 +184,7 @@ def assigning() -> Iterator[RocketMQCluster]:
     with RocketMQCluster.start(NEW, brokers=2) as found:
         found.create_topic("orders", 4)
         members = found.load().start_consumer(group="pop", topics=["orders"], instance=SHARERS, options=QUICK)
-        deadline = time.monotonic() + SETTLES_WITHIN_S
+        deadline = time.monotonic() + GHOSTS_GONE_S
         while any(len(known) < len(SHARERS) for known in found.members("pop").values()):
             assert time.monotonic() < deadline, found.members("pop")
             time.sleep(0.2)
