@@ -16,6 +16,8 @@ METADATA_AGE_S = 10
 """For growing topics; the default, 300 s, would make each of them last as long."""
 
 REPETITIONS = 3
+COMMON_REPETITIONS = range(REPETITIONS, REPETITIONS + 8)
+"""How often the common kinds are done beyond that: each is to have 20 cases in the check half."""
 JAVA = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 # librdkafka has no eager sticky assignor.
 OF_EACH_PROTOCOL = ("range", "cooperative-sticky", "uniform")
@@ -42,14 +44,25 @@ SWITCHES = (
 )
 
 SIMPLE = (JOIN, LEAVE, CRASH)
+COMMON = (JOIN, LEAVE, RESTART, CRASH)
 CHANGES = (CRASH, JOIN, LEAVE, RESTART, FREEZE, COME_BACK, GROW, JOIN_TWO, LEAVE_TWO, JOIN_LATER, ROLL)
 
 
 def cases() -> Iterator[Case]:
-    """Yield every case in the order in which they are wanted: all kinds before any is repeated."""
+    """Yield every case in the order in which they are wanted: all kinds before any is repeated, common ones first."""
+    for repetition in COMMON_REPETITIONS:
+        for cell in common_cells():
+            yield Case(cell, repetition)
     for repetition in range(REPETITIONS):
         for cell in cells():
             yield Case(cell, repetition)
+
+
+def common_cells() -> Iterator[Cell]:
+    """Yield the plain cells of the common kinds, for each protocol that each client has."""
+    yield from _of(COMMON, OF_EACH_PROTOCOL)
+    yield from _of(COMMON, OF_EACH_PROTOCOL[:2], client=LIBRDKAFKA)
+    yield from _of(COMMON, OF_EACH_PROTOCOL[:2], client=OLD_CLIENT)
 
 
 def cells() -> Iterator[Cell]:
@@ -63,8 +76,10 @@ def cells() -> Iterator[Cell]:
     yield from _of((RESTART, CRASH, FREEZE), OF_EACH_PROTOCOL, is_static=True)
     # A second process of a KIP-848 instance dies of UnreleasedInstanceIdException while the first one's session lasts.
     yield from _of([COME_BACK], OF_EACH_PROTOCOL[:2], is_static=True)
-    yield from _of((*SIMPLE, RESTART), OTHERS, client=LIBRDKAFKA)
-    yield from _of((*SIMPLE, RESTART), JAVA[:4], client=OLD_CLIENT)
+    yield from _of(COMMON, OTHERS, client=LIBRDKAFKA)
+    yield from _of(COMMON, JAVA[:4], client=OLD_CLIENT)
+    yield from _of(COMMON, ["uniform"], client=LIBRDKAFKA)
+    yield from _of([CRASH], OF_EACH_PROTOCOL, session_ms="20000")
     # A slow poll loop: a batch takes seconds, and a member rejoins between two only.
     yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=1.5, service_ms=100.0)
     yield from _of(SIMPLE, OF_EACH_PROTOCOL, rate=10.0, service_ms=10.0, backlog=300)
@@ -86,14 +101,15 @@ def _cell(
     interval_ms: int = 1000,
     backlog: int = 0,
     is_static: bool = False,
+    session_ms: str = SESSION_MS,
 ) -> Cell:
     settings = {"auto.commit.interval.ms": str(interval_ms)} if commit == AUTO else {}
     group: dict[str, str] = {}
     is_awaited = change["kind"] == "freeze" or change.get("how") == "crash"
     if is_awaited and assignor == "uniform":
-        group["consumer.session.timeout.ms"] = SESSION_MS
+        group["consumer.session.timeout.ms"] = session_ms
     elif is_awaited:
-        settings["session.timeout.ms"] = SESSION_MS
+        settings["session.timeout.ms"] = session_ms
     if change is GROW:
         name = "topic.metadata.refresh.interval.ms" if client == LIBRDKAFKA else "metadata.max.age.ms"
         settings[name] = f"{METADATA_AGE_S}000"

@@ -82,7 +82,7 @@ def _record(group: Group, before: Before, at_once: int) -> Record:
     setup = {
         "cell": case.cell.document(),
         "repetition": case.repetition,
-        "at": datetime.fromtimestamp(group.moment_ms / 1000, UTC).isoformat(timespec="seconds"),
+        "when": datetime.fromtimestamp(group.moment_ms / 1000, UTC).isoformat(timespec="seconds"),
         "busy": round(group.busy, 2),
         "late_s": round(late_s, 3),
         "groups": at_once,
