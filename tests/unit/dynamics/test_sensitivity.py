@@ -68,6 +68,13 @@ def test_shorter_locks_free_the_queues_of_a_dead_owner_sooner() -> None:
     assert total(leave("crash", 2), orderly=True, settings=short)["pause_s"]["p95"] < 8
 
 
+def test_an_orderly_call_that_runs_as_its_queue_goes_comes_twice() -> None:
+    """Calls run half of the time at 25 messages of 20 ms a second, and nearly never at 25 of 0.2 ms."""
+    busy, idle = (total(JOIN, orderly=True, service_time_s=seconds)["duplicates"] for seconds in (0.02, 0.0002))
+    assert busy["p50"] >= 1
+    assert idle["p95"] == 0
+
+
 def test_a_restarted_orderly_client_has_its_locks_still() -> None:
     """The lock is the client id's, so its new process need not wait for the old one's to expire."""
     restart = {"kind": "restart", "clients": [client_id(1)], "how": "crash", "interval_s": 5}

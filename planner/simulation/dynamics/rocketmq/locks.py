@@ -10,7 +10,7 @@ from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes, spread
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
-from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 
 
 def locked_holds(
@@ -21,13 +21,13 @@ def locked_holds(
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
-) -> tuple[Holds, Booleans]:
-    """Return the holds as the locks allow them, and by trial, queue and hold whether a call still ran at the drop.
+) -> Holds:
+    """Return the holds as the locks allow them.
 
     A queue is locked by client id: the same client, started again, has its lock at once. A lock that nobody releases
     lasts ``rocketmq.broker.rebalance.lockMaxLiveTime`` from its last renewal.
     """
-    unlocked, runs_on = _unlock_times(world, times, holds, looks, rates, calibration, random)
+    unlocked = _unlock_times(world, times, holds, looks, rates, calibration, random)
     client = np.array([life.client for life in world.lives])
     gained = holds.gained.copy()
     for number in range(1, gained.shape[2]):
@@ -44,7 +44,7 @@ def locked_holds(
         )
     gained = np.where(holds.life == NOBODY, NEVER, gained)
     is_held = gained < holds.dropped
-    return replace(holds, gained=np.where(is_held, gained, NEVER), life=np.where(is_held, holds.life, NOBODY)), runs_on
+    return replace(holds, gained=np.where(is_held, gained, NEVER), life=np.where(is_held, holds.life, NOBODY))
 
 
 def _unlock_times(
@@ -55,8 +55,8 @@ def _unlock_times(
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
-) -> tuple[Floats, Booleans]:
-    """Return when each hold's lock is free, and whether a call ran on after the drop."""
+) -> Floats:
+    """Return when each hold's lock is free."""
     generation, settings = world.request.generation, world.request.settings
     shape = holds.life.shape
     busy = np.minimum(rates.consumed[holds.queues] * rates.service_s, 1.0)[None, :, None]
@@ -82,7 +82,8 @@ def _unlock_times(
     graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life]
     saved = np.take_along_axis(times.saved, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
     at_end = np.where(graceful, saved, holds.dropped + np.maximum(expiry - renewed, 0.0))
-    return np.where(holds.dies, at_end, released), runs & ~holds.dies & waits_longer
+    free: Floats = np.where(holds.dies, at_end, released)
+    return free
 
 
 def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free: Floats) -> Floats:

@@ -39,16 +39,15 @@ def deliveries(
     times: LifeTimes,
     holds: Holds,
     starts: Starts,
-    runs_on: Booleans,
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Deliveries:
-    """Return what every hold delivers and how much of it twice; ``runs_on``: an orderly call outlived its drop."""
+    """Return what every hold delivers and how much of it twice."""
     shape = holds.life.shape
     rows = _rows(holds)
     flow = _Flow(world, holds, starts, rates)
-    flying = _in_flight(world, times, holds, runs_on, rates, calibration, random).reshape(rows)
+    flying = _in_flight(world, times, holds, rates, calibration, random).reshape(rows)
     unsaved = _unsaved(world, holds, rates, random).reshape(rows)
     start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(world, holds))
     start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
@@ -149,22 +148,22 @@ def _in_flight(
     world: World,
     times: LifeTimes,
     holds: Holds,
-    runs_on: Booleans,
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Floats:
     """Return how many delivered messages lie at or above each hold's lowest unfinished one.
 
-    Concurrent: what a service time brings, and more where calls overtake each other. Orderly: one batch at most. Calls
-    that a shutdown waits for count; of interrupted ones a part was delivered.
+    Concurrent: what a service time brings, and more where calls overtake each other. Orderly: the batch of the running
+    call, which counts no more once its queue is dropped (``ConsumeMessageOrderlyService#processConsumeResult``), though
+    the owner waits for its end. Calls that a shutdown waits for count; of interrupted ones a part was delivered.
     """
     shape = holds.life.shape
     consumed = rates.consumed[holds.queues][None, :, None]
     if world.request.orderly:
         batch = world.request.settings.value("consumeMessageBatchMaxSize")
         busy = random.random(shape) < np.minimum(consumed * rates.service_s / batch, 1.0)
-        found = np.where(busy & (holds.dies | runs_on), float(batch), 0.0)
+        found = np.where(busy, float(batch), 0.0)
     else:
         age = rates.service_s * random.uniform(*calibration.overtaking, shape)
         waiting = world.lags[holds.queues][None, :, None] + world.rates[holds.queues][None, :, None] * age

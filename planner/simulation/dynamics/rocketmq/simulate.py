@@ -56,12 +56,11 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
         for number in range(len(world.topics))
     ]
     holds = queue_holds(world, course.times, views, before)
-    runs_on = np.zeros(holds.life.shape, dtype=bool)
     if world.request.orderly:
         random = draws.of(Stage.LOCKS)
-        holds, runs_on = locked_holds(world, course.times, holds, course.looks, rates, calibration, random)
+        holds = locked_holds(world, course.times, holds, course.looks, rates, calibration, random)
     starts = first_deliveries(world, course.times, holds, rates, calibration, draws.of(Stage.PULLS))
     random = draws.of(Stage.OFFSETS)
-    found = deliveries(world, course.times, holds, starts, runs_on, rates, calibration, random)
+    found = deliveries(world, course.times, holds, starts, rates, calibration, random)
     observed = observe(world, owners, holds, starts, found, rates, calibration, draws.of(Stage.OUTCOME))
     return Simulation(names, owners, course, holds, starts, found, observed)
