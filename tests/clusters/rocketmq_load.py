@@ -294,9 +294,17 @@ class RocketMQLoad:
         return consumer
 
     def start_producer(
-        self, curves: Iterable[QueueCurve], *, body_bytes: int = 16, wait_ready: bool = True
+        self,
+        curves: Iterable[QueueCurve],
+        *,
+        body_bytes: int = 16,
+        options: Mapping[str, str | int] | None = None,
+        wait_ready: bool = True,
     ) -> ProducerProcess:
-        """Start sending along ``curves``, to exactly their queues, evenly paced; it ends with the last point."""
+        """Start sending along ``curves``, to exactly their queues, evenly paced; it ends with the last point.
+
+        ``options``: ``poll-ms``, after which it knows of a broker that came back.
+        """
         name = f"producer-{len(self.processes)}"
         directory = self._own_directory(name)
         plan = directory / "plan.txt"
@@ -305,6 +313,7 @@ class RocketMQLoad:
             "name-server": self.name_server,
             "plan": str(plan),
             "body-bytes": body_bytes,
+            **(options or {}),
         }
         producer = ProducerProcess(self._start(name, directory, "produce", flags, {}))
         if wait_ready:

@@ -179,6 +179,8 @@ class QueueLog:
         start = min(one.offset for one in mine)
         if any(one.stored_s is None for one in self.deliveries):
             return None
+        if (max(self.deliveries, key=_offset).stored_s or 0.0) <= first:
+            return None  # the log ends before the burst does
         return len({one.offset for one in self.deliveries if one.offset >= start and (one.stored_s or 0.0) <= first})
 
     def course(self) -> list[list[Any]]:
@@ -204,6 +206,10 @@ class QueueLog:
         if not times:
             raise NotSettledError(f"{self.name}: {member} owns it and never delivered")
         return times[0]
+
+
+def _offset(delivered: Delivered) -> int:
+    return delivered.offset
 
 
 def _gain(hold: Hold) -> float:

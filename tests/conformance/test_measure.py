@@ -82,6 +82,14 @@ def test_a_burst_is_unknown_where_the_log_does_not_tell_when_messages_came() -> 
     assert measure(Log(silent, log.holds, -5.0, 10.0))["total"]["burst_messages"] is None
 
 
+def test_a_burst_is_unknown_where_the_log_ends_before_it_does() -> None:
+    """A backlog: what is delivered at the end was there before the new owner began."""
+    old = [Delivered(one.at_s, OLD, Q, one.offset, -9.0) for one in every(0.1, -5.0, 1.05, OLD, 0)]
+    new = [Delivered(one.at_s, NEW, Q, one.offset, -9.0) for one in every(0.1, 1.6, 8.0, NEW, old[-1].offset + 1)]
+    log = Log([*old, *new], [Hold(OLD, Q, -60.0, 1.05), Hold(NEW, Q, 1.05)], -5.0, 10.0)
+    assert measure(log)["total"]["burst_messages"] is None
+
+
 def test_a_third_owner_on_the_way_lengthens_the_pause_and_the_settling() -> None:
     old = every(0.1, -5.0, 1.0, OLD, 0)
     third = every(0.1, 2.0, 3.0, THIRD, 60)

@@ -16,7 +16,11 @@ from tests.conformance.store import Store
 def main() -> None:
     """Run missing series until the time is over."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="a kind of series: members, switches, queues, orderly")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="a kind of series: members, switches, queues, orderly, backlog, settings, brokers, silent",
+    )
     parser.add_argument("--slots", type=int, default=4)
     arguments = parser.parse_args()
     deadline = time.time() + 60 * float(os.environ.get("MINUTES", "60"))

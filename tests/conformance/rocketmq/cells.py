@@ -7,7 +7,7 @@ grows.
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tests.conformance.record import record_id
@@ -22,13 +22,33 @@ STRATEGIES: tuple[tuple[str, Mapping[str, int]], ...] = (
 )
 LOADS = ((8.0, 0.05), (12.0, 0.02), (5.0, 0.2), (6.0, 0.1))
 """Messages per second and queue, seconds a message; 20 threads of one member are enough for all queues."""
+BACKLOGS = (1000, 2000)
+"""Messages that wait in each queue when the group starts: two members with few threads take one or two minutes."""
+BACKLOGGED_LOAD, BACKLOGGED_THREADS = (5.0, 0.05), 4
+SETTINGS: tuple[Mapping[str, int], ...] = (
+    {"persistConsumerOffsetInterval": 500},
+    {"persistConsumerOffsetInterval": 30_000},
+    {"awaitTerminationMillisWhenShutdown": 5000},
+    {"rocketmq.client.rebalance.waitInterval": 4000},
+)
+BATCHES: tuple[Mapping[str, int], ...] = (
+    {},
+    {},
+    {"pullBatchSize": 4},
+    {"consumeMessageBatchMaxSize": 4},
+)
+DRAWN = {"settings": SETTINGS, "backlog": BATCHES}
+"""Settings of which groups of a kind draw one set."""
 
 Step = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One group as it begins. ``queues`` are those of each of two brokers; ``settings`` by the client's own names."""
+    """One group as it begins. ``queues`` are those of each of two brokers; ``settings`` by the client's own names.
+
+    ``service_s`` is spent on each message; ``backlog`` messages wait in each queue when the members start.
+    """
 
     client: str
     broker: str
@@ -41,6 +61,16 @@ class Config:
     threads: int = 20
     orderly: bool = False
     settings: Mapping[str, int] = field(default_factory=dict)
+    backlog: int = 0
+
+    @property
+    def call_s(self) -> float:
+        """How long a listener call takes: where messages wait its batch is full, else it is one message."""
+        return self.service_s * (self.settings.get("consumeMessageBatchMaxSize", 1) if self.backlog else 1)
+
+    def document(self) -> dict[str, Any]:
+        """Return what tells it from others; a field that came later counts only where it says something."""
+        return {name: value for name, value in asdict(self).items() if value or name != "backlog"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +84,7 @@ class Series:
 
     def ids(self) -> list[str]:
         """Return the id of each step's transition."""
-        cell = {"kind": self.kind, "config": asdict(self.config), "steps": list(self.steps)}
+        cell = {"kind": self.kind, "config": self.config.document(), "steps": list(self.steps)}
         return [record_id(SYSTEM, {**cell, "step": index}, self.number) for index in range(len(self.steps))]
 
 
@@ -71,6 +101,11 @@ def leave(how: str, count: int = 1) -> Step:
 def restart(how: str, interval_s: float) -> Step:
     """One member ends and starts again."""
     return {"kind": "restart", "how": how, "interval_s": interval_s}
+
+
+def broker(happens: str) -> Step:
+    """A broker is killed (``down``), or the one that was is started again (``up``)."""
+    return {"kind": f"broker_{happens}"}
 
 
 def switch(to: str, options: Mapping[str, int], interval_s: float) -> Step:
@@ -96,6 +131,24 @@ QUEUES: tuple[tuple[Step, ...], ...] = (
     ({"kind": "queues", "by": 2}, {"kind": "queues", "by": -2}),
     ({"kind": "queues", "by": 4}, {"kind": "queues", "by": -5}),
 )
+SILENT: tuple[tuple[Step, ...], ...] = (
+    (leave("silent"),),
+    (join(), leave("silent")),
+)
+BROKERS: tuple[tuple[Step, ...], ...] = ((broker("down"), broker("up")),)
+BACKLOG: tuple[tuple[Step, ...], ...] = (
+    (join(), leave("crash")),
+    (leave("crash"), join()),
+    (leave("graceful"), join()),
+)
+CHANGED: tuple[tuple[Step, ...], ...] = (
+    (leave("crash"), join(), leave("graceful")),
+    (leave("graceful"), join(), restart("crash", 4.0)),
+)
+SELDOM = {"backlog": BACKLOG, "settings": CHANGED, "brokers": BROKERS, "silent": SILENT}
+"""Chains of the kinds that come once a round: brokers need a cluster of their own, silence takes two minutes."""
+GROWN = ("members", "settings", "backlog")
+"""Kinds that begin with one member more where the first step is no join."""
 
 
 def series(kind: str, chains: tuple[tuple[Step, ...], ...], number: int) -> Series:
@@ -104,27 +157,36 @@ def series(kind: str, chains: tuple[tuple[Step, ...], ...], number: int) -> Seri
     client, broker = VERSIONS[number % len(VERSIONS)]
     strategy, options = drawn.choice(STRATEGIES) if kind != "switches" else STRATEGIES[0]
     rate, service_s = drawn.choice(LOADS)
-    patient = kind == "members" and drawn.random() < 0.2
-    settings = {"awaitTerminationMillisWhenShutdown": 5000} if patient else {}
-    members = drawn.choice((2, 3)) + (kind == "members" and chains[number % len(chains)][0]["kind"] != "join")
-    return Series(
-        kind,
-        number,
-        Config(
-            client,
-            broker,
-            strategy,
-            options,
-            members,
-            drawn.choice((4, 4, 6)),
-            rate,
-            0.02 if kind == "orderly" else service_s,
-            orderly=kind == "orderly",
-            settings=settings,
-        ),
-        # The chain turns more slowly than the versions: every chain meets every pair of versions.
-        chains[number // len(VERSIONS) % len(chains)],
+    settings = _settings(kind, drawn)
+    # The chain turns more slowly than the versions: every chain meets every pair of versions.
+    steps = chains[number // len(VERSIONS) % len(chains)]
+    # Series of members go by another chain than theirs: so they began, and their ids rest on it.
+    first = chains[number % len(chains)][0] if kind == "members" else steps[0]
+    members = drawn.choice((2, 3)) + (kind in GROWN and first["kind"] != "join")
+    config = Config(
+        client,
+        broker,
+        strategy,
+        options,
+        members,
+        drawn.choice((4, 4, 6)),
+        rate,
+        0.02 if kind == "orderly" else service_s,
+        orderly=kind == "orderly",
+        settings=settings,
     )
+    return Series(kind, number, _backlogged(config, drawn) if kind == "backlog" else config, steps)
+
+
+def _settings(kind: str, drawn: random.Random) -> Mapping[str, int]:
+    if kind == "members":
+        return {"awaitTerminationMillisWhenShutdown": 5000} if drawn.random() < 0.2 else {}
+    return drawn.choice(DRAWN[kind]) if kind in DRAWN else {}
+
+
+def _backlogged(config: Config, drawn: random.Random) -> Config:
+    rate, service_s = BACKLOGGED_LOAD
+    return replace(config, rate=rate, service_s=service_s, threads=BACKLOGGED_THREADS, backlog=drawn.choice(BACKLOGS))
 
 
 def matrix(rounds: int = 40) -> Iterator[Series]:
@@ -138,3 +200,5 @@ def matrix(rounds: int = 40) -> Iterator[Series]:
                 yield series("queues", QUEUES, number)
             else:
                 yield series("orderly", ORDERLY, number)
+        for kind, chains in SELDOM.items():
+            yield series(kind, chains, turn)

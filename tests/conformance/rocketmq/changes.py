@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.clusters.rocketmq import QueueCounts
 from tests.clusters.rocketmq_load import QueueCurve
 from tests.conformance.rocketmq.cells import Step
 from tests.conformance.rocketmq.group import MOST_SECONDS, Document, Life, LiveGroup
 
+BEFORE_S = 6.0
 FIRST_QUEUES_S, NEXT_QUEUES_S = 25.0, 80.0
 """When the queues of a topic change, in seconds after the producer's start: its curves must know that beforehand."""
 CREATED_S = 0.6
@@ -19,12 +20,14 @@ CREATED_S = 0.6
 class Change:
     """``at_ms``: the epoch milliseconds from which everything counts; ``request``: the forecast request of it.
 
-    ``starts_s``: when processes called ``start()``, in seconds since the change.
+    ``starts_s``: when processes called ``start()``, in seconds since the change. What was delivered as early as
+    ``before_s`` before the change is looked at.
     """
 
     at_ms: float
     request: Document
     starts_s: tuple[float, ...] = ()
+    before_s: float = BEFORE_S
 
 
 Calm = Callable[[], None]
@@ -95,7 +98,25 @@ def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
         "clients": [life.client_id for life in order],
         "interval_s": step["interval_s"],
     }
-    return Change(at_ms, group.request(change, strategy, options, before), _since(at_ms, starts))
+    return Change(at_ms, group.request(change, strategy, options, before, {}), _since(at_ms, starts))
+
+
+def _broker_down(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    broker = group.random.choice(group.cluster.brokers)
+    calm()
+    at_ms = time.time() * 1000
+    broker.kill()
+    return _change(group, at_ms, {"kind": step["kind"], "broker": broker.name}, _ids(group))
+
+
+def _broker_up(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """What the broker forgot of the offsets as it died comes again now: all deliveries are looked at."""
+    (broker,) = (one for one in group.cluster.brokers if not one.process.running)
+    calm()
+    at_ms = time.time() * 1000
+    broker.process.start()
+    found = _change(group, at_ms, {"kind": step["kind"], "broker": broker.name}, _ids(group), [at_ms])
+    return replace(found, before_s=(at_ms - group.began_ms) / 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +169,7 @@ def resize(group: LiveGroup, plan: Resize) -> Change:
         "read_queues": count,
         "write_queues": count,
     }
-    request = group.request(change, group.strategy, group.options, request_before)
+    request = group.request(change, group.strategy, group.options, request_before, {})
     at_ms = group.began_ms + plan.at_s * 1000
     _sleep_until(at_ms)
     at_ms = time.time() * 1000
@@ -180,7 +201,8 @@ def _ids(group: LiveGroup) -> list[str]:
 def _change(
     group: LiveGroup, at_ms: float, change: Document, before: list[str], starts: Sequence[float] = ()
 ) -> Change:
-    return Change(at_ms, group.request(change, group.strategy, group.options, before), _since(at_ms, starts))
+    request = group.request(change, group.strategy, group.options, before, group.lags(at_ms))
+    return Change(at_ms, request, _since(at_ms, starts))
 
 
 def _since(at_ms: float, starts: Sequence[float]) -> tuple[float, ...]:
@@ -196,4 +218,6 @@ KINDS: dict[str, Callable[[LiveGroup, Step, Calm], Change]] = {
     "leave": _leave,
     "restart": _restart,
     "strategy": _switch,
+    "broker_down": _broker_down,
+    "broker_up": _broker_up,
 }

@@ -23,8 +23,11 @@ from tests.conformance.rocketmq.group import Document, LiveGroup, Queue
 from tests.conformance.store import Store
 
 WARM_S = 12.0
-BEFORE_S = 6.0
 ROUTE_POLL_S = 30.0
+SPREAD_S = {"queues": ROUTE_POLL_S, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}
+"""Within which time the first members start, by kind of series; at once where a timer of theirs decides nothing."""
+PHASES_S, SHORT_PHASES_S = {"orderly": 20.0, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}, 3.0
+"""Within which time a change begins after the one before has settled."""
 AFTERWARDS_S = 4.0
 MOST_SETTLE_S = 160.0
 QUIET_S = 2.5
@@ -131,22 +134,27 @@ class Collector:
                 print(f"{series.kind} {series.number}: {error}", flush=True)
 
     def _series(self, series: Series) -> None:
-        cluster, load = self._started(series)
+        with ExitStack() as undo:
+            cluster, load = self._alone(series, undo) if series.kind == "brokers" else self._started(series)
+            self._change_all(series, cluster, load)
+
+    def _change_all(self, series: Series, cluster: RocketMQCluster, load: RocketMQLoad) -> None:
         drawn = random.Random(f"{series.kind} {series.number} run")
         name = f"{series.kind[:2]}{series.number}-{int(time.time()) % 1_000_000}"  # short: it stands in every record
         group = LiveGroup(series.config, cluster, load, name, drawn)
         try:
             plan = resizes(group, series.steps) if series.kind == "queues" else []
-            if plan:
-                group.start(resized_curves(group, plan), ROUTE_POLL_S)
+            curves = resized_curves(group, plan) if plan else group.flat_curves()
+            if series.kind in SPREAD_S:
+                group.start(curves, SPREAD_S[series.kind])
             else:
                 with self._machine.turn():
-                    group.start(group.flat_curves())
+                    group.start(curves)
             time.sleep(WARM_S)
             for index, step in enumerate(series.steps):
                 if time.time() > self._deadline:
                     return
-                time.sleep(drawn.uniform(0, 20.0 if series.config.orderly else 3.0))
+                time.sleep(drawn.uniform(0, PHASES_S.get(series.kind, SHORT_PHASES_S)))
                 if not self._keep(series, index, group, self._change(group, step, plan[index] if plan else None)):
                     return
         finally:
@@ -169,6 +177,12 @@ class Collector:
                 self._loads[broker, client] = self._clusters[broker].load(client)
             return self._clusters[broker], self._loads[broker, client]
 
+    def _alone(self, series: Series, undo: ExitStack) -> tuple[RocketMQCluster, RocketMQLoad]:
+        """Return a cluster and clients of the series' versions that nobody else uses."""
+        with self._machine.turn():
+            cluster = undo.enter_context(RocketMQCluster.start(series.config.broker))
+        return cluster, cluster.load(series.config.client)
+
     def _keep(self, series: Series, index: int, group: LiveGroup, change: Change) -> bool:
         """Keep what was seen of a change; False where the group is not as forecast and may not go on."""
         expected = owners_of(forecast(change.request)["after"])
@@ -178,7 +192,7 @@ class Collector:
             return False
         label = f"{series.kind} {series.number}.{index} {series.config.client} on {series.config.broker}"
         try:
-            seen = measure(group.log(change.at_ms, BEFORE_S))
+            seen = measure(group.log(change.at_ms, change.before_s))
         except NotSettledError as error:
             print(f"{label}: not kept: {error}", flush=True)
             return False
@@ -221,7 +235,7 @@ def await_settled(group: LiveGroup, change: Change, expected: dict[Queue, set[st
     while time.time() < deadline:
         time.sleep(AFTERWARDS_S)
         try:
-            measure(group.log(change.at_ms, BEFORE_S))
+            measure(group.log(change.at_ms, change.before_s))
         except NotSettledError:
             continue
         return True

@@ -1,7 +1,7 @@
 """The delays that a forecast is made of, read off the courses of observed transitions.
 
 A course lists the holds of each touched queue: member, gained, first and last delivery, dropped, in seconds since the
-change. Only plain cases are read: one change at a time, concurrent consumers, one topic.
+change. Only plain cases are read: one change at a time, concurrent consumers, one topic, nothing that waits.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,8 @@ def delays(records: Iterable[Record]) -> dict[str, list[float]]:
     """Return the delays by name, in seconds; generation and kind of change stand in the name where they matter."""
     found: dict[str, list[float]] = {}
     for record in records:
-        if record.kind in PLAIN and len(record.request["change"]["clients"]) == 1:
+        keeps_up = not any(queue["lag"] for queue in record.request["queues"])
+        if record.kind in PLAIN and len(record.request["change"]["clients"]) == 1 and keeps_up:
             for name, seconds in _of(record):
                 found.setdefault(name, []).append(seconds)
     return found

@@ -3,6 +3,7 @@
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +14,21 @@ from tests.conformance.measure import Delivered, Hold, Log
 from tests.conformance.rocketmq.cells import Config
 
 MOST_SECONDS = 3600.0
-SETTINGS = {
-    "awaitTerminationMillisWhenShutdown": "await_termination_ms",
+OPTIONS = {
+    "awaitTerminationMillisWhenShutdown": "await-termination-ms",
+    "consumeMessageBatchMaxSize": "batch",
+    "heartbeatBrokerInterval": "heartbeat-ms",
+    "persistConsumerOffsetInterval": "persist-ms",
+    "pollNameServerInterval": "poll-ms",
+    "pullBatchSize": "pull-batch",
 }
+"""What the load program calls a setting of the client."""
+OF_CLIENT_JVM, OF_BROKER_JVM = OF_JVMS = ("rocketmq.client.", "rocketmq.broker.")
+"""Settings that are properties of the one JVM or the other; those of brokers, who starts the cluster gives them."""
+BACKLOG_S = 8.0
+"""How long a producer takes to make a backlog."""
+PRODUCER_POLL_MS = 1000
+"""A broker that comes back gets messages at once: what its queues wait for is consumers."""
 Queue = tuple[str, str, int]
 Document = dict[str, Any]
 
@@ -60,17 +73,27 @@ class LiveGroup:
         self.queues = {broker.name: self.config.queues for broker in self.cluster.brokers}
         self.cluster.create_topic(self.name, self.config.queues)
         self.cluster.create_group(self.name)
+        if self.config.backlog:
+            self._produce(curves)
+            time.sleep(BACKLOG_S)
         for life in [self.spawn(self.new_id()) for _ in range(self.config.members)]:
             time.sleep(self.random.uniform(0, within_s / self.config.members))
             self.begin(life)
-        self.producer = self.load.start_producer(curves)
+        if not self.config.backlog:
+            self._produce(curves)
+
+    def _produce(self, curves: Sequence[QueueCurve]) -> None:
+        self.producer = self.load.start_producer(curves, options={"poll-ms": PRODUCER_POLL_MS})
         self.began_ms = self.producer.await_ready()
 
     def flat_curves(self) -> list[QueueCurve]:
-        """Return the same rate for every queue, for as long as anybody may watch."""
-        points = ((0.0, self.config.rate), (MOST_SECONDS, self.config.rate))
+        """Return the same rate for every queue, for as long as anybody may watch, after the backlog if there is one."""
+        points = [(0.0, self.config.rate), (MOST_SECONDS, self.config.rate)]
+        if self.config.backlog:
+            high = self.config.backlog / BACKLOG_S
+            points = [(0.0, high), (BACKLOG_S, high), (BACKLOG_S, self.config.rate), points[1]]
         return [
-            QueueCurve(self.name, broker.name, queue, points)
+            QueueCurve(self.name, broker.name, queue, tuple(points))
             for broker in self.cluster.brokers
             for queue in range(self.config.queues)
         ]
@@ -84,7 +107,7 @@ class LiveGroup:
     def spawn(self, instance: str, strategy: str = "", options: Mapping[str, int] | None = None) -> Life:
         """Return a member's process that is up and waits for the order to start."""
         options = self.options if options is None else options
-        settings: dict[str, Any] = {SETTINGS[name]: value for name, value in self.config.settings.items()}
+        settings = self.config.settings
         process = self.load.start_consumer(
             group=self.name,
             topics=[self.name],
@@ -94,9 +117,10 @@ class LiveGroup:
             threads=self.config.threads,
             service_ms=self.config.service_s * 1000,
             orderly=self.config.orderly,
+            options={OPTIONS[name]: value for name, value in settings.items() if not name.startswith(OF_JVMS)},
+            java_properties={name: value for name, value in settings.items() if name.startswith(OF_CLIENT_JVM)},
             watched=True,
             on_order=True,
-            **settings,
         )
         life = Life(process)
         self.lives.append(life)
@@ -133,8 +157,33 @@ class LiveGroup:
                     found.setdefault((self.name, broker, queue), set()).add(life.client_id)
         return found
 
-    def request(self, change: Document, strategy: str, options: Mapping[str, int], members: Sequence[str]) -> Document:
-        """Return the forecast request of a change of these members."""
+    def lags(self, at_ms: float) -> dict[tuple[str, int], int]:
+        """Return by broker and queue what waited at a moment just past: stored, and not delivered yet.
+
+        Empty where the group began without a backlog: it keeps up.
+        """
+        if not self.config.backlog:
+            return {}
+        stored = self.cluster.produced(self.name)
+        later = self.rate * (time.time() - at_ms / 1000)
+        seen = {
+            (one.broker, one.queue, one.offset)
+            for life in self.lives
+            for one in life.process.deliveries()
+            if one.epoch_ms <= at_ms
+        }
+        delivered = Counter(queue[:2] for queue in seen)
+        return {queue: max(round(count - later) - delivered[queue], 0) for queue, count in stored.items()}
+
+    def request(
+        self,
+        change: Document,
+        strategy: str,
+        options: Mapping[str, int],
+        members: Sequence[str],
+        lags: Mapping[tuple[str, int], int],
+    ) -> Document:
+        """Return the forecast request of a change of these members; a queue without a lag has none."""
         return {
             "system": "rocketmq",
             "versions": {"client": self.config.client, "broker": self.config.broker},
@@ -142,14 +191,20 @@ class LiveGroup:
             "strategy": strategy,
             "options": dict(options),
             "queues": [
-                {"topic": self.name, "broker": broker, "queue_id": queue, "rate": round(self.rate, 4), "lag": 0}
+                {
+                    "topic": self.name,
+                    "broker": broker,
+                    "queue_id": queue,
+                    "rate": round(self.rate, 4),
+                    "lag": lags.get((broker, queue), 0),
+                }
                 for broker, count in self.queues.items()
                 for queue in range(count)
             ],
             "clients": [
                 {"id": member, "threads": self.config.threads, "orderly": self.config.orderly} for member in members
             ],
-            "service_time_s": self.config.service_s,
+            "service_time_s": self.config.call_s,
             "settings": dict(self.config.settings),
             "change": change,
             "trials": 200,

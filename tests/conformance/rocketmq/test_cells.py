@@ -1,16 +1,23 @@
 """The matrix, the curves of a topic that grows, and the fit's arithmetic: what needs no broker."""
 
 import random
+from collections.abc import Sequence
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from planner.simulation.dynamics import forecast
+from tests.clusters.rocketmq_load import Delivery, QueueCurve
 from tests.conformance.fit import even_spread
-from tests.conformance.rocketmq.cells import QUEUES, VERSIONS, Config, matrix
+from tests.conformance.rocketmq.cells import QUEUES, SELDOM, SYSTEM, VERSIONS, Config, Series, matrix
 from tests.conformance.rocketmq.changes import CREATED_S, Resize, resized_curves
-from tests.conformance.rocketmq.group import LiveGroup
+from tests.conformance.rocketmq.group import MOST_SECONDS, OF_CLIENT_JVM, OPTIONS, Life, LiveGroup
+from tests.conformance.store import Store
+
+MATRIX_SINCE = "2026-11-21T18:40"
+"""What was observed earlier is from the first runs, before the matrix was as it is."""
 
 
 def test_no_two_transitions_of_the_matrix_are_the_same() -> None:
@@ -23,18 +30,85 @@ def test_a_longer_matrix_begins_like_a_shorter_one() -> None:
 
 
 def test_every_kind_of_series_meets_every_pair_of_versions() -> None:
-    first = list(matrix(4))
-    for kind in ("members", "switches", "queues", "orderly"):
+    first = list(matrix(6))
+    for kind in ("members", "switches", "queues", "orderly", *SELDOM):
         pairs = {(one.config.client, one.config.broker) for one in first if one.kind == kind}
         assert pairs == set(VERSIONS), kind
 
 
-def group(queues: int = 2, rate: float = 10.0) -> LiveGroup:
-    """A group on two brokers that is never started."""
-    brokers = [SimpleNamespace(name=name) for name in ("broker-a", "broker-b")]
-    config = Config("5.5.0", "5.5.0", "AVG", {}, 2, queues, rate, 0.05)
+def test_what_was_observed_is_in_the_matrix_still() -> None:
+    ids = {one for series in matrix() for one in series.ids()}
+    later = [record.id for record in Store(SYSTEM).records() if record.setup["when"] > MATRIX_SINCE]
+    assert len(later) > 80
+    assert set(later) <= ids
+
+
+class NoProcess:
+    """A member that was never started and one day may have delivered this."""
+
+    def __init__(self, client_id: str, deliveries: Sequence[Delivery] = ()) -> None:
+        self.client_id = client_id
+        self._deliveries = deliveries
+
+    def deliveries(self) -> Sequence[Delivery]:
+        return self._deliveries
+
+
+def group(config: Config | None = None, produced: int = 0) -> LiveGroup:
+    """A group on two brokers that is never started; each queue holds so many messages."""
+    config = config or Config("5.5.0", "5.5.0", "AVG", {}, 2, 2, 10.0, 0.05)
+    names = ("broker-a", "broker-b")
+    lanes = {(name, queue): produced for name in names for queue in range(config.queues)}
+    cluster = SimpleNamespace(brokers=[SimpleNamespace(name=name) for name in names], produced=lambda _: lanes)
     nothing: Any = None
-    return LiveGroup(config, cast("Any", SimpleNamespace(brokers=brokers)), nothing, "T", random.Random(1))
+    found = LiveGroup(config, cast("Any", cluster), nothing, "T", random.Random(1), config.strategy, config.options)
+    found.rate, found.queues = config.rate, dict.fromkeys(names, config.queues)
+    return found
+
+
+@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in SELDOM], ids=lambda one: str(one.number))
+def test_every_rare_series_is_one_that_can_be_forecast(series: Series) -> None:
+    alive = group(series.config)
+    members = [f"127.0.0.1@c{number}" for number in range(series.config.members)]
+    changes: dict[str, dict[str, object]] = {
+        "join": {"clients": [{"id": "127.0.0.1@c99"}]},
+        "leave": {"clients": members[:1]},
+        "restart": {"clients": members[:1]},
+        "broker_down": {"broker": "broker-b"},
+        "broker_up": {"broker": "broker-b"},
+    }
+    for step in series.steps:
+        figures = {name: value for name, value in step.items() if name not in {"count", "stagger_s"}}
+        request = alive.request({**figures, **changes[step["kind"]]}, alive.strategy, alive.options, members, {})
+        answer = forecast({**request, "trials": 2})
+        assert answer["after"]
+        assert not [word for word in answer["warnings"] if "influence" in word]
+
+
+@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in SELDOM], ids=lambda one: str(one.number))
+def test_every_setting_reaches_the_client(series: Series) -> None:
+    assert {name for name in series.config.settings if not name.startswith(OF_CLIENT_JVM)} <= OPTIONS.keys()
+
+
+def test_a_lag_is_what_was_stored_and_not_delivered_when_the_change_came() -> None:
+    backlogged = next(one.config for one in matrix(1) if one.kind == "backlog")
+    found = group(backlogged, produced=100)
+    found.rate = 0.0
+    offsets = [(900, 0), (950, 1), (950, 1), (1100, 2)]
+    seen = [Delivery(at_ms, "c1", "T", "broker-a", 1, offset, 0) for at_ms, offset in offsets]
+    found.lives = [Life(cast("Any", NoProcess("c1", seen)))]
+    lags = found.lags(1000)
+    assert lags["broker-a", 1] == 98
+    assert lags["broker-b", 0] == 100
+    assert group(produced=100).lags(1000) == {}
+
+
+def test_a_backlog_is_made_before_the_members_start() -> None:
+    backlogged = next(one.config for one in matrix(1) if one.kind == "backlog")
+    curve = group(backlogged).flat_curves()[0]
+    before = QueueCurve("T", "broker-a", 0, curve.points[:2])
+    assert before.messages == pytest.approx(backlogged.backlog)
+    assert curve.points[2:] == ((before.points[1][0], backlogged.rate), (MOST_SECONDS, backlogged.rate))
 
 
 def test_a_topic_that_grows_gets_as_many_messages_as_before() -> None:

@@ -50,6 +50,7 @@ final class Producer {
         DefaultMQProducer producer = new DefaultMQProducer(options.get("group", "load-producer"));
         producer.setNamesrvAddr(options.need("name-server"));
         producer.setInstanceName("producer-" + ProcessHandle.current().pid());
+        producer.setPollNameServerInterval(options.integer("poll-ms", producer.getPollNameServerInterval()));
         // A second attempt after a lost answer would store the message twice and spoil the counts.
         producer.setRetryTimesWhenSendAsyncFailed(0);
         producer.start();
