@@ -1,0 +1,1 @@
+"""Whether what was seen after a rollout is what the plan forecast."""

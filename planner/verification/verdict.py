@@ -1,0 +1,50 @@
+"""The verdict's shape: one line for each figure that was forecast."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Fit(StrEnum):
+    """Whether a figure was seen where it was forecast. ``UNKNOWN``: it was not forecast, or nobody saw it."""
+
+    INSIDE = "inside"
+    OUTSIDE = "outside"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: forecast from ``low`` to ``high``, seen from ``seen_low`` to ``seen_high``.
+
+    ``unit`` is ``queues``, ``seconds``, ``messages`` or ``share``. Both seen bounds are the same where it was seen
+    exactly. ``None`` is unknown. ``sentence`` says it all for people.
+    """
+
+    name: str
+    unit: str
+    low: float | None
+    high: float | None
+    seen_low: float | None
+    seen_high: float | None
+    fit: Fit
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a forecast did. ``figures`` has every figure, known or not, always in the same order."""
+
+    judged_at: datetime
+    figures: tuple[Figure, ...]
+
+    @property
+    def misses(self) -> tuple[str, ...]:
+        """A sentence for each figure that was seen outside of its forecast."""
+        return tuple(figure.sentence for figure in self.figures if figure.fit is Fit.OUTSIDE)
+
+    @property
+    def fit(self) -> Fit:
+        """``OUTSIDE`` with any miss, ``INSIDE`` when at least one figure was seen and none missed, else ``UNKNOWN``."""
+        fits = {figure.fit for figure in self.figures}
+        return next((fit for fit in (Fit.OUTSIDE, Fit.INSIDE) if fit in fits), Fit.UNKNOWN)
