@@ -15,7 +15,18 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
-CORE = ("model", "history", "snapshot", "allocation", "inference", "simulation", "decision", "rollout", "execution", "verification")
+CORE = (
+    "model",
+    "history",
+    "snapshot",
+    "allocation",
+    "inference",
+    "simulation",
+    "decision",
+    "rollout",
+    "execution",
+    "verification",
+)
 
 
 def locked() -> dict[str, Version]:

@@ -41,7 +41,7 @@ def test_an_illegal_move_names_both_phases_and_the_legal_ones() -> None:
         check_move(Phase.STUCK, Phase.RUNNING)
 
 
-@pytest.mark.parametrize(("now", "then"), itertools.product(Phase, Phase))
+@pytest.mark.parametrize(("now", "then"), list(itertools.product(Phase, Phase)))
 def test_moves_are_checked_by_the_table(now: Phase, then: Phase) -> None:
     if now == then or then in LEGAL_MOVES[now]:
         check_move(now, then)
