@@ -27,7 +27,8 @@ class Pod:
     ``addresses`` are the pod's IPs, empty before it has one; with ``uses_host_network`` they are the node's, and other
     pods may have them too. ``host_address`` is the node's. ``ready_at`` is when it last became ready, ``started_at``
     when its node took it up. ``workload`` is ``None`` for a pod that nobody controls or whose controller we may not
-    read. ``is_ending`` means that its deletion was asked for; it may go on for its grace period.
+    read. ``is_ending`` means that its deletion was asked for; it may go on for its grace period. ``deletion_cost`` is
+    its annotation's, 0 where it has none: ReplicaSets stop the lowest first among pods that are equally far.
     """
 
     namespace: str
@@ -45,6 +46,8 @@ class Pod:
     restarts: int = 0
     labels: tuple[tuple[str, str], ...] = ()
     workload: Workload | None = None
+    created_at: datetime | None = None
+    deletion_cost: int = 0
 
     @property
     def has_finished(self) -> bool:

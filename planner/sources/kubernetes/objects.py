@@ -4,6 +4,7 @@ A field that Kubernetes leaves out when it is 0 or false is 0 or false here; a l
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -28,6 +29,8 @@ _KUBECTL_APPLY: Final = "kubectl-client-side-apply"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 _KEDA_PAUSED_AT: Final = "autoscaling.keda.sh/paused-replicas"
+_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_COST: Final = re.compile(r"-0*[0-9]{1,10}|0|[1-9][0-9]{0,9}")
 
 
 def deployment_of(
@@ -89,6 +92,8 @@ def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
         restarts=sum(one.get("restartCount", 0) for one in (status.get("containerStatuses") or [])),
         labels=tuple(sorted((meta.get("labels") or {}).items())),
         workload=_workload(meta, workloads),
+        created_at=_time(meta.get("creationTimestamp")),
+        deletion_cost=_deletion_cost((meta.get("annotations") or {}).get(_DELETION_COST)),
     )
 
 
@@ -202,6 +207,17 @@ def _kind(found: Json, known: Iterable[str]) -> str:
 def _addresses(status: Json) -> tuple[str, ...]:
     several = [one["ip"] for one in (status.get("podIPs") or []) if "ip" in one]
     return tuple(several or ([status["podIP"]] if status.get("podIP") else []))
+
+
+def _deletion_cost(text: str | None) -> int:
+    """Return the cost that the ReplicaSet reads: 0 for what is no 32 bit number, or starts with ``+`` or ``0``.
+
+    ``GetDeletionCostFromPodAnnotations``, Kubernetes 1.36.
+    """
+    if text is None or not _COST.fullmatch(text):
+        return 0
+    cost = int(text)
+    return cost if -(2**31) <= cost < 2**31 else 0
 
 
 def _workload(meta: Json, workloads: Mapping[str, Workload]) -> Workload | None:

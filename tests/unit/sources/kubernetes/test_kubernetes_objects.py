@@ -77,6 +77,17 @@ def test_lists_that_are_null_are_empty() -> None:
     meta = {"namespace": "shop", "name": "p", "uid": "p1", "labels": None, "ownerReferences": None}
     pod = pod_of({"metadata": meta, "spec": {}, "status": status}, {})
     assert (pod.addresses, pod.restarts, pod.labels) == (("10.0.0.1",), 0, ())
+    assert (pod.created_at, pod.deletion_cost) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("-7", -7), ("12", 12), ("0", 0), ("-08", -8), ("+3", 0), ("08", 0), ("", 0), ("2147483648", 0), ("low", 0)],
+)
+def test_a_deletion_cost_is_read_as_the_replica_set_reads_it(written: str, read: int) -> None:
+    notes = {"controller.kubernetes.io/pod-deletion-cost": written}
+    meta = {"namespace": "shop", "name": "p", "uid": "p1", "annotations": notes}
+    assert pod_of({"metadata": meta, "spec": {}}, {}).deletion_cost == read
 
 
 def test_the_workload_of_a_pod_is_its_deployment_else_its_controller_else_none() -> None:
