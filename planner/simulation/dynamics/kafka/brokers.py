@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.kafka.changes import BrokerDown, BrokerUp
-from planner.simulation.dynamics.kafka.lives import spread
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
+from planner.simulation.dynamics.spreads import spread
 
 UNKNOWN_BROKERS = (3, 9)
 """How many brokers there may be where the request does not name them: sampled."""

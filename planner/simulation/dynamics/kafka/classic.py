@@ -11,11 +11,12 @@ import numpy as np
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook, RoundTimes
-from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes, beat_interval_s, spread
+from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes, beat_interval_s
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread
 
 _ROUNDS_A_LIFE = 8
 

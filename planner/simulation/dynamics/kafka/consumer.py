@@ -11,12 +11,13 @@ import numpy as np
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook
-from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes, beat_interval_s, spread
+from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes, beat_interval_s
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.reading import Version
+from planner.simulation.dynamics.spreads import spread
 
 BATCHED_SINCE = Version(4, 3)
 """``group.consumer.assignment.interval.ms``: targets are computed at most so often."""

@@ -7,8 +7,9 @@ import numpy as np
 from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
-from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration, Spread
+from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
 from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
+from planner.simulation.dynamics.spreads import spread
 
 NEVER, ALWAYS = np.inf, -np.inf
 
@@ -34,11 +35,6 @@ class LifeTimes:
     def outlives(self) -> Booleans:
         """Return where a life's session outlives its sleep."""
         return np.isfinite(self.sleeps) & np.isposinf(self.leaves)
-
-
-def spread(random: np.random.Generator, ends: Spread, shape: tuple[int, ...] | int) -> Floats:
-    """Return even draws between two ends."""
-    return random.uniform(ends[0], ends[1], shape)
 
 
 def beat_interval_s(world: World) -> float:

@@ -10,11 +10,12 @@ import numpy as np
 
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Holds
-from planner.simulation.dynamics.kafka.lives import LifeTimes, spread
+from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import RESET
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import BEFORE, NOBODY, Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread
 
 _LONG_BEFORE = 1e18
 _SEEN_RECORDS = 2.0

@@ -7,12 +7,13 @@ import numpy as np
 from planner.simulation.dynamics.kafka.brokers import Outages
 from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.holds import Holds
-from planner.simulation.dynamics.kafka.lives import LifeTimes, spread
+from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.offsets import Deliveries
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.kafka.zombies import Zombies
+from planner.simulation.dynamics.spreads import spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)

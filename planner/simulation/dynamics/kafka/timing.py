@@ -5,8 +5,7 @@
 
 from dataclasses import dataclass
 
-Spread = tuple[float, float]
-"""The ends of an even spread, seconds unless the name says otherwise."""
+from planner.simulation.dynamics.spreads import Spread
 
 LEAST_SERVICE_S = 1e-5
 """A record takes at least this long: no poll loop was seen to go through more than 100 000 a second."""

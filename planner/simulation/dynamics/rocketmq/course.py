@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.draws import Draws, Stage
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times, spread, tailed
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times
 from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.tables import Tables, member_tables, notifications
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.views import asked_brokers
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
+from planner.simulation.dynamics.spreads import spread, tailed
 
 _PASSES = 2
 """A registration at that broker wakes others, whose looks register them; a third pass changes next to nothing."""

@@ -6,8 +6,9 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
-from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration, Spread
+from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
+from planner.simulation.dynamics.spreads import spread
 
 NEVER, ALWAYS = np.inf, -np.inf
 
@@ -28,20 +29,6 @@ class LifeTimes:
     stopped: Floats
     saved: Floats
     finishes_calls: Booleans
-
-
-def spread(random: np.random.Generator, ends: Spread, shape: tuple[int, ...] | int) -> Floats:
-    """Return even draws between two ends."""
-    return random.uniform(ends[0], ends[1], shape)
-
-
-def tailed(random: np.random.Generator, ends: Spread, shape: tuple[int, ...] | int) -> Floats:
-    """Return draws between two ends that lie near the lower one mostly: half of them in the first eighth.
-
-    Delays of a machine have one side: nothing is faster than the code, and now and then something else comes first.
-    """
-    low, high = ends
-    return low + (high - low) * random.random(shape) ** 3
 
 
 def live_times(world: World, rates: Rates, calibration: Calibration, random: np.random.Generator) -> LifeTimes:

@@ -6,11 +6,12 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
-from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread
 
 
 def locked_holds(

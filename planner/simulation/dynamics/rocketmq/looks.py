@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, spread
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, World
+from planner.simulation.dynamics.spreads import spread
 
 MOST_LOOKS = 5_000
 

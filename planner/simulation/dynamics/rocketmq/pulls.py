@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes, spread, tailed
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread, tailed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import CRASH, GRACEFUL, SILENT
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, spread, tailed
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,
     CHANNEL_SCAN_S,
@@ -17,6 +17,7 @@ from planner.simulation.dynamics.rocketmq.timing import (
     Calibration,
 )
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread, tailed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,9 +6,7 @@
 from dataclasses import dataclass
 
 from planner.simulation.dynamics.reading import Version
-
-Spread = tuple[float, float]
-"""The ends of an even spread, seconds unless the name says otherwise."""
+from planner.simulation.dynamics.spreads import Spread
 
 CHANNEL_SCAN_S = 10.0
 """``ConsumerManager#scanNotActiveChannel`` runs every 10 s (``ClientHousekeepingService``)."""
@@ -76,7 +74,7 @@ def has_model(version: Version) -> bool:
 class Calibration:
     """What the classes leave open: delays of machine and network, and odds of races (docs/conformance.md).
 
-    Each pair is an even spread, or a tailed one where its line says so (``lives.tailed``); each single figure a
+    Each pair is an even spread, or a tailed one where its line says so (``spreads.tailed``); each single figure a
     probability or a length named in its line. "Own runs" are the calibration half of ``tests/conformance``.
     """
 
