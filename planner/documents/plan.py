@@ -14,6 +14,7 @@ from planner.documents.yaml import dump_yaml, load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout import plan as plan_types
 from planner.rollout import steps as step_types
+from planner.rollout import template as template_types
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 
 DIGEST_ANNOTATION = "consumerplanner.dev/digest"
@@ -28,7 +29,13 @@ _NOTE = {
 
 def _spell_in_camel_case() -> None:
     """Kubernetes documents spell fields in camelCase, the core in snake_case: pydantic translates, here only."""
-    members = [*vars(plan_types).values(), *vars(step_types).values(), Decision, Rejection]
+    members = [
+        *vars(plan_types).values(),
+        *vars(step_types).values(),
+        *vars(template_types).values(),
+        Decision,
+        Rejection,
+    ]
     for member in members:
         if isinstance(member, type) and is_dataclass(member):
             member.__pydantic_config__ = ConfigDict(alias_generator=to_camel)  # type: ignore[attr-defined]

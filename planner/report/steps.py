@@ -7,6 +7,18 @@ from planner.rollout.explain import tell_moves
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, Step, StopConsumers
 
+_TITLES = {
+    "awaitLag": "Wait until the backlog is small",
+    "checkForecast": "Check the forecast",
+    "cloneOffsets": "Clone the offsets",
+    "createDeployment": "Create a Deployment",
+    "deleteDeployment": "Delete a Deployment",
+    "markVictims": "Mark who stops first",
+    "pauseForPerson": "Ask a person",
+    "resetOffsets": "Reset the offsets",
+    "updateTemplate": "Replace the pods",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StepView:
@@ -61,4 +73,12 @@ def view(step: Step) -> StepView:
                 expect=f"{tell_moves(step.forecast)} as they leave",
                 undo=step.undo,
                 names=step.preferred_victims,
+            )
+        case _:
+            return StepView(
+                title=_TITLES[step.kind],
+                detail=f"{step.action[:1].upper()}{step.action[1:]}.",
+                limit=limit,
+                expect=step.done_when,
+                undo=step.undo or "nothing to undo",
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from planner.decision.decision import Rejection
 from planner.rollout.plan import Cost, DecisionRecord, Forecast, RolloutPlan
-from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
+from planner.rollout.steps import MovedQueues, StartConsumers, Step, StopConsumers, UpdateTemplate
 from planner.simulation.dynamics.words import count_between, messages_between, seconds_between
 
 
@@ -30,27 +30,13 @@ def explain_hold(record: DecisionRecord) -> Iterator[str]:
 
 
 def tell_step(step: Step) -> str:
-    """Return one step as a sentence."""
-    match step:
-        case StartConsumers():
-            return (
-                f"start {step.to_replicas - step.from_replicas} consumers, {step.from_replicas} to "
-                f"{step.to_replicas} replicas, within {step.time_limit_seconds} s; {tell_moves(step.forecast)}. "
-                f"Undo: {step.undo}."
-            )
-        case AwaitReady():
-            return f"wait until {step.replicas} pods are ready, at most {step.time_limit_seconds} s."
-        case AwaitSettled():
-            return (
-                f"wait until all {step.members} members own what {step.strategy} gives them, twice in a row, "
-                f"at most {step.time_limit_seconds} s."
-            )
-        case StopConsumers():
-            victims = ", ".join(step.preferred_victims)
-            return (
-                f"stop {step.from_replicas - step.to_replicas} consumers, {step.from_replicas} to "
-                f"{step.to_replicas} replicas, best {victims}; {tell_moves(step.forecast)}. Undo: {step.undo}."
-            )
+    """Return one step in words: what is done, how long at most, what moves, how to go back."""
+    parts = [f"{step.action}, at most {step.time_limit_seconds} s"]
+    if isinstance(step, StartConsumers | StopConsumers | UpdateTemplate):
+        parts.append(tell_moves(step.forecast))
+    undo = f" Undo: {step.undo}." if step.undo else ""
+    final = " There is no way back." if step.is_final else ""
+    return f"{'; '.join(parts)}.{undo}{final}"
 
 
 def tell_moves(moved: MovedQueues) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.decision.decision import Decision, Rejection
-from planner.rollout.steps import MovedQueues, Step
+from planner.rollout.steps import CloneOffsets, MovedQueues, ResetOffsets, Step
 from planner.simulation.outcome import Messages, Seconds
 
 
@@ -33,7 +33,7 @@ class OwnedQueues:
     queues: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """What the change itself costs, as the middle 90 % of many trials: ``Transition`` in the plan's words.
 
@@ -42,15 +42,15 @@ class Cost:
     left. What is ``None`` cannot be told, or never comes.
     """
 
-    pause_seconds: Seconds | None
-    stall_seconds: Seconds | None
+    pause_seconds: Seconds | None = None
+    stall_seconds: Seconds | None = None
     duplicates: Messages
     burst_messages: Messages
-    settle_seconds: Seconds | None
-    drained_seconds: Seconds | None
+    settle_seconds: Seconds | None = None
+    drained_seconds: Seconds | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """What is expected once all steps are done, at the recent upper rate.
 
@@ -60,9 +60,9 @@ class Forecast:
     """
 
     moved_queues: MovedQueues
-    utilisation: float | None
-    wait_seconds: float | None
-    drain_seconds: float | None
+    utilisation: float | None = None
+    wait_seconds: float | None = None
+    drain_seconds: float | None = None
     owners_before: tuple[OwnedQueues, ...]
     owners_after: tuple[OwnedQueues, ...]
     unknowns: tuple[str, ...]
@@ -81,7 +81,11 @@ class Preconditions:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPlan:
-    """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan."""
+    """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
+
+    ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
+    may write offsets.
+    """
 
     policy: str
     group: GroupRef
@@ -94,12 +98,20 @@ class RolloutPlan:
     preconditions: Preconditions
     forecast: Forecast
     steps: tuple[Step, ...]
+    migration: str | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:
             raise ValueError(f"plan for group {self.group.group} has no steps: hold is a decision, not a plan")
         if self.valid_until <= self.made_at:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
+        if self.confirmations and not self.migration:
+            raise ValueError(f"plan for group {self.group.group} writes offsets: only a migration may")
+
+    @property
+    def confirmations(self) -> tuple[str, ...]:
+        """The phrases that a person types to allow the offset steps, in their order."""
+        return tuple(step.confirmation for step in self.steps if isinstance(step, CloneOffsets | ResetOffsets))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,183 @@
+"""Steps that change nothing: they wait, ask and check."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from planner.rollout.steps.sense import check_limit, check_names
+from planner.rollout.steps.words import grouped, named, pods
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitReady:
+    """Wait until the Deployment has exactly that many pods, all of its newest template and ready; changes nothing."""
+
+    is_final: ClassVar[bool] = False
+    undo: ClassVar[None] = None
+
+    replicas: int
+    time_limit_seconds: int
+    kind: Literal["awaitReady"] = "awaitReady"
+    deployment: str | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.kind, self.time_limit_seconds)
+        if self.replicas < 0:
+            raise ValueError(f"{self.kind} to name 0 replicas or more, not {self.replicas}")
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+        return f"wait until {self.done_when}"
+
+    @property
+    def needs(self) -> str:
+        """What must be true before."""
+        return f"{named(self.deployment)} asks for {self.replicas} replicas"
+
+    @property
+    def done_when(self) -> str:
+        """What is seen once it is done."""
+        if not self.replicas:
+            return f"{named(self.deployment)} has no pod left"
+        return f"{named(self.deployment)} has {pods(self.replicas)} of its newest template, all ready, and no other"
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitSettled:
+    """Wait until that many members each own what the strategy gives them, seen twice with no rebalance in between."""
+
+    is_final: ClassVar[bool] = False
+    undo: ClassVar[None] = None
+
+    members: int
+    strategy: str
+    time_limit_seconds: int
+    kind: Literal["awaitSettled"] = "awaitSettled"
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.kind, self.time_limit_seconds)
+        check_names(self.kind, "strategy", [self.strategy])
+        if self.members < 0:
+            raise ValueError(f"{self.kind} to name 0 members or more, not {self.members}")
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+        return f"wait until {self.done_when}"
+
+    @property
+    def needs(self) -> str:
+        """What must be true before."""
+        return f"no other plan changes {grouped(self.group)}"
+
+    @property
+    def done_when(self) -> str:
+        """What is seen once it is done."""
+        if not self.members:
+            return f"{grouped(self.group)} has no member left, seen twice in a row"
+        whose = f" of group {self.group}" if self.group else ""
+        return (
+            f"all {self.members} members{whose} own what {self.strategy} gives them, "
+            "seen twice with no rebalance in between"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitLag:
+    """Wait until the group's lag over all its queues is at most ``messages``, and its oldest wait ``seconds``."""
+
+    is_final: ClassVar[bool] = False
+    undo: ClassVar[None] = None
+
+    time_limit_seconds: int
+    messages: int | None = None
+    seconds: int | None = None
+    kind: Literal["awaitLag"] = "awaitLag"
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.kind, self.time_limit_seconds)
+        bounds = [bound for bound in (self.messages, self.seconds) if bound is not None]
+        if not bounds or min(bounds) < 0:
+            raise ValueError(f"{self.kind} to name a bound of 0 or more, in messages, seconds or both")
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+        return f"wait until {self.done_when}"
+
+    @property
+    def needs(self) -> str:
+        """What must be true before."""
+        return f"the lag of {grouped(self.group)} is known"
+
+    @property
+    def done_when(self) -> str:
+        """What is seen once it is done."""
+        bounds = [
+            *([f"at most {self.messages} messages wait"] if self.messages is not None else []),
+            *([f"none waits longer than {self.seconds} s"] if self.seconds is not None else []),
+        ]
+        return f"in {grouped(self.group)} {' and '.join(bounds)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PauseForPerson:
+    """Wait until a person answers the question by letting the plan go on, or by aborting it."""
+
+    is_final: ClassVar[bool] = False
+    undo: ClassVar[None] = None
+
+    question: str
+    time_limit_seconds: int
+    kind: Literal["pauseForPerson"] = "pauseForPerson"
+
+    def __post_init__(self) -> None:
+        check_limit(self.kind, self.time_limit_seconds)
+        if not self.question.strip().endswith("?"):
+            raise ValueError(f"{self.kind} to ask a question, not {self.question!r}")
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+        return f"ask a person “{self.question}”"
+
+    @property
+    def needs(self) -> str:
+        """What must be true before."""
+        return "somebody who may approve is told"
+
+    @property
+    def done_when(self) -> str:
+        """What is seen once it is done."""
+        return "a person has let the plan go on"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckForecast:
+    """Hold the plan's forecast against what was seen. A miss is a verdict, it takes nothing back."""
+
+    is_final: ClassVar[bool] = False
+    undo: ClassVar[None] = None
+
+    time_limit_seconds: int
+    kind: Literal["checkForecast"] = "checkForecast"
+
+    def __post_init__(self) -> None:
+        check_limit(self.kind, self.time_limit_seconds)
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+        return "hold the forecast against what was seen"
+
+    @property
+    def needs(self) -> str:
+        """What must be true before."""
+        return "the steps before are done"
+
+    @property
+    def done_when(self) -> str:
+        """What is seen once it is done."""
+        return "each figure of the forecast has its verdict: inside, outside or unknown"
