@@ -26,23 +26,31 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class PodBefore:
+    """A pod as it was when a step began."""
+
+    name: str
+    deletion_cost: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepProgress:
     """How far one step has come; it is written before the step's effect, so its undo is known from then on.
 
     ``index`` counts the plan's steps from 0. ``paused_s`` seconds since ``started_at`` count for no time limit.
-    ``pods_before`` are the pods of its Deployment when it began, ``template_before`` the revision of their template.
-    ``seen`` and ``seen_at`` tell of the first of two looks that must agree. ``message`` tells what was observed,
-    against the forecast where there is one.
+    ``pods_before`` are the pods of its Deployment when it began, with the deletion costs that they had then.
+    ``seen`` and ``seen_at`` tell of the first of two looks that must agree. ``undo_since`` is when its undo began.
+    ``message`` tells what was observed, against the forecast where there is one.
     """
 
     index: int
     kind: str
     started_at: datetime
     finished_at: datetime | None = None
+    undo_since: datetime | None = None
     undone_at: datetime | None = None
     paused_s: float = 0.0
-    pods_before: tuple[str, ...] = ()
-    template_before: str | None = None
+    pods_before: tuple[PodBefore, ...] = ()
     seen: str | None = None
     seen_at: datetime | None = None
     message: str = ""
@@ -53,8 +61,9 @@ class RolloutStatus:
     """How far a plan has come.
 
     ``steps`` are those that have begun, in order. ``message`` is one sentence on what goes on or went wrong, ``held``
-    why nothing is done now. ``ended`` says which state the group was left in: ``nothing`` is the old state that was
-    never left. ``executor`` wrote this last. ``observed_generation`` is the plan object's that this speaks of.
+    why nothing is done now, ``surprises`` what went otherwise than planned without harm. ``ended`` says which state
+    the group was left in: ``nothing`` is the old state that was never left, ``between`` neither. ``executor`` wrote
+    this last. ``observed_generation`` is the plan object's that this speaks of.
     """
 
     phase: Phase = Phase.PENDING
@@ -63,6 +72,7 @@ class RolloutStatus:
     approval: Approval | None = None
     steps: tuple[StepProgress, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    surprises: tuple[str, ...] = ()
     held: str | None = None
     ended: Literal["nothing", "old", "new", "between"] | None = None
     verdict: Verdict | None = None
