@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,7 @@ from planner.rollout import plan as plan_types
 from planner.rollout import steps as step_types
 from planner.rollout import template as template_types
 from planner.rollout.plan import DecisionRecord, RolloutPlan
+from planner.rollout.steps import Step
 
 DIGEST_ANNOTATION = "consumerplanner.dev/digest"
 
@@ -46,14 +47,20 @@ _spell_in_camel_case()
 
 @dataclass(frozen=True, slots=True)
 class SpecKind(Generic[T]):
-    """One kind of document whose ``spec`` is a value of ours, its digest in an annotation."""
+    """One kind of document whose ``spec`` is a value of ours, its digest in an annotation.
+
+    ``in_cluster`` documents are written so that an API server gives them back with the same digest: it drops what is
+    null, and whole numbers come back without their ``.0``.
+    """
 
     kind: str
     adapter: TypeAdapter[T]
+    in_cluster: bool = False
 
     def spec(self, value: T) -> dict[str, Any]:
         """Return ``value`` as plain types, spelled in camelCase."""
-        spec = cast("dict[str, Any]", self.adapter.dump_python(value, mode="json", by_alias=True))
+        dumped = self.adapter.dump_python(value, mode="json", by_alias=True, exclude_none=self.in_cluster)
+        spec = cast("dict[str, Any]", _whole(dumped) if self.in_cluster else dumped)
         if "steps" in spec:
             # A reader wants to see first what kind of step it is.
             spec["steps"] = [{"kind": step["kind"], **step} for step in spec["steps"]]
@@ -84,14 +91,43 @@ class SpecKind(Generic[T]):
         annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
         claimed = annotations.get(DIGEST_ANNOTATION) if isinstance(annotations, dict) else None
         check_digest(checked.get("spec"), claimed, where)
+        if self.in_cluster:
+            check_steps(checked["spec"], where)
         try:
             return self.adapter.validate_json(canonical(checked["spec"]), strict=True, extra="forbid")
         except ValidationError as error:
             raise document_error(error, where, ("spec",)) from error
 
 
-PLAN: SpecKind[RolloutPlan] = SpecKind("ConsumerRolloutPlan", TypeAdapter(RolloutPlan))
+STEPS: dict[str, TypeAdapter[Step]] = {
+    step.__dataclass_fields__["kind"].default: TypeAdapter(step) for step in get_args(Step)
+}
+"""Kind of step -> how it is read: errors then speak of that kind alone."""
+PLAN: SpecKind[RolloutPlan] = SpecKind("ConsumerRolloutPlan", TypeAdapter(RolloutPlan), in_cluster=True)
 DECISION: SpecKind[DecisionRecord] = SpecKind("ConsumerScalingDecision", TypeAdapter(DecisionRecord))
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def check_steps(spec: object, where: str) -> None:
+    """Raise ``DocumentError`` for the first step of unknown kind or wrong fields, by its place and its own kind."""
+    steps = spec.get("steps") if isinstance(spec, dict) else None
+    for index, step in enumerate(steps if isinstance(steps, list) else ()):
+        kind = step.get("kind") if isinstance(step, dict) else None
+        if kind not in STEPS:
+            raise DocumentError(
+                f"{where}: field spec.steps.{index}.kind: found {kind or 'nothing'}, expected one of {', '.join(STEPS)}"
+            )
+        try:
+            STEPS[kind].validate_json(canonical(step), strict=True, extra="forbid")
+        except ValidationError as error:
+            raise document_error(error, where, ("spec", "steps", str(index))) from error
 
 
 def document_name(record: DecisionRecord) -> str:

@@ -107,6 +107,8 @@ class RolloutPlan:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
         if self.confirmations and not self.migration:
             raise ValueError(f"plan for group {self.group.group} writes offsets: only a migration may")
+        if any(isinstance(step, CloneOffsets) and step.to_group == self.group.group for step in self.steps):
+            raise ValueError(f"plan for group {self.group.group} clones its offsets onto themselves")
 
     @property
     def confirmations(self) -> tuple[str, ...]:

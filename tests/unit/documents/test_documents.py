@@ -11,8 +11,10 @@ from planner.documents.data import OUTCOMES, SAMPLE, SNAPSHOT
 from planner.documents.format import digest_of
 from planner.documents.plan import DECISION, DIGEST_ANNOTATION, PLAN, read_plan_or_decision
 from planner.errors import BadInputError, DigestError, DocumentError, NewerVersionError
-from tests.builders import decided, snapshot
+from planner.rollout.plan import RolloutPlan
+from tests.builders import OBJECTIVE, clients, decided, queues, snapshot
 from tests.sample_builders import watch
+from tests.step_builders import STEPS
 
 WORLD = decided(snapshot(capacity=65.0), trials=20)
 
@@ -127,3 +129,63 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(BadInputError, match=r"plan\.yaml"):
         read_plan_or_decision(path)
+
+
+def with_every_step() -> RolloutPlan:
+    assert WORLD.plan is not None
+    return replace(WORLD.plan, steps=STEPS, migration="strategy")
+
+
+def test_every_kind_of_step_comes_back_equal() -> None:
+    plan = with_every_step()
+    document = PLAN.document(plan, "billing-1")
+    assert PLAN.parse(yaml.safe_load(yaml.safe_dump(document)), "p.yaml") == plan
+    assert [step["kind"] for step in document["spec"]["steps"]] == [step.kind for step in STEPS]
+    assert document["spec"]["steps"][6]["change"]["containers"][0]["env"] == [{"name": "A", "value": "1"}]
+
+
+def as_an_api_server_gives_it_back(value: object) -> object:
+    """Return ``value`` as Go writes it: whole numbers without ``.0``, and what is null may be gone."""
+    if isinstance(value, dict):
+        return {key: as_an_api_server_gives_it_back(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [as_an_api_server_gives_it_back(item) for item in value]
+    return int(value) if isinstance(value, float) and value == int(value) else value
+
+
+def test_a_plan_that_was_in_the_cluster_still_has_its_digest() -> None:
+    plan = replace(with_every_step(), forecast=replace(with_every_step().forecast, utilisation=1.0, drain_seconds=None))
+    back = as_an_api_server_gives_it_back(PLAN.document(plan, "billing-1"))
+    assert isinstance(back, dict)
+    assert PLAN.parse(back, "p.yaml") == plan
+
+
+BAD_STEPS = [
+    ({"kind": "drainNode"}, r"field spec\.steps\.1\.kind: found drainNode, expected one of startConsumers, "),
+    ({}, r"field spec\.steps\.1\.kind: found nothing, expected one of"),
+    ({"kind": "awaitReady", "timeLimitSeconds": 5}, r"field spec\.steps\.1\.replicas is missing: add it"),
+    ({"kind": "awaitReady", "replicas": "3", "timeLimitSeconds": 5}, r"field spec\.steps\.1\.replicas: found '3'"),
+    (
+        {"kind": "awaitReady", "replicas": 3, "timeLimitSeconds": 0},
+        r"field spec\.steps\.1: expected awaitReady to have a",
+    ),
+    ({"kind": "awaitReady", "replicas": 3, "timeLimitSeconds": 5, "x": 1}, r"field spec\.steps\.1\.x is not known"),
+]
+
+
+@pytest.mark.parametrize(("step", "said"), BAD_STEPS, ids=[str(number) for number in range(len(BAD_STEPS))])
+def test_a_wrong_step_is_named_by_its_place_and_by_its_own_kind(step: dict[str, object], said: str) -> None:
+    document = PLAN.document(with_every_step(), "billing-1")
+    document["spec"]["steps"][1] = step
+    document["metadata"]["annotations"][DIGEST_ANNOTATION] = digest_of(document["spec"])
+    with pytest.raises(DocumentError, match=said):
+        PLAN.parse(document, "p.yaml")
+
+
+def test_a_plan_of_1000_queues_is_small_enough_for_the_api_server() -> None:
+    taken = snapshot(queues(brokers=("broker-a", "broker-b", "broker-c", "broker-d"), each=250), clients(40))
+    plan = decided(taken, replace(OBJECTIVE, highest=1_000), ("AVG",)).plan
+    assert plan is not None
+    assert plan.preconditions.queues == 1_000
+    document = PLAN.document(plan, "billing-1")
+    assert len(json.dumps(document, indent=2).encode()) < 512 * 1024
