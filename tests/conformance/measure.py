@@ -79,6 +79,15 @@ def measure(log: Log) -> Document:
     }
 
 
+def owners_of(assignments: Mapping[str, Iterable[Sequence[Any]]]) -> dict[Queue, set[str]]:
+    """Return the owners of each queue, from the queues of each member as forecasts write them."""
+    found: dict[Queue, set[str]] = {}
+    for member, queues in assignments.items():
+        for queue in queues:
+            found.setdefault(tuple(queue), set()).add(member)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class QueueLog:
     """One queue's part of a log: deliveries by time, holds by gain, its owners before and after."""

@@ -15,11 +15,11 @@ from planner.simulation.dynamics import forecast
 from tests.clusters.errors import StartFailedError
 from tests.clusters.rocketmq import RocketMQCluster
 from tests.clusters.rocketmq_load import RocketMQLoad
-from tests.conformance.measure import NotSettledError, measure
+from tests.conformance.measure import NotSettledError, Queue, measure, owners_of
 from tests.conformance.record import Record
 from tests.conformance.rocketmq.cells import SYSTEM, Series, Step
 from tests.conformance.rocketmq.changes import Change, Resize, perform, resize, resized_curves, resizes
-from tests.conformance.rocketmq.group import Document, LiveGroup, Queue
+from tests.conformance.rocketmq.group import LiveGroup
 from tests.conformance.store import Store
 
 WARM_S = 12.0
@@ -67,10 +67,10 @@ class Machine:
         return self._mean(2, since, until)
 
     def await_calm(self) -> None:
-        """Return when the machine was calm for a second, or does not become so."""
+        """Return when the machine was calm for a second, does not become so, or does not tell."""
         deadline = time.time() + MOST_CALM_S
         time.sleep(1.0)
-        while time.time() < deadline and self.pressure(time.time() - 1.2, time.time()) > CALM:
+        while self._seen and time.time() < deadline and self.pressure(time.time() - 1.2, time.time()) > CALM:
             time.sleep(0.25)
 
     def _mean(self, which: int, since: float, until: float) -> float:
@@ -78,6 +78,8 @@ class Machine:
         return sum(found) / len(found) if found else 1.0
 
     def _watch(self) -> None:
+        if not PRESSURE.exists():  # then it counts as busy
+            return
         waited_s = _waited_s()
         while True:
             spent = psutil.cpu_times_percent(SAMPLE_S)
@@ -208,21 +210,16 @@ class Collector:
             "series": f"{series.kind} {series.number}.{index}",
         }
         record = Record(series.ids()[index], SYSTEM, change.request, seen, setup)
-        highest = HIGHEST_AT_STARTS if change.starts_s else HIGHEST_PRESSURE
         with self._lock:
-            if pressure <= highest and record.id not in self._store.ids():
+            if pressure <= highest_pressure(change) and record.id not in self._store.ids():
                 self._store.add([record])
         print(f"{label}: {record.kind} pressure {pressure:.0%} {seen['total']}", flush=True)
         return settled
 
 
-def owners_of(after: Document) -> dict[Queue, set[str]]:
-    """Return the owner of each queue of a forecast's ``after``."""
-    found: dict[Queue, set[str]] = {}
-    for client, queues in after.items():
-        for topic, broker, queue in queues:
-            found.setdefault((topic, broker, queue), set()).add(client)
-    return found
+def highest_pressure(change: Change) -> float:
+    """Return in which share of its first seconds somebody may wait for a processor, if a change is to tell anything."""
+    return HIGHEST_AT_STARTS if change.starts_s else HIGHEST_PRESSURE
 
 
 def await_settled(group: LiveGroup, change: Change, expected: dict[Queue, set[str]]) -> bool:
