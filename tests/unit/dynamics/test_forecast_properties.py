@@ -13,11 +13,12 @@ from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.rocketmq.changes import DEFAULT_THREADS
 from planner.simulation.dynamics.rocketmq.names import MOST_PLACEMENTS
 from planner.simulation.dynamics.rocketmq.ownership import first_life, state_matrix
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.rates import find_rates
 from planner.simulation.dynamics.rocketmq.request import read_request
 from planner.simulation.dynamics.rocketmq.simulate import simulate
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, build_world
+from planner.simulation.dynamics.rocketmq.world import build_world
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 BROKERS = ("broker-a", "broker-b", "broker-10")
@@ -29,19 +30,21 @@ waits = st.floats(0, 40)
 def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document:
     """Return any change of a group with so many clients."""
     some = st.lists(st.integers(1, max(clients, 1)), min_size=1, max_size=3, unique=True)
-    kinds = ["join", "broker_down", "broker_up", "queues", "leave", "restart", "strategy"] if clients else ["join"]
-    kind = draw(st.sampled_from(kinds))
+    kinds = ["join", "broker_down", "broker_up", "queues", "leave", "restart", "freeze", "strategy"]
+    kind = draw(st.sampled_from(kinds if clients else ["join"]))
     members = [client_id(number) for number in draw(some)]
     if kind == "join":
         ids = st.sampled_from([None, "10.0.0.0@a", "zz@z"])
         known = draw(st.lists(ids, min_size=1, max_size=3, unique_by=lambda name: name or object()))
         return {"kind": kind, "clients": [{"id": name} for name in known], "stagger_s": draw(waits)}
-    if kind == "leave":
-        return {"kind": kind, "clients": members, "how": draw(ways), "stagger_s": draw(waits)}
-    if kind == "restart":
-        return {"kind": kind, "clients": members, "how": draw(ways), "interval_s": draw(waits)}
-    if kind == "strategy":
-        return {"kind": kind, "to": "AVG_BY_CIRCLE", "clients": members, "interval_s": draw(waits)}
+    of_members: dict[str, Document] = {
+        "leave": {"how": draw(ways), "stagger_s": draw(waits)},
+        "restart": {"how": draw(ways), "interval_s": draw(waits)},
+        "freeze": {"for_s": draw(st.one_of(waits, st.floats(90, 300)))},
+        "strategy": {"to": "AVG_BY_CIRCLE", "interval_s": draw(waits)},
+    }
+    if kind in of_members:
+        return {"kind": kind, "clients": members, **of_members[kind]}
     broker = draw(st.sampled_from(brokers))
     if kind == "queues":
         counts = st.integers(0, 6)

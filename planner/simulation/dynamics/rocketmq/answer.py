@@ -10,6 +10,7 @@ from planner.simulation.dynamics.rocketmq.broadcasting import broadcasting_trial
 from planner.simulation.dynamics.rocketmq.causes import find_causes
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.request import read_request
 from planner.simulation.dynamics.rocketmq.settings import BROADCASTING
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
@@ -17,7 +18,7 @@ from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain
 from planner.simulation.dynamics.rocketmq.timeline import find_timeline
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
 from planner.simulation.dynamics.rocketmq.warnings import warnings
-from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, World, build_world
+from planner.simulation.dynamics.rocketmq.world import World, build_world
 from planner.simulation.dynamics.trials import Totals, Trials
 
 

@@ -15,7 +15,9 @@ def broadcasting_trials(request: ForecastRequest) -> Trials:
     """Return trials in which nothing moves; refuse changes that are not of members."""
     change = request.change
     if not isinstance(change, Join | Leave | Restart):
-        raise BadInputError("change.kind: found one that is not of members, which has no forecast for broadcasting yet")
+        raise BadInputError(
+            "change.kind: found one that is no join, leave or restart, which has no forecast for broadcasting yet"
+        )
     queues = [[queue.topic, queue.broker, queue.queue_id] for queue in sorted_queues(request.queues)]
     before = [str(client.id) for client in request.clients]
     joined = (

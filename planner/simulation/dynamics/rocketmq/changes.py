@@ -8,12 +8,13 @@ from planner.allocation import fields
 from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError, UnknownNameError
-from planner.simulation.dynamics.reading import required, seconds
+from planner.simulation.dynamics.reading import number, required, seconds
 
-GRACEFUL, CRASH, SILENT = "graceful", "crash", "silent"
+GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
 WAYS = (GRACEFUL, CRASH, SILENT)
 MOST_READ_QUEUES = 10_000
 DEFAULT_THREADS = 20
+LONGEST_FREEZE_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,14 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Freeze:
+    """These clients stand still for ``for_s`` seconds and then go on as if nothing had been."""
+
+    clients: tuple[str, ...]
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerDown:
     """This broker dies; the name server sees its connection close."""
 
@@ -88,7 +97,7 @@ class StrategyChange:
     interval_s: float
 
 
-Change = Join | Leave | Restart | BrokerDown | BrokerUp | QueueCount | StrategyChange
+Change = Join | Leave | Restart | Freeze | BrokerDown | BrokerUp | QueueCount | StrategyChange
 
 Document = Mapping[str, Any]
 
@@ -151,6 +160,11 @@ def _restart(document: Document, members: Sequence[Client], _: object) -> Restar
     return Restart(
         _member_ids(document, members), _how(document), interval, seconds(document, "stagger_s", "change", interval)
     )
+
+
+def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
+    required(document, "change", {"for_s": f"seconds from 0 to {LONGEST_FREEZE_S:g}"})
+    return Freeze(_member_ids(document, members), number(document["for_s"], "change.for_s", 0, LONGEST_FREEZE_S))
 
 
 def _broker_down(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerDown:
@@ -218,6 +232,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Se
     "join": (("clients", "stagger_s"), _join),
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
+    "freeze": (("clients", "for_s"), _freeze),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "read_queues", "write_queues"), _queues),

@@ -96,7 +96,12 @@ def _looks(
     """Return every member's looks from the first change to the first one after the last change."""
     wakes = notifications(world, tables, calibration, draws.of(Stage.WAKES))
     ready = np.where(np.isfinite(times.heartbeat), tables.entered.max(axis=2), ALWAYS)
-    ready = ready + tailed(draws.of(Stage.FIRST_LOOKS), calibration.first_look_s, ready.shape)
+    random = draws.of(Stage.FIRST_LOOKS)
+    ready = ready + tailed(random, calibration.first_look_s, ready.shape)
+    if (world.resumed >= 0).any():
+        # What was due while a process stood still, its tick or a notification, happens as it wakes.
+        awake = times.heartbeat + spread(random, calibration.woken_timer_s, ready.shape)
+        ready = np.where(world.resumed >= 0, awake, ready)
     until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
     changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)
     first = np.where(np.isfinite(changes), changes, np.inf).min(axis=1, initial=np.inf)

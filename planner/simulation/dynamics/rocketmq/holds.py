@@ -19,8 +19,9 @@ class Holds:
     """The holds of the touched queues, by trial, queue and order; ``queues`` names the world's queue of each column.
 
     ``life``: the holder, NOBODY where there are fewer holds; ``gained`` (ALWAYS: held before the change) and
-    ``dropped`` (NEVER: held for good) in seconds; ``dies``: ended with its process, not by a look. ``changes`` counts
-    by trial, life and topic how many looks changed a member's queues of that topic.
+    ``dropped`` (NEVER: held for good) in seconds; ``dies``: ended with its process, not by a look; ``resumed``: goes on
+    with what its process had before it stood still. ``changes`` counts by trial, life and topic how many looks changed
+    a member's queues of that topic.
     """
 
     queues: Indexes
@@ -28,13 +29,16 @@ class Holds:
     gained: Floats
     dropped: Floats
     dies: Booleans
+    resumed: Booleans
     changes: Indexes
 
 
 def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: Booleans) -> Holds:
     """Return all holds; ``before`` says by life and queue who owned what before the change."""
-    columns = [_topic_holds(world, times, number, views[number], before) for number in range(len(world.topics))]
-    trial, queue, life, gained, dropped, dies = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    # Who goes on after a standstill thinks that it owns what it owned.
+    begins = before | (before[world.resumed] & (world.resumed >= 0)[:, None])
+    columns = [_topic_holds(world, times, number, views[number], begins) for number in range(len(world.topics))]
+    trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     touched, column = np.unique(queue, return_inverse=True)
     key = trial * max(len(touched), 1) + column
     order = np.lexsort((gained, key))
@@ -54,27 +58,30 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
         table(gained, NEVER),
         table(dropped, NEVER),
         table(dies, False),
-        np.stack([_change_counts(world, view, before, number) for number, view in enumerate(views)], axis=2),
+        table(resumed, False),
+        np.stack([_change_counts(world, view, begins, number) for number, view in enumerate(views)], axis=2),
     )
 
 
 def _topic_holds(
     world: World, times: LifeTimes, number: int, views: Views, before: Booleans
-) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans]:
-    """Return trial, queue, life, gain, drop and kind of end for every hold of one topic's touched queues."""
+) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]:
+    """Return trial, queue, life, gain, drop and kinds of end and beginning of all holds of a topic's touched queues."""
     lives, queues = _pairs(world, number, views, before)
     held = _held(views, lives, queues, before)
     none = np.zeros((*held.shape[:2], 1), dtype=bool)
     course = np.concatenate(
         [none, np.broadcast_to(before[lives, queues][None, :, None], none.shape), held, none], axis=2
     )
-    at = np.concatenate([np.full((*views.at.shape[:2], 1), ALWAYS), views.at, times.stopped[:, :, None]], axis=2)
+    resumes = world.resumed >= 0
+    first = np.where(resumes, times.heartbeat, ALWAYS)[:, :, None]
+    at = np.concatenate([first, views.at, times.stopped[:, :, None]], axis=2)
     trial, pair, step = np.nonzero(course[:, :, 1:] & ~course[:, :, :-1])
     gained = at[trial, lives[pair], step]
     _, _, end = np.nonzero(course[:, :, :-1] & ~course[:, :, 1:])
     dropped = np.minimum(at[trial, lives[pair], end], times.stopped[trial, lives[pair]])
     dies = (end == course.shape[2] - 2) & np.isfinite(dropped)
-    return trial, queues[pair], lives[pair], gained, dropped, dies
+    return trial, queues[pair], lives[pair], gained, dropped, dies, (step == 0) & resumes[lives[pair]]
 
 
 def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[Indexes, Indexes]:

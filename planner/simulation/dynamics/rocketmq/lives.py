@@ -20,7 +20,7 @@ class LifeTimes:
     ``constructed``: from here the gap of 5.2+ counts; ``heartbeat``: the first one goes out (ALWAYS for those that run
     before); ``stopped``: nothing is delivered any more; ``saved``: offsets are stored and locks released, for a
     graceful end; ``ended``: the signal or the death (NEVER for those that stay); ``finishes_calls``: running calls
-    count before the end.
+    count before the end. A life that resumes another one counts from where that one stood still.
     """
 
     constructed: Floats
@@ -47,6 +47,9 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
     for index, life in enumerate(world.lives):
         if life.starts_s is not None:
             at = np.full(shape[0], life.starts_s)
+            if life.resumes is not None:
+                heartbeat[:, index] = at
+                continue
             if life.follows is not None:
                 waits = random.random(shape[0]) < calibration.closing_waits
                 at = np.maximum(at, saved[:, life.follows] + np.where(waits, CLOSING_WAIT_S, 0.0))

@@ -2,14 +2,14 @@
 
 A queue's messages are counted from the moment of the change: message 0 arrives then, ``lag`` messages lie before it. A
 hold reads the stored offset and delivers from there: as fast as messages come, or as its owner can. What the stored
-offset lacks of what was delivered comes twice.
+offset lacks of what was delivered comes twice. A process that stood still reads nothing and goes on where it was.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
+from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, Freeze
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.pulls import Starts
@@ -53,8 +53,8 @@ def deliveries(
     start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
     twice = _twice(flow, start, holds)
     twice = np.floor(twice + random.random(twice.shape))
-    parts = (np.where(delivers, part.reshape(shape), 0.0).sum(axis=2) for part in (in_flight, lacking))
-    return Deliveries(twice, _split(twice, *parts), start, delivers)
+    flown, lacked = (np.where(delivers, part.reshape(shape), 0.0).sum(axis=2) for part in (in_flight, lacking))
+    return Deliveries(twice, _split(twice, flown, lacked, _rest(world)), start, delivers)
 
 
 class _Flow:
@@ -66,7 +66,9 @@ class _Flow:
         def rows(values: Floats) -> Floats:
             return np.broadcast_to(values[holds.queues][None, :, None], holds.life.shape).reshape(shape)
 
-        self.is_held = (holds.life != NOBODY).reshape(shape)
+        self.life, self.resumed = holds.life.reshape(shape), holds.resumed.reshape(shape)
+        self.resumes = world.resumed
+        self.is_held = self.life != NOBODY
         self.rate, self.lag = rows(world.rates), rows(world.lags)
         self.read = starts.read.reshape(shape)
         self.first = np.maximum(starts.first.reshape(shape), 0.0)
@@ -116,7 +118,17 @@ def _start_offsets(
             in_flight[rows, number] = np.where(is_latest, flying[rows, earlier], in_flight[rows, number])
             lacks[rows, number] = np.where(is_latest, lacking, lacks[rows, number])
             latest = np.where(is_latest, until, latest)
+        _go_on(flow, start, in_flight, lacks, number)
     return start, in_flight, lacks
+
+
+def _go_on(flow: _Flow, start: Floats, in_flight: Floats, lacks: Floats, number: int) -> None:
+    """Let the holds of that number which a process resumes begin where the process stood still."""
+    for earlier in range(number):
+        same = flow.resumes[flow.life[:, number]] == flow.life[:, earlier]
+        rows = np.flatnonzero(flow.resumed[:, number] & flow.is_held[:, number] & same)
+        start[rows, number] = flow.position(start, rows, earlier, flow.dropped[rows, earlier])
+        in_flight[rows, number], lacks[rows, number] = 0.0, 0.0
 
 
 def _twice(flow: _Flow, start: Floats, holds: Holds) -> Floats:
@@ -195,8 +207,13 @@ def _dies_unsaved(world: World, holds: Holds) -> Booleans:
     return unsaved
 
 
-def _split(twice: Floats, flying: Floats, lacking: Floats) -> dict[str, Floats]:
+def _rest(world: World) -> str:
+    """Return the name of what both owners deliver although the stored offset has it."""
+    return "zombie" if isinstance(world.request.change, Freeze) else "overlap"
+
+
+def _split(twice: Floats, flying: Floats, lacking: Floats, rest: str) -> dict[str, Floats]:
     """Return the duplicates by cause; what neither calls in flight nor unsaved offsets explain, both owners did."""
     in_flight = np.minimum(flying, twice)
     unsaved = np.minimum(lacking, twice - in_flight)
-    return {"in_flight": in_flight, "unsaved": unsaved, "overlap": twice - in_flight - unsaved}
+    return {"in_flight": in_flight, "unsaved": unsaved, rest: twice - in_flight - unsaved}

@@ -10,7 +10,8 @@ from planner.allocation.ordering import java_sorted
 from planner.allocation.strategy import Holdings
 from planner.errors import BadInputError
 from planner.simulation.dynamics.rocketmq.names import Names
-from planner.simulation.dynamics.rocketmq.world import AFTER, Booleans, Indexes, Topic, World
+from planner.simulation.dynamics.rocketmq.processes import AFTER
+from planner.simulation.dynamics.rocketmq.world import Booleans, Indexes, Topic, World
 
 NOBODY = -1
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
-from planner.simulation.dynamics.rocketmq.lives import ALWAYS, LifeTimes
-from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
-from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, Calibration
+from planner.simulation.dynamics.rocketmq.lives import ALWAYS
+from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages, has_backlog
+from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, PULL_TIMEOUT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -25,26 +25,31 @@ class Starts:
 
 
 def first_deliveries(
-    world: World, times: LifeTimes, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
+    world: World, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
 ) -> Starts:
     """Return when every hold begins to deliver; holds from before the change deliver all along."""
     shape = holds.life.shape
     generation = world.request.generation
     is_new = np.isfinite(holds.gained)
     read = holds.gained + spread(random, calibration.query_s, shape)
-    starts = np.isfinite(times.heartbeat)[np.arange(shape[0])[:, None, None], np.maximum(holds.life, 0)]
+    starts = np.array([life.starts_s is not None and life.resumes is None for life in world.lives])
     pull = _pull_delays(world, holds, calibration, random)
     race = _version_race(world, holds, calibration, random)
     delays = {
         "first_pull": np.full(shape, generation.first_pull_s),
         "version_race": race,
-        "pull": np.where(starts, pull + tailed(random, calibration.cold_pull_s, shape), pull),
+        "pull": np.where(
+            starts[np.maximum(holds.life, 0)], pull + tailed(random, calibration.cold_pull_s, shape), pull
+        ),
         "head_of_line": _head_of_line(world, holds, rates, race + generation.first_pull_s, random),
     }
     if world.request.orderly and world.request.client < ORDERLY_START_FIXED:
         interval = world.request.settings.seconds("rocketmq.client.rebalance.lockInterval")
         delays["lock_renewal"] = random.uniform(0, interval, shape)
-    delays = {cause: np.where(is_new, seconds, 0.0) for cause, seconds in delays.items()}
+    delays = {cause: np.where(is_new & ~holds.resumed, seconds, 0.0) for cause, seconds in delays.items()}
+    if holds.resumed.any():
+        delays["pull"] = np.where(holds.resumed, _resuming(world, holds, rates, calibration, random), delays["pull"])
+        read = np.where(holds.resumed, holds.gained, read)
     first = np.where(holds.gained == ALWAYS, ALWAYS, read + np.sum(list(delays.values()), axis=0))
     return Starts(np.where(holds.gained == ALWAYS, ALWAYS, read), first, delays)
 
@@ -59,6 +64,23 @@ def _pull_delays(world: World, holds: Holds, calibration: Calibration, random: n
     of_life = tailed(random, together, (trials, len(world.lives)))
     common = of_life[np.arange(trials)[:, None, None], np.maximum(holds.life, 0)]
     return common + spread(random, calibration.pull_step_s, holds.life.shape)
+
+
+def _resuming(
+    world: World, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return how long after waking a process delivers again: at once, or when it repeats a pull that it gave up.
+
+    What it had cached it works off without any pull.
+    """
+    shape, settings = holds.life.shape, world.request.settings
+    life = np.maximum(holds.life, 0)
+    slept = np.array([one.starts_s or 0.0 for one in world.lives])[life]
+    lost = random.random((shape[0], len(world.lives))) < calibration.woken_pull_lost
+    lost = lost[np.arange(shape[0])[:, None, None], life] & (slept >= PULL_TIMEOUT_S)
+    lost &= ~has_backlog(world, rates.service_s)[holds.queues][None, :, None]
+    awake = spread(random, calibration.woken_timer_s, shape)
+    return awake + np.where(lost, settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
 
 
 def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:

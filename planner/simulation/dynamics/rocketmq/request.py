@@ -16,6 +16,7 @@ from planner.simulation.dynamics.rocketmq import timing
 from planner.simulation.dynamics.rocketmq.changes import (
     Change,
     Client,
+    Freeze,
     Join,
     Leave,
     Restart,
@@ -182,7 +183,7 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
 def _check_size(request: ForecastRequest) -> None:
     """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
     change, clients = request.change, len(request.clients)
-    waking = len(change.clients) if isinstance(change, Join | Leave | Restart | StrategyChange) else clients
+    waking = len(change.clients) if isinstance(change, Join | Leave | Restart | Freeze | StrategyChange) else clients
     cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)
     if cells > MOST_CELLS:
         fitting = MOST_CELLS // (cells // request.trials)

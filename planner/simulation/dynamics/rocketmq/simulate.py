@@ -18,11 +18,12 @@ from planner.simulation.dynamics.rocketmq.ownership import (
     refuse_doubled,
     state_matrix,
 )
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.pulls import Starts, first_deliveries
 from planner.simulation.dynamics.rocketmq.rates import find_rates
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.views import topic_views
-from planner.simulation.dynamics.rocketmq.world import AFTER, BEFORE, World
+from planner.simulation.dynamics.rocketmq.world import World
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,7 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     if world.request.orderly:
         random = draws.of(Stage.LOCKS)
         holds = locked_holds(world, course.times, holds, course.looks, rates, calibration, random)
-    starts = first_deliveries(world, course.times, holds, rates, calibration, draws.of(Stage.PULLS))
+    starts = first_deliveries(world, holds, rates, calibration, draws.of(Stage.PULLS))
     random = draws.of(Stage.OFFSETS)
     found = deliveries(world, course.times, holds, starts, rates, calibration, random)
     observed = observe(world, owners, holds, starts, found, rates, calibration, draws.of(Stage.OUTCOME))

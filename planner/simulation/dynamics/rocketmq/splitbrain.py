@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import BrokerDown, Join, Leave, Restart
+from planner.simulation.dynamics.rocketmq.changes import BrokerUp, QueueCount, StrategyChange
 from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
@@ -19,7 +19,7 @@ def find_split_brain(world: World, found: Simulation) -> dict[str, Any]:
     Changes of routes and strategies only: members adopt those by their own clocks. ``per_second`` ends with the
     95th percentile of settling, at most ten minutes. Queues that go or come with the route are left out.
     """
-    if isinstance(world.request.change, Join | Leave | Restart | BrokerDown):
+    if not isinstance(world.request.change, BrokerUp | QueueCount | StrategyChange):
         return {}
     times, counts = _holders(found)
     last = min(MOST_SECONDS, int(np.ceil(np.quantile(found.observed.settle_s, 0.95))))

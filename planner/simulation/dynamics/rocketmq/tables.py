@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import CRASH, GRACEFUL, SILENT
+from planner.simulation.dynamics.rocketmq.changes import CRASH, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,
@@ -24,11 +24,13 @@ from planner.simulation.dynamics.spreads import spread, tailed
 class Tables:
     """Seconds since the change, by trial, life and broker: ``entered`` and ``left`` the table.
 
-    ``tells_leaving`` is false where an entry is removed without waking anybody.
+    ``tells_entering`` and ``tells_leaving`` are false where an entry is added or removed without waking anybody. The
+    entry of a life that stood still becomes that of the one that resumes it, unless the broker has removed it by then.
     """
 
     entered: Floats
     left: Floats
+    tells_entering: Booleans
     tells_leaving: Booleans
 
     def holds(self, life: int, brokers: Indexes, at: Floats) -> Booleans:
@@ -51,9 +53,19 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
     """Return the tables that follow from starts and ends; brokers that die or start are not in it yet."""
     shape = (world.request.trials, len(world.lives), len(world.brokers))
     entered, left = np.full(shape, ALWAYS), np.full(shape, NEVER)
-    tells = np.ones(shape, dtype=bool)
+    tells_entering, tells = np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)
+    silent_since = np.zeros((shape[0], shape[1], 1))
     for index, life in enumerate(world.lives):
-        if life.starts_s is not None:
+        if life.resumes is not None:
+            woken, expired = times.heartbeat[:, index, None], left[:, life.resumes]
+            again = _registered_again(world, woken, silent_since[:, life.resumes], calibration, shape, random)
+            tells_entering[:, index] = expired < woken
+            entered[:, index] = np.where(expired < woken, again, woken)
+            left[:, life.resumes], tells[:, life.resumes] = (
+                np.minimum(expired, woken),
+                tells[:, life.resumes] & (expired < woken),
+            )
+        elif life.starts_s is not None:
             steps = _one_after_the_other(calibration.register_step_s, shape, random)
             entered[:, index] = times.heartbeat[:, index, None] + steps
         if life.how == GRACEFUL:
@@ -63,11 +75,12 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
             noticed = spread(random, calibration.reset_noticed_s, (shape[0], 1))
             noticed = noticed + spread(random, calibration.reset_step_s, (shape[0], shape[2]))
             left[:, index] = times.ended[:, index, None] + noticed
-        elif life.how == SILENT:
-            left[:, index], tells[:, index] = _expiry(world, times.ended[:, index], random)
+        elif life.how in (SILENT, FREEZE):
+            silent_since[:, index] = _last_heartbeats(world, times.ended[:, index], random)
+            left[:, index], tells[:, index] = _expiry(world, times.ended[:, index], silent_since[:, index], random)
     if world.down is not None:
         left[:, :, world.down], tells[:, :, world.down] = np.minimum(left[:, :, world.down], 0.0), False
-    return Tables(entered, left, tells)
+    return Tables(entered, left, tells_entering, tells)
 
 
 def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], random: np.random.Generator) -> Floats:
@@ -78,15 +91,43 @@ def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], rand
     return np.take_along_axis(turns, order, axis=1)
 
 
-def _expiry(world: World, died: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
+def _last_heartbeats(world: World, silent: Floats, random: np.random.Generator) -> Floats:
+    """Return when members that fall silent sent their last heartbeat, one column for all brokers."""
+    return silent[:, None] - random.uniform(
+        0, world.request.settings.seconds("heartbeatBrokerInterval"), (len(silent), 1)
+    )
+
+
+def _expiry(world: World, silent: Floats, heartbeat: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
     """Return when each broker removes a silent member, and whether it tells: the scan does not, the idle close does."""
     settings = world.request.settings
-    shape = (len(died), len(world.brokers))
-    heartbeat_age = random.uniform(0, settings.seconds("heartbeatBrokerInterval"), (len(died), 1))
-    wait_for_scan = random.uniform(0, CHANNEL_SCAN_S, shape)
-    scanned = settings.seconds("channelExpiredTimeout") - heartbeat_age + wait_for_scan
+    shape = (len(silent), len(world.brokers))
+    scanned = heartbeat + settings.seconds("channelExpiredTimeout") + random.uniform(0, CHANNEL_SCAN_S, shape)
     idle = settings.value("serverChannelMaxIdleTimeSeconds") - random.uniform(0, LONG_POLL_S, shape)
-    return died[:, None] + np.maximum(np.minimum(scanned, idle), 0.0), idle < scanned
+    idle = silent[:, None] + idle
+    return np.maximum(np.minimum(scanned, idle), silent[:, None]), idle < scanned
+
+
+def _registered_again(
+    world: World,
+    woken: Floats,
+    heartbeat: Floats,
+    calibration: Calibration,
+    shape: tuple[int, ...],
+    random: np.random.Generator,
+) -> Floats:
+    """Return when each broker that removed a frozen member has it again: with a heartbeat that was due, at once.
+
+    One that was not due comes at its time; since 5.2 the new connection brings it.
+    """
+    interval = world.request.settings.seconds("heartbeatBrokerInterval")
+    if (
+        not world.request.settings.is_on("enableHeartbeatChannelEventListener")
+        or not world.request.generation.registers_on_connect
+    ):
+        woken = np.maximum(woken, heartbeat + interval)
+    awake = woken + spread(random, calibration.woken_timer_s, woken.shape)
+    return awake + _one_after_the_other(calibration.unregister_step_s, shape, random)
 
 
 def notifications(world: World, tables: Tables, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -94,7 +135,11 @@ def notifications(world: World, tables: Tables, calibration: Calibration, random
     trials, lives, _ = tables.entered.shape
     if not world.request.settings.is_on("notifyConsumerIdsChangedEnable"):
         return np.full((trials, lives, 0), NEVER)
-    told = np.concatenate([tables.entered, np.where(tables.tells_leaving, tables.left, NEVER)], axis=1)
+    entered, left = (
+        np.where(tables.tells_entering, tables.entered, NEVER),
+        np.where(tables.tells_leaving, tables.left, NEVER),
+    )
+    told = np.concatenate([entered, left], axis=1)
     happen = np.argwhere(np.isfinite(told).any(axis=0)).tolist()
     wakes = [_woken(tables, told[:, which, broker], broker) for which, broker in happen]
     if not wakes:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.simulation.dynamics.rocketmq.changes import FREEZE
 from planner.simulation.dynamics.rocketmq.lives import NEVER
 from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
@@ -16,9 +17,9 @@ MOST_EVENTS = 200
 def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
     """Return events in the order of their median time, the earliest 200.
 
-    ``event`` is ``starts``, ``registers``, ``ends``, ``stops`` (last delivery), ``removed`` (from a broker's member
-    table), ``drops``, ``takes`` or ``delivers`` (first delivery after taking); ``client`` says whose, ``queues`` which
-    queues in the median trial's sense: those concerned in at least half of the trials.
+    ``event`` is ``starts``, ``registers``, ``ends``, ``stops`` (last delivery), ``sleeps``, ``wakes``, ``removed``
+    (from a broker's member table), ``drops``, ``takes`` or ``delivers`` (first delivery after taking); ``client`` says
+    whose, ``queues`` which queues in the median trial's sense: those concerned in at least half of the trials.
     """
     events = [*_life_events(world, found), *_table_events(world, found), *_queue_events(world, found)]
     return tuple(sorted(events, key=lambda event: float(event["at_s"]["p50"]))[:MOST_EVENTS])
@@ -27,19 +28,27 @@ def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
 def _life_events(world: World, found: Simulation) -> Iterator[Document]:
     for index, life in enumerate(world.lives):
         client = found.names.labels[life.client]
-        if life.starts_s is not None:
+        if life.resumes is not None:
+            yield from _event("sleeps", client, found.course.times.ended[:, life.resumes])
+            yield from _event("wakes", client, found.course.times.heartbeat[:, index])
+        elif life.starts_s is not None:
             yield from _event("starts", client, found.course.times.constructed[:, index])
-        if life.ends_s is not None:
+        if life.ends_s is not None and life.how != FREEZE:
             yield from _event("ends", client, found.course.times.ended[:, index])
             yield from _event("stops", client, found.course.times.stopped[:, index])
 
 
 def _table_events(world: World, found: Simulation) -> Iterator[Document]:
+    tables, times = found.course.tables, found.course.times
+    entered, left = np.where(tables.tells_entering, tables.entered, NEVER), tables.left.copy()
+    for index, old in enumerate(world.resumed.tolist()):
+        if old != NOBODY:  # nobody removes the entry of a process that wakes in time
+            left[:, old] = np.where(left[:, old] < times.heartbeat[:, index, None], left[:, old], NEVER)
     for index, life in enumerate(world.lives):
         client = found.names.labels[life.client]
         for number, broker in enumerate(world.brokers):
-            yield from _event("registers", client, found.course.tables.entered[:, index, number], broker=broker)
-            yield from _event("removed", client, found.course.tables.left[:, index, number], broker=broker)
+            yield from _event("registers", client, entered[:, index, number], broker=broker)
+            yield from _event("removed", client, left[:, index, number], broker=broker)
 
 
 def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
@@ -47,7 +56,7 @@ def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
     is_new = np.isfinite(holds.gained)
     for name, concerned, at in (
         ("drops", np.isfinite(holds.dropped) & ~holds.dies, holds.dropped),
-        ("takes", is_new, holds.gained),
+        ("takes", is_new & ~holds.resumed, holds.gained),
         ("delivers", is_new & found.found.delivers, found.starts.first),
     ):
         trial, column, number = np.nonzero(concerned & (holds.life != NOBODY))

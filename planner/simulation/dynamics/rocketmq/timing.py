@@ -20,6 +20,9 @@ ORDERLY_RETRY_AFTER_LOCK_S = 0.5
 BATCHED_NOTIFICATION_S = 15.0
 """``DefaultConsumerIdsChangeListener`` with ``realTimeNotifyConsumerChange`` off: every 15 s (5.x)."""
 
+PULL_TIMEOUT_S = 30.0
+"""A client gives up a pull after 30 s (``consumerTimeoutMillisWhenSuspend``) and tries again a second later."""
+
 CLOSING_WAIT_S = 1.0
 """``PullMessageService#shutdown`` gives pulls that were put off one second, after the client has unregistered."""
 
@@ -128,6 +131,10 @@ class Calibration:
     of another member came 0.09-0.49 s earlier (4.9 and 5.1, own runs)."""
     listener_lock_s: Spread = (0.0005, 0.004)
     """Drop of an orderly queue whose listener is idle to the unlock at the broker."""
+    woken_timer_s: Spread = (0.0, 0.05)
+    """Waking of a process that stood still to each of its timers that are due; which one comes first is not known."""
+    woken_pull_lost: float = 0.5
+    """Odds that a process wakes to give up its pull before it reads the answer that has come: the two race."""
     broker_start_s: Spread = (2.0, 6.0)
     """Start of a broker's JVM to its registration at the name server."""
 

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import QueueCount, StrategyChange
+from planner.simulation.dynamics.rocketmq.changes import Freeze, QueueCount, StrategyChange
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
+from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
-from planner.simulation.dynamics.rocketmq.world import AFTER, World
+from planner.simulation.dynamics.rocketmq.world import World
 
 _NAMED = 3
 
@@ -21,6 +22,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_members(world, found),
         *_about_queues(world, found),
         *_about_strategies(world, found),
+        *_about_standstills(world, found),
         *_about_load(world, found),
     )
 
@@ -71,6 +73,15 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
         yield (
             f"two strategies stay side by side: {doubled} queues have two owners for good and every message of theirs "
             f"comes twice, {orphans} have none; let all clients switch"
+        )
+
+
+def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
+    woken = world.resumed >= 0
+    if found.course.tables.tells_entering[:, woken].any() and isinstance(world.request.change, Freeze):
+        yield (
+            "who wakes after brokers have given it up looks anew before or after it has registered again, which is not "
+            "known: either it gives up its queues first, or it delivers again all that others delivered meanwhile"
         )
 
 

@@ -1,7 +1,7 @@
 """What a request means: which processes live when, which brokers and routes there are, before and after the change."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,42 +10,20 @@ from planner.allocation.ordering import sorted_queues, topic_slices
 from planner.allocation.strategy import Holdings, Strategy
 from planner.model.queues import MessageQueue
 from planner.simulation.dynamics.rocketmq.changes import (
-    GRACEFUL,
     BrokerDown,
     BrokerUp,
     Change,
     Client,
     Join,
-    Leave,
     QueueCount,
-    Restart,
     StrategyChange,
 )
+from planner.simulation.dynamics.rocketmq.processes import Life, processes
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
-
-BEFORE, AFTER = 0, 1
-"""The two states of routes and strategies: every process has either the one or the other."""
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Life:
-    """One process of the group.
-
-    ``client`` is its place in the world's clients; ``starts_s`` is ``None`` for one that runs before the change;
-    ``follows`` is the life of the same client that must have ended first; ``strategy`` is BEFORE or AFTER.
-    """
-
-    client: int
-    threads: int
-    starts_s: float | None = None
-    ends_s: float | None = None
-    how: str | None = None
-    strategy: int = BEFORE
-    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +64,11 @@ class World:
         return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
 
     @property
+    def resumed(self) -> Indexes:
+        """Return for each life the one that stood still and goes on as it, -1 for all others."""
+        return np.array([-1 if life.resumes is None else life.resumes for life in self.lives], dtype=np.intp)
+
+    @property
     def final(self) -> tuple[int, ...]:
         """Return the lives that run when all is over."""
         return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None)
@@ -104,7 +87,7 @@ def build_world(request: ForecastRequest) -> World:
     return World(
         request,
         (*request.clients, *newcomers),
-        _lives(request.clients, change),
+        processes(request.clients, change),
         queues,
         rates,
         lags,
@@ -162,33 +145,3 @@ def _loads(request: ForecastRequest, queues: Sequence[MessageQueue]) -> tuple[Fl
             rate = {queue: value for queue, value in rate.items() if queue.topic != change.topic}
             rate.update(dict.fromkeys(written, total / max(len(written), 1)))
     return np.array([rate.get(queue, 0.0) for queue in queues]), np.array([lag.get(queue, 0.0) for queue in queues])
-
-
-def _lives(clients: Sequence[Client], change: Change) -> tuple[Life, ...]:
-    """Return every process of the change, those that run before it first, in the clients' order."""
-    place = {client.id: index for index, client in enumerate(clients)}
-    lives = [Life(index, client.threads) for index, client in enumerate(clients)]
-    if isinstance(change, Join):
-        new = (
-            Life(len(clients) + order, client.threads, starts_s=order * change.stagger_s)
-            for order, client in enumerate(change.clients)
-        )
-        return (*lives, *new)
-    if isinstance(change, Leave):
-        for order, name in enumerate(change.clients):
-            _end(lives, place[name], order * change.stagger_s, change.how)
-    if isinstance(change, Restart):
-        for order, name in enumerate(change.clients):
-            at = order * change.stagger_s
-            _end(lives, place[name], at, change.how)
-            lives.append(Life(place[name], clients[place[name]].threads, starts_s=at + change.interval_s))
-    if isinstance(change, StrategyChange):
-        for order, name in enumerate(change.clients):
-            at, old = order * change.interval_s, place[name]
-            _end(lives, old, at, GRACEFUL)
-            lives.append(Life(old, clients[old].threads, starts_s=at, strategy=AFTER, follows=old))
-    return tuple(lives)
-
-
-def _end(lives: list[Life], place: int, at_s: float, how: str) -> None:
-    lives[place] = replace(lives[place], ends_s=at_s, how=how)

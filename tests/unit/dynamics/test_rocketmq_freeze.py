@@ -1,0 +1,94 @@
+"""A RocketMQ client that stands still and goes on: what its brokers make of it, and what it does when it wakes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.simulation.dynamics import forecast
+from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
+from planner.simulation.dynamics.rocketmq.timing import DEFAULT
+from planner.simulation.dynamics.rocketmq.world import build_world
+from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
+
+SLEEPER, WOKEN = 1, 3
+"""The lives of the client that stands still, among three clients."""
+
+
+def freeze(for_s: float, *numbers: int) -> Document:
+    clients = [client_id(number) for number in numbers or (2,)]
+    return {"kind": "freeze", "clients": clients, "for_s": for_s}
+
+
+def frozen(for_s: float, client: str = "5.5.0", **more: Any) -> Simulation:
+    request = rocketmq_request(freeze(for_s), client, clients=3, queues=12, **more)
+    return simulate(build_world(read_request(request)), DEFAULT)
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_short_standstill_stalls_the_clients_queues_and_no_more(orderly: bool) -> None:
+    found = forecast(rocketmq_request(freeze(25.0), clients=3, queues=12, orderly=orderly))
+    assert found["moved"] == []
+    assert {queue["to"] for queue in found["queues"]} == {client_id(2)}
+    assert found["total"]["duplicates"]["p95"] == 0
+    stall = found["total"]["stall_s"]
+    assert (stall["p05"] > 25, stall["p95"] < 25.2) == (True, True)
+
+
+def test_a_pull_that_was_given_up_is_tried_again_a_second_later() -> None:
+    """A client gives up a pull after 30 s; whether it reads the answer first is not known."""
+    assert forecast(rocketmq_request(freeze(29.0)))["total"]["stall_s"]["p95"] < 29.2
+    stall = forecast(rocketmq_request(freeze(35.0)))["total"]["stall_s"]
+    assert (stall["p05"] < 35.2, 36 < stall["p95"] < 36.2) == (True, True)
+    cached = forecast(rocketmq_request(freeze(35.0), lag=5_000))["total"]["stall_s"]
+    assert cached["p95"] < 35.2
+
+
+def test_others_take_over_only_when_brokers_have_given_the_client_up() -> None:
+    found = frozen(300.0)
+    mine = found.owners.before[found.holds.queues] == 1
+    taken = np.where(np.isin(found.holds.life, [0, 2]), found.holds.gained, np.inf).min(axis=2)[:, mine]
+    assert 90 < taken.min() < taken.max() < 155
+
+
+def test_who_looks_before_it_has_registered_again_gives_up_its_queues_first() -> None:
+    """It delivers little then; who has registered goes on, and delivers again what the others had delivered."""
+    found = frozen(300.0)
+    keeps = (found.holds.resumed & np.isposinf(found.holds.dropped)).sum(axis=(1, 2))
+    again = found.observed.duplicates.sum(axis=1)
+    assert set(keeps.tolist()) == {0, 4}
+    assert again[keeps == 4].min() > 4 * 25 * 100
+    assert again[keeps == 0].max() < 4 * 25 * 10
+    registered, looks = found.course.tables.entered[:, WOKEN], found.course.looks.at[:, WOKEN, 0]
+    assert (registered[keeps == 4].min(axis=1) < looks[keeps == 4] + 0.01).all()
+
+
+def test_the_owners_are_the_same_in_the_end() -> None:
+    found = frozen(300.0)
+    assert (found.owners.after == found.owners.before).all()
+    last = np.where(np.isposinf(found.holds.dropped) & found.found.delivers, found.holds.life, -1).max(axis=2)
+    mine = found.owners.before[found.holds.queues] == 1
+    assert (last[:, mine] == WOKEN).all()
+
+
+def test_nobody_takes_over_while_all_stand_still() -> None:
+    request = rocketmq_request(freeze(200.0, 1, 2))
+    found = simulate(build_world(read_request(request)), DEFAULT)
+    assert found.holds.gained[np.isfinite(found.holds.gained)].min() >= 200
+    assert found.observed.settle_s.max() < 205
+
+
+def test_what_is_not_known_is_said() -> None:
+    def words(for_s: float) -> str:
+        return " ".join(forecast(rocketmq_request(freeze(for_s)))["warnings"])
+
+    assert "not known: either it gives up its queues first" in words(300)
+    assert words(60) == ""
+
+
+def test_a_zombie_is_a_cause_of_its_own() -> None:
+    causes = forecast(rocketmq_request(freeze(300.0)))["causes"]
+    assert causes[0]["cause"] == "zombie"
+    events = [event["event"] for event in forecast(rocketmq_request(freeze(5.0)))["timeline"]]
+    assert events == ["sleeps", "wakes", "delivers"]
