@@ -9,6 +9,7 @@
     │   │   └── DigestError              it was edited after the fact
     │   ├── UnknownNameError             a strategy, group or topic that is not there
     │   └── MissingExtraError            an optional dependency is not installed
+    ├── RefusedError            exit 1   a plan that would do harm, or whose effect nobody can tell, is not made
     ├── OutOfReachError         exit 3   a system it needs does not answer; a retry may help
     └── StorageError            exit 3   a file could not be written or read; nothing is half-written
 
@@ -46,7 +47,21 @@ class UnknownNameError(BadInputError):
 
 
 class MissingExtraError(BadInputError):
-    """An optional dependency is missing; the message names the extra to install."""
+    """An optional dependency is missing: ``what`` needs the extra, and the message says how to install it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra {extra}: run pip install '.[{extra}]' in your clone of the planner")
+
+
+class RefusedError(PlannerError):
+    """A plan is not made, for the reason that ``name`` says to programs and the message to people."""
+
+    exit_code = 1
+
+    def __init__(self, name: str, sentence: str) -> None:
+        super().__init__(f"no plan ({name}): {sentence}")
+        self.name = name
+        self.sentence = sentence
 
 
 class OutOfReachError(PlannerError):

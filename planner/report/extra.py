@@ -12,9 +12,7 @@ def load(module: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtraError(
-            f"the report needs {module}, which is not installed: run pip install 'consumer-planner[report]'"
-        ) from error
+        raise MissingExtraError(f"the report ({module})", "report") from error
 
 
 def vegalite_to_svg(spec: dict[str, Any]) -> str:

@@ -124,7 +124,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, mon
 
     monkeypatch.setattr("planner.report.extra.import_module", missing)
     world = worlds.growing()
-    with pytest.raises(MissingExtraError, match=r"pip install 'consumer-planner\[report\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[report\]'"):
         write_report(tmp_path / "r.html", world.snapshot, world.outcomes, world.record, world.plan)
     assert list(tmp_path.iterdir()) == []
 

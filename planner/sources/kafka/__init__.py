@@ -10,7 +10,7 @@ from planner.errors import MissingExtraError
 try:
     import confluent_kafka  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError("reading Kafka needs the extra kafka: pip install 'consumer-planner[kafka]'") from error
+    raise MissingExtraError("reading Kafka", "kafka") from error
 
 from planner.sources.kafka.client import KafkaAdmin, TimeLimits
 from planner.sources.kafka.errors import AnswerError, ProtocolError, RefusedError

@@ -9,7 +9,7 @@ from planner.errors import MissingExtraError
 try:
     import kubernetes  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError("reading Kubernetes needs the extra: pip install 'consumer-planner[kubernetes]'") from error
+    raise MissingExtraError("reading Kubernetes", "kubernetes") from error
 
 from planner.sources.kubernetes.api import KubernetesApi
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError

@@ -16,9 +16,7 @@ from planner.sources.prometheus.errors import AnswerError, QueryError, RefusedEr
 try:
     import httpx
 except ImportError as missing:
-    raise MissingExtraError(
-        "reading Prometheus needs httpx, which is not installed: pip install 'consumer-planner[prometheus]'"
-    ) from missing
+    raise MissingExtraError("reading Prometheus", "prometheus") from missing
 
 log = logging.getLogger(__name__)
 

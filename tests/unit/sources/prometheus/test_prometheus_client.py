@@ -275,7 +275,7 @@ def test_without_httpx_the_extra_is_named() -> None:
     code = "import sys; sys.modules['httpx'] = None; import planner.sources.prometheus"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "pip install 'consumer-planner[prometheus]'" in run.stderr.splitlines()[-1]
+    assert "pip install '.[prometheus]'" in run.stderr.splitlines()[-1]
 
 
 def test_only_get_requests_are_sent() -> None:
