@@ -2,22 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy, runnable_strategy
+from planner.allocation.rocketmq import ConsistentHash
 from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.simulation.counts import largest_share, useful_counts
 from planner.simulation.figures import outcome_of
+from planner.simulation.leaving import ByName, ByPlace, ByShare, Leaving, owned_by
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.partitions import COMPARED as COMPARED_ASSIGNORS
-from planner.simulation.partitions import simulate_partitions, useful_sizes, why_not_simulated
+from planner.simulation.partitions import leaving_partitions, simulate_partitions, useful_sizes, why_not_simulated
 from planner.simulation.positions import leave_range
 
 
@@ -103,20 +106,23 @@ def check_comparable(snapshot: GroupSnapshot) -> None:
         )
 
 
-def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) -> CandidateOutcome:
+def simulate_candidate(
+    snapshot: GroupSnapshot, count: int, strategy_name: str, staying: Sequence[str] | None = None
+) -> CandidateOutcome:
     """Return what ``count`` consumers would mean under ``strategy_name``.
 
-    The ownership before is the one that the group's strategy computes for its present members. Raises
-    ``BadInputError`` for a count below 1 and ``UnknownNameError`` for a strategy not known here.
+    The ownership before is the one that the group's strategy computes for its present members. ``staying`` names those
+    who are left, where that is known; the group's own strategy stays then, too. Raises ``BadInputError`` for a count
+    below 1 and ``UnknownNameError`` for a strategy not known here.
     """
     if count < 1:
         raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
     if snapshot.system == "kafka":
-        return simulate_partitions(snapshot, count, strategy_name)
+        return simulate_partitions(snapshot, count, strategy_name, staying)
     strategy = find_strategy(strategy_name, _options(snapshot, strategy_name))
     running = find_strategy(snapshot.strategy, snapshot.strategy_options) if snapshot.strategy else strategy
     topics = topics_of(snapshot)
-    moves = _moves(snapshot, topics, running, strategy, count)
+    moves = leaving(snapshot).range_of(staying) if staying else _moves(snapshot, topics, running, strategy, count)
     clients = _clients_after(snapshot.clients, count, moves)
     return outcome_of(
         snapshot,
@@ -127,8 +133,26 @@ def simulate_candidate(snapshot: GroupSnapshot, count: int, strategy_name: str) 
         moves=moves,
         owners=_named_owners(topics, strategy, clients),
         clients=clients,
-        unknowns=(*_unknowns(snapshot, count, strategy, moves), *_problems(snapshot, topics, strategy, clients)),
+        unknowns=(
+            *_unknowns(snapshot, count, strategy, moves, are_named=staying is not None),
+            *_problems(snapshot, topics, strategy, clients),
+        ),
     )
+
+
+def leaving(snapshot: GroupSnapshot) -> Leaving:
+    """Return what the stop of any members moves under the group's own strategy; ``can_simulate`` must hold."""
+    if snapshot.system == "kafka":
+        return leaving_partitions(snapshot, snapshot.strategy or "")
+    strategy = find_strategy(snapshot.strategy or "", snapshot.strategy_options)
+    topics, members = topics_of(snapshot), snapshot.clients
+    before = topics.owners(strategy, members)
+    owned = owned_by(before, len(members))
+    if strategy.is_positional:
+        return ByPlace(members, owned, before, cache(lambda count: topics.owners(strategy, _placeholders(count))))
+    if isinstance(strategy, ConsistentHash):
+        return ByShare(members, owned, sum(topics.sizes), has_quota=False)
+    return ByName(members, owned, strategy, topics.queues, before)
 
 
 def _options(snapshot: GroupSnapshot, strategy_name: str) -> dict[str, Any]:
@@ -179,7 +203,9 @@ def _named_owners(topics: Topics, strategy: Strategy, clients: Sequence[str]) ->
     return owners
 
 
-def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: MoveRange | None) -> tuple[str, ...]:
+def _unknowns(
+    snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: MoveRange | None, *, are_named: bool
+) -> tuple[str, ...]:
     unknowns = []
     present = len(snapshot.clients)
     if count > present and strategy.is_positional:
@@ -191,7 +217,7 @@ def _unknowns(snapshot: GroupSnapshot, count: int, strategy: Strategy, moves: Mo
             f"what the {count - present} new client ids will be: shown for made-up ones, "
             f"and {strategy.name} goes by ids"
         )
-    if count < present:
+    if count < present and not are_named:
         shown = "those that move the fewest queues" if moves else "the last in order"
         unknowns.append(f"which {present - count} consumers stop: shown for {shown}")
     if count != present and moves is None:

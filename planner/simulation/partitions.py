@@ -7,6 +7,7 @@ partitions move depends on hash order, how many does not (kafka.md 1.2).
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from planner.model.queues import Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.counts import largest_share
 from planner.simulation.figures import outcome_of
+from planner.simulation.leaving import ByPlace, ByShare, Leaving, owned_by
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 
@@ -73,8 +75,10 @@ def unsettled_partitions(snapshot: GroupSnapshot, assignor: str) -> int:
     return int((owners == NOBODY).sum())
 
 
-def simulate_partitions(snapshot: GroupSnapshot, count: int, assignor: str) -> CandidateOutcome:
-    """Return what ``count`` members would mean under ``assignor``.
+def simulate_partitions(
+    snapshot: GroupSnapshot, count: int, assignor: str, staying: Sequence[str] | None = None
+) -> CandidateOutcome:
+    """Return what ``count`` members would mean under ``assignor``; ``staying`` are those left where that is known.
 
     Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part cannot be told
     (``why_not_simulated``).
@@ -85,7 +89,7 @@ def simulate_partitions(snapshot: GroupSnapshot, count: int, assignor: str) -> C
     if why is not None:
         raise BadInputError(f"group {snapshot.group} cannot be simulated with {count} members: {why}")
     ring = in_ring_order(snapshot.members)
-    moves = _moves(snapshot, assignor, count)
+    moves = leaving_partitions(snapshot, assignor).range_of(staying) if staying else _moves(snapshot, assignor, count)
     stay = moves.fewest_stay if count < len(ring) else range(len(ring))
     clients = (*(ring[place].member_id for place in stay), *_newcomers(count - len(ring)))
     sizes = useful_sizes(snapshot, assignor)
@@ -98,8 +102,18 @@ def simulate_partitions(snapshot: GroupSnapshot, count: int, assignor: str) -> C
         moves=moves,
         owners=_owners(snapshot, assignor, clients),
         clients=clients,
-        unknowns=_unknowns(snapshot, assignor, count),
+        unknowns=_unknowns(snapshot, assignor, count, are_named=staying is not None),
     )
+
+
+def leaving_partitions(snapshot: GroupSnapshot, assignor: str) -> Leaving:
+    """Return what the stop of any members moves, members in the order of the ring."""
+    members = tuple(member.member_id for member in in_ring_order(snapshot.members))
+    before = _present_owners(snapshot)
+    owned = owned_by([before], len(members))
+    if assignor in POSITIONAL:
+        return ByPlace(members, owned, [before], cache(lambda count: [_by_position(snapshot, assignor, count)]))
+    return ByShare(members, owned, len(before), has_quota=True)
 
 
 def _newcomers(count: int) -> tuple[str, ...]:
@@ -182,12 +196,12 @@ def _owners(snapshot: GroupSnapshot, assignor: str, clients: Sequence[str]) -> d
     return found
 
 
-def _unknowns(snapshot: GroupSnapshot, assignor: str, count: int) -> tuple[str, ...]:
+def _unknowns(snapshot: GroupSnapshot, assignor: str, count: int, *, are_named: bool) -> tuple[str, ...]:
     present = len(snapshot.members)
     unknowns = []
     if count > present and assignor in POSITIONAL:
         unknowns.append(f"where the {count - present} new member ids sort: shown as if they came last")
-    if count < present:
+    if count < present and not are_named:
         unknowns.append(f"which {present - count} members stop: shown for those that move the fewest partitions")
     if assignor in STICKY and count != present:
         unknowns.append(f"which partitions {assignor} moves, as hash order decides: how many is known")
