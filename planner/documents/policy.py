@@ -9,19 +9,19 @@ from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validat
 from planner.allocation.kafka import find_assignor
 from planner.allocation.registry import find_strategy
 from planner.decision.objective import Objective
+from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
 from planner.documents.format import API_VERSION, check_header, document_error
 from planner.documents.source import KubernetesSpec, Name, Part, Source
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
+from planner.rollout.approval import ApprovalRule
 from planner.rollout.build import RolloutSettings
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
 
 NOT_BUILT_YET = {
-    "approval": "every plan is for a person to approve",
     "stabilisation": "each run decides by its own window",
-    "changeWindows": "every time is allowed",
     "prices": "the smallest count that meets the objective wins",
     "timing": "forecasts take what members tell, and defaults for the rest",
 }
@@ -91,6 +91,8 @@ class PolicySpec(Part):
     window: WindowSpec = WindowSpec()
     freshness: FreshnessSpec = FreshnessSpec()
     rollout: RolloutSpec = RolloutSpec()
+    approval: ApprovalSpec = ApprovalSpec()
+    change_windows: tuple[ChangeWindowSpec, ...] = ()
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -102,6 +104,15 @@ class PolicySpec(Part):
     def _strategy(self) -> Self:
         if self.strategy_options and self.strategy is None:
             raise ValueError("strategyOptions to stand beside the strategy that they belong to")
+        return self
+
+    @model_validator(mode="after")
+    def _windows(self) -> Self:
+        criteria = self.approval.criteria
+        if bool(self.change_windows) != bool(criteria and criteria.only_in_change_windows):
+            raise ValueError(
+                "changeWindows together with approval.criteria.onlyInChangeWindows: true, which goes by them"
+            )
         return self
 
 
@@ -148,6 +159,11 @@ class ConsumerScalingPolicy(Part):
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,
         )
+
+    @property
+    def approval_rule(self) -> ApprovalRule | None:
+        """What approves a plan without a person, ``None`` where every plan is for one."""
+        return self.spec.approval.rule(tuple(window.window for window in self.spec.change_windows))
 
     @property
     def rollout_settings(self) -> RolloutSettings:

@@ -1,12 +1,15 @@
 """A wrong policy gets one sentence that names file, field, what was found and what was expected."""
 
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from planner.documents.policy import parse_policy, read_policies, read_policy
 from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
+from planner.rollout.approval import ApprovalRule
+from planner.rollout.windows import ChangeWindow
 from tests.sample_builders import POLICY
 
 
@@ -16,6 +19,14 @@ def test_a_policy_with_defaults() -> None:
     assert policy.objective.oldest_message_s is None
     assert policy.snapshot_settings.window_s == 120.0
     assert policy.rollout_settings.deployment == "shop-consumer"
+
+
+def auto(criteria: str, *windows: str) -> str:
+    return f"approval: {{mode: Auto, criteria: {{{criteria}}}}}\n  changeWindows: [{', '.join(windows)}]"
+
+
+def windowed(window: str) -> str:
+    return auto("mostDuplicates: 1, onlyInChangeWindows: true", f"{{{window}}}")
 
 
 WRONG = [
@@ -36,7 +47,24 @@ WRONG = [
     ("group: shop", "grup: shop", "field spec.source.group is missing"),
     ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
-    ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval is not built yet"),
+    ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation is not built yet"),
+    ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval: expected criteria with mode Auto"),
+    ("minReplicas: 1", "approval: {criteria: {mostDuplicates: 1}}", "field spec.approval: expected criteria with mode"),
+    ("minReplicas: 1", "approval: {mode: auto}", "field spec.approval.mode: found 'auto', expected 'Manual' or 'Auto'"),
+    ("minReplicas: 1", "approval: {mode: Auto, criteria: {}}", "expected criteria to name mostMovedQueues"),
+    ("minReplicas: 1", "approval: {mode: Auto, criteria: {onlyInChangeWindows: true}}", "criteria to name mostMoved"),
+    ("minReplicas: 1", auto("mostDuplicates: -1"), "criteria.mostDuplicates: found -1, expected greater than or equal"),
+    ("minReplicas: 1", auto("mostDuplicates: 1", "{}"), "expected changeWindows together with approval.criteria.only"),
+    ("minReplicas: 1", auto("mostDuplicates: 1, onlyInChangeWindows: true"), "expected changeWindows together with"),
+    ("minReplicas: 1", windowed("from: 22:00"), 'spec.changeWindows.0.from: found 1320, expected a time in quotes'),
+    ("minReplicas: 1", windowed("from: '9:00'"), "spec.changeWindows.0.from: found '9:00', expected"),
+    ("minReplicas: 1", windowed("from: '24:00'"), "spec.changeWindows.0: expected a day to begin at"),
+    ("minReplicas: 1", windowed("from: '09:00', to: '09:00'"), "spec.changeWindows.0: expected from and to to differ"),
+    ("minReplicas: 1", windowed("days: [Mon]"), "spec.changeWindows.0.days.0: found 'Mon', expected 'Monday'"),
+    ("minReplicas: 1", windowed("days: []"), "spec.changeWindows.0.days: found []"),
+    ("minReplicas: 1", windowed("timeZone: Berlin"), "spec.changeWindows.0.timeZone: found 'Berlin', expected a time"),
+    ("minReplicas: 1", windowed("timeZone: Europe"), "spec.changeWindows.0.timeZone: found 'Europe', expected a time"),
+    ("minReplicas: 1", windowed("timeZone: ../x"), "spec.changeWindows.0.timeZone: found '../x', expected a time"),
     ("metadata: {name: shop}", "metadata: {name: Shop Orders}", "field metadata.name: found 'Shop Orders'"),
     ("kind: ConsumerScalingPolicy", "kind: Deployment", "field kind is 'Deployment', expected ConsumerScalingPolicy"),
     ("dev/v1alpha1", "dev/v1", "field apiVersion is consumerplanner.dev/v1, this planner reads"),
@@ -44,6 +72,23 @@ WRONG = [
     ("spec:", "spec: [", "p.yaml line 6, column 3: not valid YAML"),
     ("apiVersion:", "--- {}\n---\napiVersion:", "found 2 YAML documents"),
 ]  # fmt: skip
+
+
+def test_a_policy_that_approves_by_rule() -> None:
+    assert parse_policy(POLICY, "p.yaml").approval_rule is None
+    window = windowed("days: [Monday, Friday], from: '22:00', to: '06:30', timeZone: Europe/Berlin")
+    rule = parse_policy(POLICY.replace("minReplicas: 1", window), "p.yaml").approval_rule
+    assert rule == ApprovalRule(
+        most_duplicates=1, windows=(ChangeWindow(frozenset({0, 4}), 1320, 390, ZoneInfo("Europe/Berlin")),)
+    )
+    anytime = parse_policy(POLICY.replace("minReplicas: 1", auto("longestPauseSeconds: 2.5")), "p.yaml").approval_rule
+    assert anytime == ApprovalRule(longest_pause_s=2.5)
+
+
+def test_a_window_that_names_nothing_is_always_open() -> None:
+    rule = parse_policy(POLICY.replace("minReplicas: 1", windowed("")), "p.yaml").approval_rule
+    assert rule is not None
+    assert rule.windows == (ChangeWindow(frozenset(range(7)), 0, 1440, ZoneInfo("UTC")),)
 
 
 @pytest.mark.parametrize(("right", "wrong", "said"), WRONG, ids=[said[:50] for _, _, said in WRONG])

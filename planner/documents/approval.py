@@ -1,0 +1,94 @@
+"""``spec.approval`` and ``spec.changeWindows`` of a policy: which plans need no person, and when."""
+
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from planner.documents.source import Part
+from planner.rollout.approval import ApprovalRule
+from planner.rollout.windows import DAYS, MINUTES_A_DAY, ChangeWindow
+
+Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+AtMost = Annotated[StrictInt, Field(ge=0)]
+
+
+def _quoted(clock: object) -> object:
+    """Refuse what YAML 1.1 makes of an unquoted 22:00: a number to the base of 60."""
+    if isinstance(clock, int):
+        raise ValueError('a time in quotes, like "22:00"')
+    return clock
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError("a time zone by its name, like Europe/Berlin") from None
+    return name
+
+
+Clock = Annotated[StrictStr, BeforeValidator(_quoted), Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$")]
+
+
+class ChangeWindowSpec(Part):
+    """One window on some days, all when none are named; one that closes before it opens goes on into the next day."""
+
+    days: Annotated[tuple[Day, ...], Field(min_length=1)] | None = None
+    opens: Clock = Field("00:00", alias="from")
+    closes: Clock = Field("24:00", alias="to")
+    time_zone: Annotated[StrictStr, AfterValidator(_known_zone)] = "UTC"
+
+    @model_validator(mode="after")
+    def _is_a_window(self) -> Self:
+        if self.opens == "24:00" or self.closes == "00:00":
+            raise ValueError('a day to begin at "00:00" and to end at "24:00"')
+        if self.opens == self.closes:
+            raise ValueError(f"from and to to differ, both are {self.opens}")
+        return self
+
+    @property
+    def window(self) -> ChangeWindow:
+        """The window as the rule goes by it."""
+        days = frozenset(map(DAYS.index, self.days or DAYS))
+        return ChangeWindow(days, _minute(self.opens), _minute(self.closes), ZoneInfo(self.time_zone))
+
+
+def _minute(clock: str) -> int:
+    hours, _, minutes = clock.partition(":")
+    return min(int(hours) * 60 + int(minutes), MINUTES_A_DAY)
+
+
+class CriteriaSpec(Part):
+    """What a plan may cost at most, by the upper ends of its forecast, so that no person need look at it."""
+
+    most_moved_queues: AtMost | None = None
+    most_duplicates: AtMost | None = None
+    longest_pause_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    only_in_change_windows: StrictBool = False
+
+
+class ApprovalSpec(Part):
+    """Who approves a plan: ``Manual`` is a person, ``Auto`` the criteria where they hold and else a person."""
+
+    mode: Literal["Manual", "Auto"] = "Manual"
+    criteria: CriteriaSpec | None = None
+
+    @model_validator(mode="after")
+    def _criteria_go_with_auto(self) -> Self:
+        if (self.mode == "Auto") != (self.criteria is not None):
+            raise ValueError("criteria with mode Auto, and with no other")
+        if self.criteria and not self.criteria.model_fields_set - {"only_in_change_windows"}:
+            raise ValueError("criteria to name mostMovedQueues, mostDuplicates or longestPauseSeconds")
+        return self
+
+    def rule(self, windows: tuple[ChangeWindow, ...]) -> ApprovalRule | None:
+        """Return the rule that approves without a person, ``None`` where every plan is for a person."""
+        if self.criteria is None:
+            return None
+        return ApprovalRule(
+            most_moved_queues=self.criteria.most_moved_queues,
+            most_duplicates=self.criteria.most_duplicates,
+            longest_pause_s=self.criteria.longest_pause_seconds,
+            windows=windows if self.criteria.only_in_change_windows else (),
+        )
