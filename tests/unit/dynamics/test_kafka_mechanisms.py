@@ -1,10 +1,13 @@
 """Each mechanism of a Kafka rebalance by itself: what turns it on, and what it costs."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from planner.simulation.dynamics import forecast
+from planner.simulation.dynamics.kafka import forecast_kafka
+from planner.simulation.dynamics.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}
@@ -114,7 +117,7 @@ def test_members_of_the_consumer_protocol_hear_by_their_own_heartbeats() -> None
     for interval in (1_000, 5_000):
         settings = {"group.consumer.heartbeat.interval.ms": interval}
         pause = total(kafka_request(kafka_leave("graceful", "c1"), "uniform", settings=settings), "pause_s")
-        assert pause["p95"] < interval / 1000 + 0.5
+        assert pause["p95"] < interval / 1000 + 0.7
         assert pause["p50"] > interval / 1000 / 3
 
 
@@ -127,13 +130,25 @@ def test_a_live_member_commits_before_it_hands_over(strategy: str) -> None:
 def test_a_cooperative_java_member_delivers_between_rejoining_and_revoking_without_a_commit() -> None:
     old: dict[str, Any] = {"since_rebalance_s": 1e6}
     assert total(kafka_request(JOIN, "cooperative-sticky", **old), "duplicates")["p50"] > 10
+    # The client refuses commits of the application in between.
+    by_hand: dict[str, Any] = {"settings": {"enable.auto.commit": False}}
+    assert total(kafka_request(JOIN, "cooperative-sticky", **old, **by_hand), "duplicates")["p50"] > 10
     ways: tuple[dict[str, Any], ...] = (
-        {"settings": {"enable.auto.commit": False}},
         {"options": {"commit_on_revoke": True}},
         {"versions": {"client": "librdkafka 2.16.1", "broker": "4.3.1"}},
     )
     for better in ways:
         assert total(kafka_request(JOIN, "cooperative-sticky", **old, **better), "duplicates")["p95"] == 0
+
+
+def test_who_has_to_give_up_and_did_not_hear_of_it_in_time_does_so_a_round_later_without_a_commit() -> None:
+    """Seen in 3 of 12 joins on busy machines: one of two members gave up three seconds later than the other one."""
+    slow = replace(DEFAULT, handled_s=(0.0, 2.0))
+    request = kafka_request(JOIN, "cooperative-sticky", members=2, since_rebalance_s=12)
+    rare, often = (forecast_kafka(request, calibration).document() for calibration in (DEFAULT, slow))
+    assert often["total"]["settle_s"]["p95"] - often["total"]["settle_s"]["p50"] > 2.5
+    assert often["total"]["duplicates"]["p95"] > 2.5 * 25
+    assert rare["total"]["duplicates"]["p50"] < 10
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])

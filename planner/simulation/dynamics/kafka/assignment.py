@@ -68,6 +68,16 @@ class Assignments:
         assert len(found) == len(first)
         return after, revokes
 
+    def unheard(self, before: Indexes, after: Indexes, deaf: Booleans) -> Indexes:
+        """Return by trial the state after a round of which some lives did not hear: they keep what they have."""
+        found = after.copy()
+        for trial in np.flatnonzero(deaf.any(axis=1)).tolist():
+            old, new = self._states[before[trial]], self._states[after[trial]]
+            is_deaf = np.append(deaf[trial], False)  # NOBODY's
+            gets = np.where(is_deaf[new] & (old != new), NOBODY, new)
+            found[trial] = self._number(np.where(is_deaf[old], old, gets))
+        return found
+
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)

@@ -104,12 +104,10 @@ def _lever(world: World, cause: str) -> Lever:
 
     if cause == "expiry" and is_classic:
         return at_most("session.timeout.ms", _SHORT_SESSION_MS)
-    if cause in ("barrier", "second_round"):
+    if cause in ("barrier", "second_round") or (cause == "revocation" and is_classic):
         return at_most("heartbeat.interval.ms", _SHORT_BEAT_MS)
     if cause == "heartbeat":
         return at_most("group.consumer.heartbeat.interval.ms", _SERVER_BEAT_MS)
     if cause == "unsaved" and commits_itself:
         return at_most("auto.commit.interval.ms", _SHORT_COMMIT_MS)
-    if cause == "revocation" and commits_itself:
-        return {"enable.auto.commit": False}
     return {}

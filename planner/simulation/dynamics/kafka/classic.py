@@ -11,9 +11,10 @@ import numpy as np
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook, RoundTimes
-from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes, beat_interval_s
+from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
+from planner.simulation.dynamics.kafka.syncs import Syncs, find_syncs, find_unheard
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread
@@ -23,7 +24,10 @@ _ROUNDS_A_LIFE = 8
 
 @dataclass(slots=True)
 class _Group:
-    """The coordinator's view while the rounds are played, by trial (and life)."""
+    """The coordinator's view while the rounds are played, by trial (and life).
+
+    ``prepared``: its last commit before it rejoined; ``deaf``: it did not hear what the last round decided.
+    """
 
     inside: Booleans
     gone: Booleans
@@ -33,6 +37,8 @@ class _Group:
     done: Floats
     state: Indexes
     side: Indexes
+    prepared: Floats
+    deaf: Booleans
     rounds: list[RoundTimes] = field(default_factory=list)
 
 
@@ -59,6 +65,8 @@ def play_rounds(
         np.full(trials, ALWAYS),
         np.zeros(trials, dtype=np.intp),
         np.full(trials, first_side(world), dtype=np.intp),
+        np.full(shape, NEVER),
+        np.zeros(shape, dtype=bool),
     )
     if world.expands:
         _learn_partitions(world, group, random)
@@ -67,7 +75,7 @@ def play_rounds(
         found = _next_round(world, group, times, loops, calibration, random)
         if not found.played.any():
             break
-        _finish_round(world, names, assignments, group, times, found, book, calibration, random)
+        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
     return Course(book.close(times.stops, times.unsaved_s), group.state, tuple(group.rounds))
 
 
@@ -98,10 +106,11 @@ def _next_round(
     trigger = np.minimum(comes, calls).min(axis=1)
     played = np.isfinite(trigger)
     begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
-    interval, trip = beat_interval_s(world), spread(random, calibration.trip_s, shape)
-    beats = np.maximum(np.ceil((begins[:, None] - group.beat) / interval), 1.0)
-    told = group.beat + beats * interval + spread(random, calibration.told_s, (shape[0], 1))
-    told = np.maximum(told, begins[:, None]) + trip + loops.until_poll(random, shape[0])
+    trip = spread(random, calibration.trip_s, shape)
+    beats = np.maximum(np.ceil((begins[:, None] - group.beat) / times.interval), 1.0)
+    told = group.beat + beats * times.interval + spread(random, calibration.told_s, shape)
+    told = np.maximum(told, begins[:, None]) + trip
+    told = told + loops.in_hand(random, told)
     at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
     asleep = (times.sleeps <= at) & (at < times.wakes)
     at = np.where(asleep, times.wakes, at) + trip
@@ -111,8 +120,7 @@ def _next_round(
     barrier = np.where(group.inside, ready, begins[:, None]).max(axis=1)
     is_empty = ~group.inside.any(axis=1)
     barrier = np.where(is_empty, _first_barrier(world, begins, comes), barrier)
-    synced = barrier[:, None] + spread(random, calibration.assign_s, (shape[0], 1)) + trip
-    return RoundTimes(played, begins, joins, np.where(played, barrier, NEVER), synced)
+    return RoundTimes(played, begins, joins, np.where(played, barrier, NEVER))
 
 
 def _first_barrier(world: World, begins: Floats, comes: Floats) -> Floats:
@@ -138,6 +146,7 @@ def _finish_round(
     assignments: Assignments,
     group: _Group,
     times: LifeTimes,
+    loops: Loops,
     found: RoundTimes,
     book: HoldBook,
     calibration: Calibration,
@@ -155,18 +164,32 @@ def _finish_round(
     group.inside = np.where(played, stays | comes, group.inside)
     # The answers to JoinGroup set all clocks to one moment.
     group.beat = np.where(played & group.inside, barrier, group.beat)
-    group.done = np.where(found.played, np.where(group.inside, found.synced, barrier).max(axis=1), group.done)
-    group.wants = np.where(played, NEVER, group.wants)
+    # Who has not heard of the last round has not gone on since it committed for it.
+    group.prepared = np.where(played & ~group.deaf, found.joins, group.prepared)
+    syncs = find_syncs(
+        world, group.inside, np.where(found.played, found.barrier, 0.0), times, loops, calibration, random
+    )
     after, revokes = assignments.play(group.state, group.inside, names.of_trial, group.side)
-    revokes &= played
-    group.wants = np.where(revokes, found.synced + spread(random, calibration.trip_s, revokes.shape), group.wants)
-    group.state = np.where(found.played, after, group.state)
-    _hand_over(world, assignments, group, times, found, book)
+    rejoins = syncs.synced + spread(random, calibration.trip_s, revokes.shape)
+    deaf = find_unheard(syncs, group.inside & played, revokes & played, rejoins)
+    heard = group.inside & ~deaf
+    group.done = np.where(found.played, np.where(heard, syncs.synced, barrier).max(axis=1), group.done)
+    group.wants = np.where(played, NEVER, group.wants)
+    group.wants = np.where(revokes & heard & played, rejoins, np.where(deaf, syncs.asks, group.wants))
+    group.deaf = np.where(played, deaf, group.deaf)
+    group.state = np.where(found.played, assignments.unheard(group.state, after, deaf), group.state)
+    _hand_over(world, assignments, group, times, found, syncs, book)
     group.rounds.append(found)
 
 
 def _hand_over(
-    world: World, assignments: Assignments, group: _Group, times: LifeTimes, found: RoundTimes, book: HoldBook
+    world: World,
+    assignments: Assignments,
+    group: _Group,
+    times: LifeTimes,
+    found: RoundTimes,
+    syncs: Syncs,
+    book: HoldBook,
 ) -> None:
     """End the holds that a round ends, and begin those that it gives."""
     owners = assignments.table[group.state]
@@ -182,20 +205,22 @@ def _hand_over(
     stops, joins = of_holder(times.stops), of_holder(found.joins)
     # Eager members stop as they rejoin; cooperative ones when they hear what they lose; others at their own end, or,
     # where they do not know yet that they are out, at their next poll.
-    dropped = np.where(stays, np.where(cooperates[held], of_holder(found.synced), joins), np.minimum(stops, joins))
+    dropped = np.where(stays, np.where(cooperates[held], of_holder(syncs.synced), joins), np.minimum(stops, joins))
     saved = np.where(
-        stays, np.where(keeps & ~_commits_last(world), joins, dropped), dropped - of_holder(times.unsaved_s)
+        stays,
+        np.where(keeps & ~_commits_last(world), of_holder(group.prepared), dropped),
+        dropped - of_holder(times.unsaved_s),
     )
     book.end(ends, dropped, saved)
     begins = found.played[:, None] & (owners != NOBODY) & (book.life == NOBODY)
-    book.begin(begins, owners, np.take_along_axis(found.synced, np.maximum(owners, 0), axis=1))
+    book.begin(begins, owners, np.take_along_axis(syncs.synced, np.maximum(owners, 0), axis=1))
 
 
 def _commits_last(world: World) -> bool:
     """Return whether a cooperative member has committed what it delivered when it hands a partition over.
 
-    The Java client commits by itself only as it rejoins (``onJoinPrepare``), not as it revokes; librdkafka does both
-    (``rdkafka_assignment.c``). Who commits after each poll has nothing left.
+    The Java client commits by itself only as it rejoins (``onJoinPrepare``), not as it revokes, and refuses commits of
+    the application in between (``RebalanceInProgressException``); librdkafka commits what it revokes
+    (``rdkafka_assignment.c``).
     """
-    request = world.request
-    return not request.is_java or request.commits_on_revoke or not request.settings.is_on("enable.auto.commit")
+    return not world.request.is_java or world.request.commits_on_revoke

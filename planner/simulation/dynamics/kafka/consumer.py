@@ -11,7 +11,7 @@ import numpy as np
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook
-from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes, beat_interval_s
+from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.timing import Calibration
@@ -71,7 +71,7 @@ def play_targets(
         played = np.isfinite(at)
         after, _ = assignments.play(group.state, group.inside, names.of_trial, group.side)
         group.state = np.where(played, after, group.state)
-        _converge(world, assignments, group, times, loops, calibration, random, at, book)
+        _converge(assignments, group, times, loops, calibration, random, at, book)
     return Course(book.close(times.stops, times.unsaved_s), group.state)
 
 
@@ -80,7 +80,7 @@ def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
     initial = list(world.initial)
     if not world.expands or not initial:
         return np.full(trials, NEVER)
-    found: Floats = (times.beat[:, initial] + beat_interval_s(world)).min(axis=1)
+    found: Floats = (times.beat[:, initial] + times.interval).min(axis=1)
     return found
 
 
@@ -112,7 +112,6 @@ def _register(group: _Group, at: Floats) -> None:
 
 
 def _converge(
-    world: World,
     assignments: Assignments,
     group: _Group,
     times: LifeTimes,
@@ -132,8 +131,8 @@ def _converge(
     promised = (book.life != NOBODY) & (book.gained > since)
     changes = played & (book.life != target)
     gives = changes & ~promised & (book.life != NOBODY)
-    beat = _next_beat(world, group, times, since)
-    told = beat + spread(random, calibration.trip_s, shape) + loops.until_poll(random, shape[0])
+    beat = _next_beat(group, times, since)
+    told = beat + spread(random, calibration.trip_s, shape) + loops.until_poll(random, beat)
     alive = np.take_along_axis(group.inside & (told < times.stops), held, axis=1)
     dropped = np.where(alive, np.take_along_axis(told, held, axis=1), np.take_along_axis(times.stops, held, axis=1))
     saved = np.where(alive, dropped, dropped - np.take_along_axis(times.unsaved_s, held, axis=1))
@@ -146,10 +145,9 @@ def _converge(
     revokes = np.zeros(shape, dtype=bool)
     trial, column = np.nonzero(gives & alive)
     revokes[trial, held[trial, column]] = True
-    late = spread(random, calibration.beat_late_s, shape)
-    second = np.where(revokes, acknowledged, beat + beat_interval_s(world) + late)
+    second = np.where(revokes, acknowledged, beat + times.interval)
     ready = np.maximum(group.free_at, since)
-    gained = _taken(world, group, times, calibration, random, target, takes, ready, (beat, second, revokes))
+    gained = _taken(group, times, calibration, random, target, takes, ready, (beat, second, revokes))
     book.begin(takes, target, gained)
 
 
@@ -159,9 +157,9 @@ def _freed(group: _Group, held: Indexes) -> Floats:
     return np.take_along_axis(ends, held, axis=1)
 
 
-def _next_beat(world: World, group: _Group, times: LifeTimes, since: Floats) -> Floats:
-    interval = beat_interval_s(world)
-    beat: Floats = group.beat + np.maximum(np.ceil((since - group.beat) / interval), 0.0) * interval
+def _next_beat(group: _Group, times: LifeTimes, since: Floats) -> Floats:
+    beats = np.maximum(np.ceil((since - group.beat) / times.interval), 0.0)
+    beat: Floats = group.beat + beats * times.interval
     return _awake(times, beat)
 
 
@@ -171,7 +169,6 @@ def _awake(times: LifeTimes, at: Floats) -> Floats:
 
 
 def _taken(
-    world: World,
     group: _Group,
     times: LifeTimes,
     calibration: Calibration,
@@ -186,7 +183,7 @@ def _taken(
     A member that has been given something says so at once, and may be given more with the answer.
     """
     beat, following, revokes = beats
-    interval, owner = beat_interval_s(world), np.maximum(target, 0)
+    owner = np.maximum(target, 0)
     gained = np.full(takes.shape, NEVER)
     open_ = takes & np.isfinite(ready)
     listens = ~revokes
@@ -202,6 +199,6 @@ def _taken(
         if not (open_ & np.take_along_axis(beat < times.stops, owner, axis=1)).any():
             break
         quick = beat + spread(random, calibration.acknowledge_s, beat.shape)
-        beat = _awake(times, np.where(got, quick, np.where(listens, beat + interval, following)))
+        beat = _awake(times, np.where(got, quick, np.where(listens, beat + times.interval, following)))
         listens = np.ones_like(revokes)
     return gained

@@ -24,15 +24,13 @@ class Holds:
 class RoundTimes:
     """One round in the trials that have it (``played``): when it begins, who rejoins when, when it is over.
 
-    ``joins``: by life, NEVER for who does not; ``barrier``: all have rejoined; ``synced``: by life, the assignment is
-    there.
+    ``joins``: by life, NEVER for who does not; ``barrier``: all have rejoined.
     """
 
     played: Booleans
     begins: Floats
     joins: Floats
     barrier: Floats
-    synced: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
 from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.spreads import Spread, spread, tailed
 
 NEVER, ALWAYS = np.inf, -np.inf
 
@@ -20,7 +20,9 @@ class LifeTimes:
 
     ``arrives``: its first request to join reaches the coordinator (ALWAYS for those that run before). ``stops``: its
     last delivery. ``leaves``: the coordinator drops it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how
-    old its last commit is when it dies or falls asleep without one. ``beat``: a moment at which it sends a heartbeat.
+    old its last commit is when it dies or falls asleep without one. ``beat``: a moment at which it sends a heartbeat;
+    by trial, in one column: ``interval``, how far heartbeats lie apart; ``busy``, from 0 to 1, how much gets in the
+    way of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
     """
 
     arrives: Floats
@@ -30,11 +32,17 @@ class LifeTimes:
     wakes: Floats
     unsaved_s: Floats
     beat: Floats
+    interval: Floats
+    busy: Floats
 
     @property
     def outlives(self) -> Booleans:
         """Return where a life's session outlives its sleep."""
         return np.isfinite(self.sleeps) & np.isposinf(self.leaves)
+
+    def delay(self, random: np.random.Generator, ends: Spread) -> Floats:
+        """Return by trial and life a delay between two ends, near the lower one in a trial in which little is busy."""
+        return ends[0] + (ends[1] - ends[0]) * self.busy * random.random(self.arrives.shape)
 
 
 def beat_interval_s(world: World) -> float:
@@ -55,10 +63,13 @@ def live_times(
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
     stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
-    beat, unsaved = _beats(world, calibration, beats), _unsaved(world, loops, calibration, random)
-    times = LifeTimes(np.full(shape, ALWAYS), stops, leaves, sleeps, wakes, unsaved, beat)
-    end_of_loop = loops.until_poll(random, shape[0])
-    closing, starting = (spread(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
+    interval = beat_interval_s(world) + tailed(beats, calibration.beat_late_s, (shape[0], 1))
+    beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
+    busy = tailed(random, (0.0, 1.0), (shape[0], 1))
+    times = LifeTimes(np.full(shape, ALWAYS), stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
+    ends = np.array([life.ends_s or life.asleep_s or 0.0 for life in world.lives])
+    end_of_loop = loops.until_poll(random, np.broadcast_to(ends, shape))
+    closing, starting = (tailed(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
     for index, life in enumerate(world.lives):
         if life.starts_s is not None and life.replaces is None:
             earliest = life.starts_s if life.follows is None else stops[:, life.follows]
@@ -101,30 +112,27 @@ def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Flo
 
     A commit starts the classic session anew (``rescheduleClassicGroupMemberHeartbeat``).
     """
-    interval, beat = beat_interval_s(world), times.beat[:, life]
+    interval, beat = times.interval[:, 0], times.beat[:, life]
     last: Floats = beat + np.floor((silent - beat) / interval) * interval
     if world.request.protocol != CLASSIC:
         return last
     return np.maximum(last, silent - times.unsaved_s[:, life])
 
 
-def _beats(world: World, calibration: Calibration, random: np.random.Generator) -> Floats:
+def _beats(world: World, interval: Floats, calibration: Calibration, random: np.random.Generator) -> Floats:
     """Return a heartbeat of each life before the change, less than an interval ago.
 
     The end of a round sets all members' clocks to one moment; from then on they drift apart (3.5 Observed). Members of
     the consumer protocol are never set together.
     """
     trials, shape = world.request.trials, (world.request.trials, len(world.lives))
-    interval = beat_interval_s(world)
     if world.request.protocol != CLASSIC:
-        return -random.uniform(0, interval, shape)
+        return -random.random(shape) * interval
     ages = np.exp(random.uniform(np.log(YOUNGEST_AGE_S), np.log(LONGEST_AGE_S), (trials, 1)))
     if world.request.since_rebalance_s is not None:
-        ages = world.request.since_rebalance_s + spread(random, calibration.assigned_s, (trials, 1))
-    beats = np.floor(ages / interval)
-    drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(beats)
-    late = beats * spread(random, calibration.beat_late_s, (trials, 1))
-    return -((ages - late - drift) % interval)
+        ages = world.request.since_rebalance_s + tailed(random, calibration.assigned_s, (trials, 1))
+    drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(np.floor(ages / interval))
+    return -((ages - drift) % interval)
 
 
 def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -141,5 +149,5 @@ def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.ra
     since = request.since_rebalance_s
     if since is None or request.protocol != CLASSIC:
         return interval * random.random(shape) + late
-    ages = since + spread(random, calibration.assigned_s, shape)
+    ages = since + tailed(random, calibration.assigned_s, shape)
     return np.where(interval > 0, ages % np.maximum(interval, 1e-9), 0.0) + late

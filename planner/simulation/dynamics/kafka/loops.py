@@ -13,8 +13,9 @@ _BUSIEST = 0.98
 @dataclass(frozen=True, slots=True, eq=False)
 class Loops:
     """``capacity``: records a second that one process can do; ``consumed``: records a second of each partition before
-    the change; ``batch_s``: by life, the time between two polls; ``busy``: which part of it goes into records;
-    ``idle_s``: the longest that a poll waits for records.
+    the change. By life: ``batch_s``, the time between two polls; ``busy``, which part of it goes into records;
+    ``idle_s``, the longest that a poll waits for records. Who is behind gets large batches until ``behind_until_s``;
+    ``calm_s`` and ``calm_busy`` are its figures from then on.
     """
 
     capacity: float
@@ -22,12 +23,22 @@ class Loops:
     batch_s: Floats
     busy: Floats
     idle_s: Floats
+    behind_until_s: Floats
+    calm_s: Floats
+    calm_busy: Floats
 
-    def until_poll(self, random: np.random.Generator, trials: int) -> Floats:
-        """Return by trial and life how long it takes from any moment to the next poll."""
-        shape = (trials, len(self.batch_s))
-        within = random.random(shape)
-        return np.where(random.random(shape) < self.busy, self.batch_s, self.idle_s) * within
+    def until_poll(self, random: np.random.Generator, at: Floats) -> Floats:
+        """Return how long it takes from a moment to the next poll; ``at`` and the answer by trial and life."""
+        return self._left(random, at, self.idle_s)
+
+    def in_hand(self, random: np.random.Generator, at: Floats) -> Floats:
+        """Return how long it goes on with the records it has at a moment, 0 where it waits for some."""
+        return self._left(random, at, np.zeros_like(self.idle_s))
+
+    def _left(self, random: np.random.Generator, at: Floats, idle_s: Floats) -> Floats:
+        is_behind, within = at < self.behind_until_s, random.random(at.shape)
+        is_busy = random.random(at.shape) < np.where(is_behind, self.busy, self.calm_busy)
+        return within * np.where(is_busy, np.where(is_behind, self.batch_s, self.calm_s), idle_s)
 
 
 def find_loops(world: World, owners: Indexes) -> Loops:
@@ -43,13 +54,17 @@ def find_loops(world: World, owners: Indexes) -> Loops:
     rate, waiting = (_sums(owners[owned], of[owned], lives) for of in (world.rates, world.lags))
     busy = rate * service_s
     behind = waiting > np.maximum(2 * rate * service_s, 1.0)
-    calm = service_s / (1 - np.minimum(busy, _BUSIEST))
-    batch_s = np.where(behind | (busy >= 1), np.minimum(records, np.maximum(waiting, 1.0)) * service_s, calm)
-    batch_s = np.minimum(batch_s, records * service_s)
+    calm_s = np.minimum(service_s / (1 - np.minimum(busy, _BUSIEST)), records * service_s)
+    is_late = behind | (busy >= 1)
+    batch_s = np.where(is_late, np.minimum(records, np.maximum(waiting, 1.0)) * service_s, calm_s)
     capacity = 1 / service_s
+    spare = np.maximum(capacity - rate, 0.0)
+    until_s = np.where(is_late, np.divide(waiting, spare, out=np.full_like(rate, np.inf), where=spare > 0), 0.0)
     idle_s = np.minimum(1 / np.maximum(rate, 1e-9), POLL_TIMEOUT_S)
-    busy = np.where(behind, 1.0, np.minimum(busy, 1.0))
-    return Loops(capacity, _consumed(world, owners, rate, capacity), batch_s, busy, idle_s)
+    calm_busy = np.minimum(busy, 1.0)
+    busy = np.where(behind, 1.0, calm_busy)
+    consumed = _consumed(world, owners, rate, capacity)
+    return Loops(capacity, consumed, batch_s, busy, idle_s, until_s, calm_s, calm_busy)
 
 
 def _sums(owners: Indexes, weights: Floats, lives: int) -> Floats:

@@ -12,10 +12,10 @@ from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.settings import RESET
+from planner.simulation.dynamics.kafka.settings import CLASSIC, RESET
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import BEFORE, NOBODY, Booleans, Floats, Indexes, World
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.spreads import spread, tailed
 
 _LONG_BEFORE = 1e18
 _SEEN_RECORDS = 2.0
@@ -132,8 +132,12 @@ def _fetch_s(
     """Return how long each process takes from its assignment to its first records: the same for all of them."""
     shape = (len(life), len(world.lives))
     owner = np.maximum(life, 0)
-    usual = np.take_along_axis(spread(random, calibration.fetch_s, shape), owner, axis=1)
-    more = np.take_along_axis(spread(random, calibration.cold_fetch_s, shape), owner, axis=1)
+    if world.request.protocol == CLASSIC:
+        warm = times.delay(random, calibration.fetch_s)
+    else:
+        warm = spread(random, calibration.consumer_fetch_s, shape)
+    usual = np.take_along_axis(warm, owner, axis=1)
+    more = np.take_along_axis(tailed(random, calibration.cold_fetch_s, shape), owner, axis=1)
     is_cold = gained < np.take_along_axis(times.arrives, owner, axis=1) + COLD_FOR_S
     return np.where(is_cold, usual + more, usual)
 

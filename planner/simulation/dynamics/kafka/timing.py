@@ -25,33 +25,37 @@ class Calibration:
     They were set by hand beside the first 224 observed changes, of both halves: only later ones can check them.
     """
 
-    trip_s: Spread = (0.001, 0.01)
+    trip_s: Spread = (0.0005, 0.005)
     """One request and its answer."""
     start_s: Spread = (0.03, 1.8)
-    """``subscribe`` or the first poll of a new process to its JoinGroup: class loading, connections, coordinator.
+    """The first poll of a new process to its JoinGroup, tailed: class loading, connections, coordinator.
 
     0.03 s where other consumers run in the process already; 0.3 to 3 s of a young JVM on two busy cores.
     """
-    assign_s: Spread = (0.005, 0.03)
-    """End of the join barrier to the answer of SyncGroup: the leader's assignor runs in between."""
-    fetch_s: Spread = (0.002, 0.05)
-    """Answer of SyncGroup to the first record: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
+    handled_s: Spread = (0.0, 0.25)
+    """Answer of the coordinator to the member's next step, busy: what the machine does in between."""
+    assign_s: Spread = (0.002, 0.02)
+    """The leader's assignor, and its answer's way to the coordinator."""
+    fetch_s: Spread = (0.003, 0.9)
+    """Answer of SyncGroup to the first record, busy: callbacks, committed offsets, first fetch (3.5 Observed: c)."""
+    consumer_fetch_s: Spread = (0.02, 0.65)
+    """The same for the consumer protocol, whose client does each step in another thread."""
     cold_fetch_s: Spread = (0.0, 0.1)
-    """What a process's first fetch takes longer."""
+    """What a process's first fetch takes longer, tailed."""
     acknowledge_s: Spread = (0.01, 0.1)
     """Consumer protocol: end of a revocation or taking to the heartbeat that says so."""
-    close_s: Spread = (0.002, 0.03)
-    """Last record to LeaveGroup of a consumer that closes: commit, callbacks."""
+    close_s: Spread = (0.002, 0.1)
+    """Last record to LeaveGroup of a consumer that closes, tailed: commit, callbacks."""
     election_s: Spread = (0.1, 1.0)
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
-    beat_jitter_s: float = 0.05
+    beat_jitter_s: float = 0.03
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
-    assigned_s: Spread = (0.0, 0.3)
-    """How much earlier than the members' word of their assignment their clocks were set."""
-    told_s: Spread = (-0.05, 0.15)
-    """By how much a member hears earlier or later than its clock, counted from the last round, says."""
-    beat_late_s: Spread = (0.0, 0.2)
-    """By how much a heartbeat comes later than its interval says."""
+    assigned_s: Spread = (0.0, 0.25)
+    """How much earlier than the members' word of their assignment their clocks were set, tailed."""
+    told_s: Spread = (-0.02, 0.05)
+    """By how much a member hears earlier or later than the clock of its heartbeats says."""
+    beat_late_s: Spread = (0.0, 0.08)
+    """By how much heartbeats lie further apart than their interval says, tailed."""
     commit_jitter_s: Spread = (0.0, 0.1)
     """By how much a commit is later than due, and how long it takes until the broker has it."""
     overhead: Spread = (1.0, 1.25)
