@@ -143,12 +143,12 @@ def test_a_cooperative_java_member_delivers_between_rejoining_and_revoking_witho
 
 def test_who_has_to_give_up_and_did_not_hear_of_it_in_time_does_so_a_round_later_without_a_commit() -> None:
     """Seen in 3 of 12 joins on busy machines: one of two members gave up three seconds later than the other one."""
-    slow = replace(DEFAULT, handled_s=(0.0, 2.0))
+    slow = replace(DEFAULT, handled_s=(0.0, 0.3))
     request = kafka_request(JOIN, "cooperative-sticky", members=2, since_rebalance_s=12)
-    rare, often = (forecast_kafka(request, calibration).document() for calibration in (DEFAULT, slow))
-    assert often["total"]["settle_s"]["p95"] - often["total"]["settle_s"]["p50"] > 2.5
-    assert often["total"]["duplicates"]["p95"] > 2.5 * 25
-    assert rare["total"]["duplicates"]["p50"] < 10
+    rare, often = (forecast_kafka(request, one).totals().duplicates for one in (replace(slow, handled_s=(0, 0)), slow))
+    three_seconds = 2.8 * 25
+    assert (rare > three_seconds).mean() < 0.02
+    assert 0.05 < (often > three_seconds).mean() < 0.5
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
