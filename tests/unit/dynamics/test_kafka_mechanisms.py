@@ -146,9 +146,10 @@ def test_who_has_to_give_up_and_did_not_hear_of_it_in_time_does_so_a_round_later
     slow = replace(DEFAULT, handled_s=(0.0, 0.3))
     request = kafka_request(JOIN, "cooperative-sticky", members=2, since_rebalance_s=12)
     rare, often = (forecast_kafka(request, one).totals().duplicates for one in (replace(slow, handled_s=(0, 0)), slow))
+    # Where the newcomer comes between two heartbeats, the one that hears first repeats three seconds, too.
     three_seconds = 2.8 * 25
-    assert (rare > three_seconds).mean() < 0.02
-    assert 0.05 < (often > three_seconds).mean() < 0.5
+    assert (rare > three_seconds).mean() < 0.15
+    assert (often > three_seconds).mean() > (rare > three_seconds).mean() + 0.1
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
