@@ -10,6 +10,7 @@
     │   ├── UnknownNameError             a strategy, group or topic that is not there
     │   └── MissingExtraError            an optional dependency is not installed
     ├── RefusedError            exit 1   a plan that would do harm, or whose effect nobody can tell, is not made
+    ├── StaleError              exit 1   a plan that holds no longer
     ├── OutOfReachError         exit 3   a system it needs does not answer; a retry may help
     └── StorageError            exit 3   a file could not be written or read; nothing is half-written
 
@@ -62,6 +63,12 @@ class RefusedError(PlannerError):
         super().__init__(f"no plan ({name}): {sentence}")
         self.name = name
         self.sentence = sentence
+
+
+class StaleError(PlannerError):
+    """A plan is over: the world that it was made for is gone, so it is made anew."""
+
+    exit_code = 1
 
 
 class OutOfReachError(PlannerError):

@@ -6,10 +6,13 @@ Each function takes what the one above returned. The Spark apps run the same fun
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
+from planner.documents.approve import approved
 from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
+from planner.documents.plan import PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import UnknownNameError
 from planner.history.intervals import queue_intervals
@@ -18,6 +21,7 @@ from planner.model.intervals import QueueInterval
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
+from planner.rollout.approval import why_not
 from planner.rollout.build import build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import (
@@ -145,6 +149,18 @@ def plan(
         return None
     chosen = _chosen(decision, outcomes)
     return build_plan(snapshot, record.snapshot.digest, decision, chosen, policy.rollout_settings)
+
+
+def plan_document(made: RolloutPlan, record: DecisionRecord, policy: ConsumerScalingPolicy) -> dict[str, Any]:
+    """Return the plan as a document, approved where the policy's criteria hold as of the decision's time."""
+    document = PLAN.document(made, document_name(record), policy.metadata.namespace)
+    return document if why_no_approval(made, policy) else approved(document)
+
+
+def why_no_approval(made: RolloutPlan, policy: ConsumerScalingPolicy) -> tuple[str, ...]:
+    """Return every reason why the plan is for a person to approve; none when the policy's criteria approve it."""
+    rule = policy.approval_rule
+    return why_not(made, rule, made.made_at) if rule else ("the policy leaves every plan to a person",)
 
 
 def _chosen(decision: Decision, outcomes: Sequence[CandidateOutcome]) -> CandidateOutcome:

@@ -15,7 +15,7 @@ from typing import TypedDict
 
 from planner import pipeline
 from planner.documents.data import OUTCOMES, SNAPSHOT
-from planner.documents.plan import PLAN, document_name, read_plan_or_decision
+from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
 from planner.errors import BadInputError, DocumentError, PlannerError
 from planner.model.snapshot import GroupSnapshot
@@ -197,7 +197,7 @@ def _write_plan(case: Case) -> Path | None:
     if made is None:
         case.files.plan.unlink(missing_ok=True)
         return None
-    return write_atomically(case.files.plan, PLAN.dump(made, document_name(case.record)))
+    return write_atomically(case.files.plan, PLAN.text(pipeline.plan_document(made, case.record, case.policy)))
 
 
 def report(run: Run) -> Sequence[Path]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from planner import __version__
-from planner.cli import absent, allocate, doctor, explain, forecast, plan, report, simulate, snapshot
+from planner.cli import absent, allocate, approve, doctor, explain, forecast, plan, report, simulate, snapshot
 from planner.cli.console import errors
 from planner.errors import PlannerError
 
@@ -26,6 +26,7 @@ app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
+app.command("approve")(approve.approve)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
 absent.register(app)

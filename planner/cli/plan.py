@@ -1,5 +1,6 @@
 """``planner plan``: decide, and write the plan."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -36,11 +37,13 @@ def plan(
     outcomes = pipeline.simulate(taken, wanted)
     record = pipeline.decide(taken, outcomes, wanted, decided_at)
     made = pipeline.plan(taken, record, wanted, outcomes)
-    name = document_name(record)
+    document = (
+        pipeline.plan_document(made, record, wanted) if made else DECISION.document(record, document_name(record))
+    )
     if output == "json":
-        print_json(PLAN.document(made, name) if made else DECISION.document(record, name))
+        print_json(document)
         return
-    text = PLAN.dump(made, name) if made else DECISION.dump(record, name)
+    text = PLAN.text(document) if made else DECISION.text(document)
     if output == "-":
         typer.echo(text, nl=False)
         return
@@ -48,6 +51,12 @@ def plan(
     console = text_console()
     console.print(record.decision.reason, style="bold", markup=False)
     console.print(f"{'Plan' if made else 'Decision'} written to {output}", markup=False, soft_wrap=True)
+    if made:
+        console.print(_approval(pipeline.why_no_approval(made, wanted)), markup=False, soft_wrap=True)
+
+
+def _approval(why_not: Sequence[str]) -> str:
+    return f"For a person to approve: {'; '.join(why_not)}." if why_not else "Approved by the policy's criteria."
 
 
 def _time(text: str, of_snapshot: datetime) -> datetime:

@@ -72,15 +72,20 @@ class SpecKind(Generic[T]):
 
     def dump(self, value: T, name: str) -> str:
         """Return the YAML document, metadata named ``name``."""
-        return _NOTE[self.kind] + dump_yaml(self.document(value, name))
+        return self.text(self.document(value, name))
 
-    def document(self, value: T, name: str) -> dict[str, Any]:
+    def text(self, document: Mapping[str, Any]) -> str:
+        """Return a document of this kind as YAML."""
+        return _NOTE[self.kind] + dump_yaml(document)
+
+    def document(self, value: T, name: str, namespace: str | None = None) -> dict[str, Any]:
         """Return the whole document as plain types, metadata named ``name``."""
         spec = self.spec(value)
+        place = {} if namespace is None else {"namespace": namespace}
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
-            "metadata": {"name": name, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
+            "metadata": {"name": name, **place, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
             "spec": spec,
         }
 
@@ -137,6 +142,14 @@ def document_name(record: DecisionRecord) -> str:
 
 def read_plan_or_decision(path: Path) -> RolloutPlan | DecisionRecord:
     """Return what the file holds, a plan or a hold. Raises ``BadInputError`` when it is missing or wrong."""
+    document = read_document(path)
+    if document.get("kind") == DECISION.kind:
+        return DECISION.parse(document, str(path))
+    return PLAN.parse(document, str(path))
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Return the document in a plan file as it stands there. Raises ``BadInputError`` when there is none."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -146,6 +159,4 @@ def read_plan_or_decision(path: Path) -> RolloutPlan | DecisionRecord:
     document = load_yaml(text, str(path))
     if not isinstance(document, dict):
         raise DocumentError(f"{path}: found no mapping, expected a {PLAN.kind} or {DECISION.kind} document")
-    if document.get("kind") == DECISION.kind:
-        return DECISION.parse(document, str(path))
-    return PLAN.parse(document, str(path))
+    return document

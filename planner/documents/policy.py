@@ -10,7 +10,7 @@ from planner.allocation.kafka import find_assignor
 from planner.allocation.registry import find_strategy
 from planner.decision.objective import Objective
 from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
-from planner.documents.format import API_VERSION, check_header, document_error
+from planner.documents.format import API_VERSION, check_header, digest_of, document_error
 from planner.documents.source import KubernetesSpec, Name, Part, Source
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
@@ -161,6 +161,11 @@ class ConsumerScalingPolicy(Part):
         )
 
     @property
+    def digest(self) -> str:
+        """The digest of what is wanted, whether a default was written down or not."""
+        return digest_of(self.spec.model_dump(mode="json", by_alias=True))
+
+    @property
     def approval_rule(self) -> ApprovalRule | None:
         """What approves a plan without a person, ``None`` where every plan is for one."""
         return self.spec.approval.rule(tuple(window.window for window in self.spec.change_windows))
@@ -172,6 +177,7 @@ class ConsumerScalingPolicy(Part):
         return RolloutSettings(
             policy=self.metadata.name,
             deployment=self.spec.scale_target_ref.name,
+            policy_digest=self.digest,
             valid_for_s=rollout.valid_for_seconds,
             ready_limit_s=rollout.ready_seconds,
             settled_limit_s=rollout.settled_seconds,

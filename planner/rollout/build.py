@@ -1,13 +1,14 @@
 """Build the plan for a decision. No clock, no cluster: everything comes in as an argument."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 
 from planner.decision.decision import Decision
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
+from planner.rollout.batches import Batch, Prices, Way, Ways, find_ways
 from planner.rollout.plan import (
     Cost,
     Forecast,
@@ -17,19 +18,37 @@ from planner.rollout.plan import (
     RolloutPlan,
     SnapshotRef,
 )
-from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
-from planner.simulation.outcome import CandidateOutcome, Transition
+from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    MarkVictims,
+    MovedQueues,
+    StartConsumers,
+    Step,
+    StopConsumers,
+)
+from planner.simulation.candidates import simulate_candidate
+from planner.simulation.dynamics.words import count_between
+from planner.simulation.load import DECIMALS
+from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
+from planner.simulation.transition import with_transition
+
+MARK_LIMIT_S = 60
+"""How long marking pods may take, which is one patch for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """What the policy says about carrying a plan out: names and time limits in seconds."""
+    """What the policy says about carrying a plan out: names, time limits in seconds, what a change may cost."""
 
     policy: str
     deployment: str
+    policy_digest: str | None = None
     valid_for_s: int = 900
     ready_limit_s: int = 300
     settled_limit_s: int = 180
+    prices: Prices = Prices()
 
 
 def build_plan(
@@ -41,10 +60,13 @@ def build_plan(
 ) -> RolloutPlan:
     """Return the plan that carries out ``decision``, which must not be a hold; ``chosen`` is its outcome.
 
-    Raises ``ValueError`` for a hold or an outcome of another count: both are faults of the caller.
+    Raises ``RefusedError`` where victims cannot be told, and ``ValueError`` for a hold or an outcome of another count:
+    both are faults of the caller.
     """
     if decision.is_hold or chosen.count != decision.target:
         raise ValueError(f"no plan for group {decision.group}: {decision.reason} (outcome of {chosen.count})")
+    has_pods = snapshot.deployment is not None
+    ways = find_ways(snapshot, snapshot_digest, decision.target, settings.prices, has_pods=has_pods)
     return RolloutPlan(
         policy=settings.policy,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
@@ -52,50 +74,82 @@ def build_plan(
         snapshot=SnapshotRef(snapshot_digest, snapshot.at),
         made_at=decision.decided_at,
         valid_until=decision.decided_at + timedelta(seconds=settings.valid_for_s),
-        reason=decision.reason,
+        reason=" ".join([decision.reason, *tell_ways(ways)]),
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
-        forecast=_forecast(snapshot, chosen),
-        steps=build_steps(snapshot.clients, chosen, settings),
+        forecast=_forecast_of(snapshot, snapshot_digest, ways.best, chosen),
+        steps=build_steps(snapshot.clients, ways.best, settings),
     )
 
 
-def build_steps(members: Sequence[str], chosen: CandidateOutcome, settings: RolloutSettings) -> tuple[Step, ...]:
-    """Return the steps from the present members to ``chosen.count``: start, await ready, await settled, or stop first.
+def build_steps(members: Sequence[str], way: Way, settings: RolloutSettings) -> tuple[Step, ...]:
+    """Return the steps that go the way from the present members, and hold the forecast against what was seen.
 
-    New before old: a change that only adds has no stop, one that only removes has no start.
+    New before old: a batch that adds has no stop, one that removes has no start. The next batch begins when the group
+    has settled.
     """
-    moved = MovedQueues(chosen.moved_fewest, chosen.moved_most)
-    settled = AwaitSettled(chosen.count, chosen.strategy, settings.settled_limit_s)
-    present = len(members)
-    if chosen.count > present:
-        return (
-            StartConsumers(
-                present,
-                chosen.count,
-                settings.ready_limit_s,
-                moved,
-                undo=f"set the replicas of {settings.deployment} back to {present}",
-            ),
-            AwaitReady(chosen.count, settings.ready_limit_s),
-            settled,
-        )
+    steps: list[Step] = []
+    for batch in way.batches:
+        steps += _started(batch, settings) if batch.count > batch.before else _stopped(members, batch, settings)
+        steps.append(AwaitSettled(batch.count, batch.outcome.strategy, settings.settled_limit_s))
+        members = [load.client for load in batch.outcome.loads]
+    return (*steps, CheckForecast(settings.settled_limit_s))
+
+
+def _started(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
+    limit_s = settings.ready_limit_s
     return (
-        StopConsumers(
-            present,
-            chosen.count,
-            _victims(members, chosen),
-            settings.ready_limit_s,
-            moved,
-            undo=f"set the replicas of {settings.deployment} back to {present}",
-        ),
-        settled,
+        StartConsumers(batch.before, batch.count, limit_s, batch.moved, undo=_back(batch, settings)),
+        AwaitReady(batch.count, limit_s),
     )
 
 
-def _victims(members: Sequence[str], chosen: CandidateOutcome) -> tuple[str, ...]:
-    staying = {load.client for load in chosen.loads}
-    return tuple(member for member in members if member not in staying)
+def _stopped(members: Sequence[str], batch: Batch, settings: RolloutSettings) -> Iterator[Step]:
+    if batch.choice is not None:
+        yield MarkVictims(batch.choice.victims, MARK_LIMIT_S)
+    staying = {load.client for load in batch.outcome.loads}
+    victims = tuple(member for member in members if member not in staying)
+    limit_s = settings.ready_limit_s
+    yield StopConsumers(batch.before, batch.count, victims, limit_s, batch.moved, undo=_back(batch, settings))
+
+
+def _back(batch: Batch, settings: RolloutSettings) -> str:
+    return f"set the replicas of {settings.deployment} back to {batch.before}"
+
+
+def tell_ways(ways: Ways) -> Iterator[str]:
+    """Yield in a sentence why this way and not another one; nothing where there was only one."""
+    best, *others = ways.compared
+    if not others or best.cost is None:
+        return
+    costs = ", ".join(f"{_batches(way).lower()} {_costs(way)}" for way in others)
+    what = "costs least" if best.is_timed else "moves fewest, and pauses and duplicates are not known"
+    yield f"{_batches(best)} {what}: {_costs(best)}; {costs}."
+
+
+def _batches(way: Way) -> str:
+    return "All at once" if len(way.batches) == 1 else f"In {len(way.batches)} batches"
+
+
+def _costs(way: Way) -> str:
+    moved = f"{count_between(way.moved.fewest or 0, way.moved.most or 0)} moved queues"
+    if not way.is_timed or way.cost is None:
+        return moved
+    return f"{moved}, worth {count_between(round(way.cost.least), round(way.cost.most))} consumer-seconds"
+
+
+def _forecast_of(snapshot: GroupSnapshot, digest: str, way: Way, chosen: CandidateOutcome) -> Forecast:
+    """Return what is expected of the way: the decision's outcome, with those who really stay where that is known."""
+    last = way.batches[-1]
+    if len(way.batches) > 1:
+        forecast = _forecast(snapshot, last.outcome)
+        costs = [_cost(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
+        in_all = costs_together(costs) if len(costs) == len(way.batches) else None
+        return replace(forecast, moved_queues=way.moved, cost=in_all)
+    if last.choice is None:
+        return _forecast(snapshot, chosen)
+    exact = simulate_candidate(snapshot, last.count, chosen.strategy, last.choice.staying)
+    return _forecast(snapshot, with_transition(exact, snapshot, digest))
 
 
 def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
@@ -122,6 +176,40 @@ def _cost(transition: Transition) -> Cost:
         settle_seconds=transition.settle_s,
         drained_seconds=transition.drained_s,
     )
+
+
+def costs_together(costs: Sequence[Cost]) -> Cost:
+    """Return what several rebalances one after the other cost: the longest pause, the sum of messages and times.
+
+    Sums of the ends of intervals: the true interval of the sum lies within them. The last one tells when no backlog is
+    left.
+    """
+    return Cost(
+        pause_seconds=_longest([cost.pause_seconds for cost in costs]),
+        stall_seconds=_longest([cost.stall_seconds for cost in costs]),
+        duplicates=_all_messages([cost.duplicates for cost in costs]),
+        burst_messages=_all_messages([cost.burst_messages for cost in costs]),
+        settle_seconds=_all_seconds([cost.settle_seconds for cost in costs]),
+        drained_seconds=costs[-1].drained_seconds,
+    )
+
+
+def _longest(spans: Sequence[Seconds | None]) -> Seconds | None:
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return None
+    return Seconds(max(s.p05 for s in known), max(s.p50 for s in known), max(s.p95 for s in known))
+
+
+def _all_seconds(spans: Sequence[Seconds | None]) -> Seconds | None:
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return None
+    return Seconds(*(round(sum(ends), DECIMALS) for ends in zip(*((s.p05, s.p50, s.p95) for s in known), strict=True)))
+
+
+def _all_messages(spans: Sequence[Messages]) -> Messages:
+    return Messages(sum(s.p05 for s in spans), sum(s.p50 for s in spans), sum(s.p95 for s in spans))
 
 
 def _compact(owned: Iterable[tuple[str, Queue]], consumers: Sequence[str]) -> tuple[OwnedQueues, ...]:

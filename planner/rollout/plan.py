@@ -84,7 +84,7 @@ class RolloutPlan:
     """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
 
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
-    may write offsets.
+    may write offsets. ``policy_digest`` names the policy's content that the plan was made under.
     """
 
     policy: str
@@ -99,6 +99,7 @@ class RolloutPlan:
     forecast: Forecast
     steps: tuple[Step, ...]
     migration: str | None = None
+    policy_digest: str | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -90,7 +90,7 @@ def test_a_run_gives_what_the_pipeline_gives_and_a_second_one_the_same(place: Pa
     assert files.snapshot.read_bytes() == SNAPSHOT.dump(snapshot)
     assert files.outcomes.read_bytes() == OUTCOMES.dump(outcomes)
     assert files.decision.read_text(encoding="utf-8") == DECISION.dump(record, document_name(record))
-    assert files.plan.read_text(encoding="utf-8") == PLAN.dump(plan, document_name(record))
+    assert files.plan.read_text(encoding="utf-8") == PLAN.text(pipeline.plan_document(plan, record, policy))
     assert isinstance(read_plan_or_decision(files.plan), RolloutPlan)
     assert record.decision.reason.split(":")[0] in files.report.read_text(encoding="utf-8")
 

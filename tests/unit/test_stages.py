@@ -51,7 +51,9 @@ def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp
     assert stages.plan(run) == (files.plan,)
     (case,) = stages.cases(run)
     assert case.plan is not None
-    assert files.plan.read_text(encoding="utf-8") == PLAN.dump(case.plan, f"shop-{run.until:%Y%m%d-%H%M%S}")
+    assert files.plan.read_text(encoding="utf-8") == PLAN.text(
+        PLAN.document(case.plan, f"shop-{run.until:%Y%m%d-%H%M%S}", "default")
+    )
     assert files.snapshot.read_bytes() == run.folder.snapshot("shop").read_bytes()
 
 

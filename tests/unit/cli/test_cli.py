@@ -172,3 +172,15 @@ def test_help_and_version() -> None:
     assert planner("--version").stdout.startswith("planner ")
     for name in ("snapshot", "simulate", "plan", "explain"):
         assert planner(name, "--help").returncode == 0
+
+
+APPROVED = "  approval: {mode: Auto, criteria: {mostMovedQueues: MOST}}\n"
+
+
+@pytest.mark.parametrize(("most", "said"), [(16, "Approved by the policy's criteria."), (1, "queues move, 1 may.")])
+def test_a_plan_says_whether_the_policy_approves_it(folder: Path, tmp_path: Path, most: int, said: str) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY + APPROVED.replace("MOST", str(most)))
+    found = planner("plan", folder / "snap.json", "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
+    assert said in found.stdout
+    assert ("consumerplanner.dev/approve: sha256:" in (tmp_path / "plan.yaml").read_text()) is (most == 16)
