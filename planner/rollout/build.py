@@ -8,7 +8,7 @@ from itertools import groupby
 from planner.decision.decision import Decision
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
-from planner.rollout.batches import Batch, Prices, Way, Ways, find_ways
+from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Way, Ways, find_ways
 from planner.rollout.plan import (
     Cost,
     Forecast,
@@ -48,7 +48,7 @@ class RolloutSettings:
     valid_for_s: int = 900
     ready_limit_s: int = 300
     settled_limit_s: int = 180
-    prices: Prices = Prices()
+    prices: Prices = DEFAULT_PRICES
 
 
 def build_plan(
@@ -79,6 +79,7 @@ def build_plan(
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
         forecast=_forecast_of(snapshot, snapshot_digest, ways.best, chosen),
         steps=build_steps(snapshot.clients, ways.best, settings),
+        policy_digest=settings.policy_digest,
     )
 
 

@@ -1,0 +1,226 @@
+"""How a group gets to another size: all at once or in batches, whichever costs less by the simulation."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from planner.model.deployments import Deployment
+from planner.model.membership import KafkaMember
+from planner.model.snapshot import ClientSetup, GroupSnapshot
+from planner.rollout.steps import MovedQueues
+from planner.rollout.victims import Choice, Loss, choose_victims
+from planner.simulation.candidates import simulate_candidate
+from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.transition import with_transition
+
+TRIALS = 60
+"""Trials of each batch that is compared; what is chosen is forecast with all of them afterwards."""
+MOST_BATCHES = 3
+_LAST = "\uffff"
+"""Newcomers are taken to sort behind every id that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the change itself may cost, each in seconds of one consumer: a moved queue, and a message that comes twice.
+
+    A consumer that is still missing, or is not yet gone, costs one second each second.
+    """
+
+    moved_queue_s: float = 30.0
+    duplicate_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if min(self.moved_queue_s, self.duplicate_s) < 0:
+            raise ValueError(f"prices of 0 or more, not {self.moved_queue_s} and {self.duplicate_s}")
+
+
+DEFAULT_PRICES = Prices()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From the least to the most, in the unit of what it is about."""
+
+    least: float = 0.0
+    most: float = 0.0
+
+    def __add__(self, other: "Span") -> "Span":
+        return Span(self.least + other.least, self.most + other.most)
+
+    def times(self, factor: float) -> "Span":
+        """Return both ends times ``factor``."""
+        return Span(self.least * factor, self.most * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One rebalance on the way: ``outcome`` is the group after it, ``choice`` who stops where that is known."""
+
+    before: int
+    outcome: CandidateOutcome
+    choice: Choice | None = None
+
+    @property
+    def count(self) -> int:
+        """Members afterwards."""
+        return self.outcome.count
+
+    @property
+    def moved(self) -> MovedQueues:
+        """Queues that change owner in it."""
+        return MovedQueues(self.outcome.moved_fewest, self.outcome.moved_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A group's way to its new size: one batch after the other, each once the group has settled from the last.
+
+    ``cost`` is in seconds of one consumer, ``None`` where not even the moved queues are known. ``is_timed`` says that
+    duplicates and times are in it, not moved queues alone.
+    """
+
+    batches: tuple[Batch, ...]
+    cost: Span | None
+    is_timed: bool
+
+    @property
+    def moved(self) -> MovedQueues:
+        """Queues that change owner in all batches; one that moves twice counts twice."""
+        known = [batch.moved for batch in self.batches]
+        fewest = [moved.fewest for moved in known if moved.fewest is not None]
+        most = [moved.most for moved in known if moved.most is not None]
+        return MovedQueues(sum(fewest), sum(most)) if len(fewest) == len(most) == len(known) else MovedQueues()
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """All ways that were compared, the cheapest first; ``best`` is the one to go."""
+
+    compared: tuple[Way, ...]
+
+    @property
+    def best(self) -> Way:
+        """The cheapest by its upper end; of equally cheap ones the one with the fewest rebalances."""
+        return self.compared[0]
+
+
+def find_ways(snapshot: GroupSnapshot, digest: str, target: int, prices: Prices, *, has_pods: bool) -> Ways:
+    """Return the ways from the present members to ``target``, which must be another count, the cheapest first.
+
+    Each batch is simulated on the group as the one before leaves it. With ``has_pods`` victims are chosen, and the
+    queues that move are exact; without, they lie between the best and the worst choice. Where no dynamics can be run
+    for every batch of every way, ways are compared by moved queues alone.
+
+    Raises ``RefusedError`` where victims are to be chosen and cannot be.
+    """
+    present = len(snapshot.clients)
+    ways = [_way(snapshot, digest, counts, prices, has_pods=has_pods) for counts in _sequences(present, target)]
+    if not all(way.is_timed for way in ways):
+        ways = [replace(way, cost=_by_moves(way, prices), is_timed=False) for way in ways]
+    known = [way for way in ways if way.cost is not None]
+    return Ways(tuple(sorted(known, key=_upper_end)) or (ways[0],))
+
+
+def _upper_end(way: Way) -> tuple[float, int]:
+    assert way.cost is not None
+    return way.cost.most, len(way.batches)
+
+
+def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:
+    """Yield the counts after each batch: all at once, in two and three batches as even as may be.
+
+    3 to 8: (8,), (6, 8), (5, 7, 8).
+    """
+    change = target - present
+    for batches in range(1, min(MOST_BATCHES, abs(change)) + 1):
+        yield tuple(present - (-change * number // batches) for number in range(1, batches + 1))
+
+
+def _way(snapshot: GroupSnapshot, digest: str, counts: Sequence[int], prices: Prices, *, has_pods: bool) -> Way:
+    batches: list[Batch] = []
+    for count in counts:
+        batch = _batch(snapshot, digest, count, has_pods=has_pods)
+        batches.append(batch)
+        snapshot = after(snapshot, batch.outcome)
+    is_timed = all(batch.outcome.transition and batch.outcome.transition.settle_s for batch in batches)
+    way = Way(tuple(batches), None, is_timed)
+    moves = _by_moves(way, prices)
+    return replace(way, cost=_with_times(way, moves, prices) if is_timed and moves else moves)
+
+
+def _batch(snapshot: GroupSnapshot, digest: str, count: int, *, has_pods: bool) -> Batch:
+    """Return the batch from the snapshot's members to ``count``."""
+    present, strategy = len(snapshot.clients), snapshot.strategy or ""
+    choice = None
+    if count < present and has_pods:
+        choice = choose_victims(snapshot, present - count, partial(loss_of, snapshot, digest))
+    outcome = simulate_candidate(snapshot, count, strategy, choice.staying if choice else None)
+    return Batch(present, with_transition(outcome, snapshot, digest, TRIALS), choice)
+
+
+def loss_of(snapshot: GroupSnapshot, digest: str, staying: Sequence[str]) -> Loss:
+    """Return the duplicates and the longest pause (s) that the others' stop costs, in the median; () where unknown."""
+    outcome = simulate_candidate(snapshot, len(staying), snapshot.strategy or "", staying)
+    transition = with_transition(outcome, snapshot, digest, TRIALS).transition
+    if transition is None:
+        return ()
+    return transition.duplicates.p50, transition.pause_s.p50 if transition.pause_s else 0.0
+
+
+def _by_moves(way: Way, prices: Prices) -> Span | None:
+    moved = way.moved
+    if moved.fewest is None or moved.most is None:
+        return None
+    return Span(moved.fewest, moved.most).times(prices.moved_queue_s)
+
+
+def _with_times(way: Way, moves: Span, prices: Prices) -> Span:
+    """Add messages that come twice, and the consumers that are missing or not gone until the group has settled."""
+    cost, target = moves, way.batches[-1].count
+    for batch in way.batches:
+        transition = batch.outcome.transition
+        assert transition is not None
+        assert transition.settle_s is not None
+        settle, twice = transition.settle_s, transition.duplicates
+        cost += Span(settle.p05, settle.p95).times(abs(target - batch.before))
+        cost += Span(twice.p05, twice.p95).times(prices.duplicate_s)
+    return cost
+
+
+def after(snapshot: GroupSnapshot, outcome: CandidateOutcome) -> GroupSnapshot:
+    """Return the group as it is once ``outcome`` has come about; newcomers are set up like those that were there."""
+    newcomers = {
+        load.client: f"{_LAST}{load.client} of {outcome.count}"
+        for load in outcome.loads
+        if load.client not in snapshot.clients
+    }
+    clients = tuple(sorted(newcomers.get(load.client, load.client) for load in outcome.loads))
+    owners = {owned.queue: owned.owner and newcomers.get(owned.owner, owned.owner) for owned in outcome.owners}
+    pods = tuple(link for link in snapshot.pods if link.client in clients)
+    return replace(
+        snapshot,
+        clients=clients,
+        queues=tuple(replace(state, owner=owners.get(state.queue, state.owner)) for state in snapshot.queues),
+        setups=_setups(snapshot, clients),
+        members=_members(snapshot, clients),
+        pods=pods,
+        deployment=snapshot.deployment and _without_others(snapshot.deployment, {link.pod for link in pods}),
+    )
+
+
+def _setups(snapshot: GroupSnapshot, clients: Sequence[str]) -> tuple[ClientSetup, ...]:
+    known = {setup.client: setup for setup in snapshot.setups}
+    usual = snapshot.setups[0] if snapshot.setups else None
+    return tuple(known.get(client) or replace(usual, client=client) for client in clients) if usual else ()
+
+
+def _members(snapshot: GroupSnapshot, clients: Sequence[str]) -> tuple[KafkaMember, ...]:
+    known = {member.member_id: member for member in snapshot.members}
+    usual = replace(snapshot.members[0], instance_id=None, owned=None) if snapshot.members else None
+    return tuple(known.get(client) or replace(usual, member_id=client) for client in clients) if usual else ()
+
+
+def _without_others(deployment: Deployment, pods: Collection[str]) -> Deployment:
+    left = tuple(pod for pod in deployment.pods or () if pod.name in pods)
+    return replace(deployment, pods=left, replicas=len(left))
