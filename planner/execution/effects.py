@@ -1,0 +1,96 @@
+"""What the engine may do to the world. Each effect is "make it so", and holds only for the world that was looked at.
+
+``resource_version`` is the Deployment's of the look: where it has changed since, the adapter raises ``ConflictError``
+and nothing is done. ``claim`` is written in the same request as the change, so that a crash right after it is told
+from one right before it, and so that a request that comes late finds another version and fails.
+"""
+
+from dataclasses import dataclass
+
+from planner.execution.look import Claim
+from planner.rollout.steps import CreateDeployment, OffsetStep, UpdateTemplate
+
+
+@dataclass(frozen=True, slots=True)
+class SetClaim:
+    """Write the claim and nothing else."""
+
+    deployment: str
+    claim: Claim
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropClaim:
+    """Take the claim away."""
+
+    deployment: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetReplicas:
+    """Ask for that many replicas."""
+
+    deployment: str
+    replicas: int
+    claim: Claim
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetTemplate:
+    """Change the pod template as the step says."""
+
+    deployment: str
+    step: UpdateTemplate
+    claim: Claim
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreTemplate:
+    """Put the template of an earlier revision back."""
+
+    deployment: str
+    revision: int
+    claim: Claim
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPods:
+    """Give pods a deletion cost: (name, uid, cost). A pod that is gone, or another one of that name, is left alone."""
+
+    deployment: str
+    pods: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create a Deployment with the claim; one that is there already is a ``ConflictError``."""
+
+    deployment: str
+    step: CreateDeployment
+    origin: str
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete exactly this Deployment: uid and version are preconditions."""
+
+    deployment: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOffsets:
+    """Set a group's offsets as the step says; ``origin`` is the group whose offsets a clone takes."""
+
+    step: OffsetStep
+    origin: str
+
+
+Effect = SetClaim | DropClaim | SetReplicas | SetTemplate | RestoreTemplate | MarkPods | Create | Delete | SetOffsets

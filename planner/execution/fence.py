@@ -1,0 +1,94 @@
+"""What else happens to the Deployments of a plan that is under way, and how many consumers a change would leave."""
+
+from collections.abc import Iterator
+
+from planner.execution.course import created, deployments, planned_counts, replicas_after
+from planner.execution.look import DeploymentLook
+from planner.execution.moves import Turn
+from planner.rollout.steps import CreateDeployment, DeleteDeployment
+
+
+def taken_back(turn: Turn) -> str | None:
+    """Return how somebody else has brought a Deployment back to its old state, ``None`` when nobody has.
+
+    A claim that was taken away belongs here too: without it, nobody can tell which effects are in.
+    """
+    for found in _running(turn):
+        if found.claim is None:
+            return f"somebody took the claim away from Deployment {found.name}"
+        if _count(found) != _by_claim(turn, found) and _count(found) == replicas_after(turn.plan, found.name, -1):
+            return f"somebody set Deployment {found.name} back to {_count(found)} replicas"
+    return None
+
+
+def overruled(turn: Turn) -> str | None:
+    """Return what somebody else has made of a Deployment that is neither the plan's doing nor the old state.
+
+    Going on would overrule a person, and so would going back.
+    """
+    for name in deployments(turn.plan):
+        found = turn.look.deployment(name)
+        if found is not None and found.facts is None and _should_be(turn, name):
+            return f"Deployment {name} is gone"
+    for found in _running(turn):
+        if found.claim is not None and found.claim.plan != turn.key:
+            return f"{found.claim.plan} has claimed Deployment {found.name}"
+        allowed = {_by_claim(turn, found), replicas_after(turn.plan, found.name, -1)}
+        if found.claim is None:
+            allowed = set(planned_counts(turn.plan, found.name))
+        if _count(found) not in allowed:
+            return f"somebody set Deployment {found.name} to {_count(found)} replicas, which is left so"
+    return None
+
+
+def ready_after(turn: Turn, deployment: str, replicas: int) -> int | None:
+    """Return how many of the plan's consumers stay ready when a Deployment gets so many replicas, at least.
+
+    A ReplicaSet stops pods that are not ready first (``ActivePodsWithRanks``, Kubernetes 1.36). ``None`` is unknown.
+    """
+    total = 0
+    for name in deployments(turn.plan):
+        found = turn.look.deployment(name)
+        if found is None or found.ready is None:
+            return None
+        total += min(found.ready, replicas) if name == deployment else found.ready
+    return total
+
+
+def ready_now(turn: Turn) -> int | None:
+    """Return how many of the plan's consumers are ready, ``None`` when that is not known."""
+    ready = [found.ready if (found := turn.look.deployment(name)) else None for name in deployments(turn.plan)]
+    return None if None in ready else sum(count or 0 for count in ready)
+
+
+def _running(turn: Turn) -> Iterator[DeploymentLook]:
+    """Yield the Deployments that the plan works on now; one that it has yet to create is not among them."""
+    for name in deployments(turn.plan):
+        found = turn.look.deployment(name)
+        if found is not None and found.facts is not None and _should_be(turn, name):
+            yield found
+
+
+def _should_be(turn: Turn, name: str) -> bool:
+    """True when a Deployment must be there: it was from the start or was created, and its deletion has not begun."""
+    begun = {progress.index: progress for progress in turn.status.steps}
+    is_there = name not in created(turn.plan)
+    for index, step in enumerate(turn.plan.steps):
+        progress = begun.get(index)
+        if isinstance(step, CreateDeployment) and step.deployment == name:
+            is_there = progress is not None and progress.finished_at is not None and progress.undo_since is None
+        if isinstance(step, DeleteDeployment) and step.deployment == name and progress is not None:
+            is_there = False
+    return is_there
+
+
+def _by_claim(turn: Turn, found: DeploymentLook) -> int | None:
+    if found.claim is None:
+        return None
+    last = found.claim.mark - 1 if found.claim.is_undoing else found.claim.mark
+    return replicas_after(turn.plan, found.name, last)
+
+
+def _count(found: DeploymentLook) -> int:
+    assert found.facts is not None
+    return found.facts.replicas

@@ -1,0 +1,130 @@
+"""``Look``: what the engine sees of the world in one turn. ``None`` is unknown everywhere, and then nothing is done."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.execution.phases import Phase
+from planner.model.deployments import Deployment, Pod
+from planner.model.queues import Queue
+from planner.verification.seen import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A plan's claim on a Deployment, the annotation ``consumerplanner.dev/rollout``.
+
+    Every effect on a Deployment writes the claim in the same request, so that the two are true together: ``mark`` is
+    the index of the last of the plan's steps that had its effect here, -1 before the first. With ``is_undoing`` it is
+    the last one whose effect was taken back.
+    """
+
+    plan: str
+    mark: int = -1
+    is_undoing: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.plan}/{'undo-' if self.is_undoing else ''}{self.mark}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Claim":
+        """Return the claim that ``str`` wrote; any other text is a claim of whoever it names, nothing done yet."""
+        plan, slash, mark = text.rpartition("/")
+        number = mark.removeprefix("undo-")
+        if not slash or not number.removeprefix("-").isdecimal():
+            return cls(text)
+        return cls(plan, int(number), mark.startswith("undo-"))
+
+    def has_done(self, step: int) -> bool:
+        """True when that step's effect is in and was not taken back."""
+        return not self.is_undoing and self.mark >= step
+
+    def has_undone(self, step: int) -> bool:
+        """True when that step's effect was taken back, or can come no more."""
+        return self.is_undoing and self.mark <= step
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentLook:
+    """One Deployment that the plan names. ``facts`` is ``None`` when there is no such Deployment.
+
+    ``revision`` is that of its template (``deployment.kubernetes.io/revision``), where it was asked for.
+    """
+
+    name: str
+    facts: Deployment | None
+    claim: Claim | None = None
+    revision: int | None = None
+
+    @property
+    def live_pods(self) -> tuple[Pod, ...] | None:
+        """Its pods that neither ended nor are about to; ``None`` where they could not be read."""
+        if self.facts is None:
+            return ()
+        pods = self.facts.pods
+        return None if pods is None else tuple(pod for pod in pods if not pod.is_ending and not pod.has_finished)
+
+    @property
+    def ready(self) -> int | None:
+        """How many of its pods are ready and stay."""
+        return None if self.live_pods is None else sum(pod.is_ready for pod in self.live_pods)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLook:
+    """One consumer group. ``name`` is the group's; ``queues`` leave the ``%RETRY%`` ones out.
+
+    ``owners`` has each queue with all who say that they own it. ``misplaced`` counts the queues that are not owned as
+    ``strategy`` gives them to the present members. ``epoch`` is the generation that the broker counts, where it does.
+    ``lag_messages`` and ``lag_seconds`` are over all queues. ``pods`` is member -> pod, where that is known.
+    """
+
+    name: str
+    at: datetime
+    members: tuple[str, ...] | None
+    queues: tuple[Queue, ...] | None
+    owners: tuple[tuple[Queue, tuple[str, ...]], ...] | None
+    strategy: str | None
+    misplaced: int | None
+    is_rebalancing: bool | None
+    epoch: int | None = None
+    lag_messages: int | None = None
+    lag_seconds: float | None = None
+    pods: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another plan that is not at its end, or stuck."""
+
+    plan: str
+    name: str
+    phase: Phase
+    group: tuple[str, str, str]
+    deployments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All that is seen in one turn; what could not be read is ``None`` or missing, and ``problems`` says why.
+
+    ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
+    other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them. ``policy_digest``
+    is the policy's of now. ``seen`` is what is known of the change itself so far.
+    """
+
+    at: datetime
+    deployments: tuple[DeploymentLook, ...] = ()
+    groups: tuple[GroupLook, ...] = ()
+    rivals: tuple[Rival, ...] | None = None
+    offsets_set: bool | None = None
+    policy_digest: str | None = None
+    seen: Seen | None = None
+    problems: tuple[str, ...] = ()
+
+    def deployment(self, name: str) -> DeploymentLook | None:
+        """Return what is known of a Deployment, ``None`` where nothing is."""
+        return next((found for found in self.deployments if found.name == name), None)
+
+    def group(self, name: str) -> GroupLook | None:
+        """Return what is known of a group, ``None`` where nothing is."""
+        return next((found for found in self.groups if found.name == name), None)

@@ -1,0 +1,111 @@
+"""The moves that one turn may end with, and the turn itself as a value: all that a move is decided by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from planner.execution.effects import Effect
+from planner.execution.look import DeploymentLook, Look
+from planner.execution.phases import Phase
+from planner.execution.ports import StoredPlan
+from planner.execution.progress import Refusal, RolloutStatus, StepProgress
+from planner.rollout.plan import RolloutPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Have one effect; the next turn sees whether it is in."""
+
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write the status. ``reason`` is one word for the event that goes with it, ``None`` for no event."""
+
+    status: RolloutStatus
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing in this turn; ``until`` is when the wait ends at the latest, ``None`` when a person ends it."""
+
+    why: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The plan is at its end: nothing is done any more."""
+
+    phase: Phase
+
+
+Move = Perform | Write | Wait | Done
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One plan, one look, one time."""
+
+    stored: StoredPlan
+    look: Look
+    now: datetime
+
+    @property
+    def plan(self) -> RolloutPlan:
+        """The plan."""
+        return self.stored.plan
+
+    @property
+    def status(self) -> RolloutStatus:
+        """How far it has come."""
+        return self.stored.status
+
+    @property
+    def key(self) -> str:
+        """The plan's name in claims."""
+        return self.stored.key
+
+    @property
+    def is_to_end(self) -> bool:
+        """True when a person wants it to end: by abort, or by deleting the plan."""
+        return self.stored.requests.abort or self.stored.requests.is_deleted
+
+    @cached_property
+    def claimed(self) -> Mapping[str, DeploymentLook]:
+        """The Deployments that carry this plan's claim now, by name."""
+        ours = [found for found in self.look.deployments if found.claim and found.claim.plan == self.key]
+        return {found.name: found for found in ours}
+
+    def enter(self, phase: Phase, message: str) -> Write:
+        """Return the move to another phase."""
+        return Write(self.status.enter(phase, message, self.now), reason=phase)
+
+    def refuse(self, phase: Phase, refusals: tuple[Refusal, ...]) -> Write:
+        """Return the move to a phase that ends the plan before its first step, with the reasons."""
+        message = "; ".join(refusal.sentence for refusal in refusals)
+        entered = self.status.enter(phase, message, self.now)
+        return Write(replace(entered, refusals=refusals, ended="nothing" if phase.is_final else None), reason=phase)
+
+    def stuck(self, why: str) -> Write:
+        """Return the move to ``STUCK``; claims stay, so that no other plan goes on from between two states."""
+        entered = self.status.enter(Phase.STUCK, f"{why}: a person must look", self.now)
+        return Write(replace(entered, ended="between"), reason=Phase.STUCK)
+
+    def hold(self, why: str, until: datetime | None = None) -> Move:
+        """Return the move that waits, and that tells why first where the status does not yet."""
+        if self.status.held != why:
+            return Write(replace(self.status, held=why), reason="Held")
+        return Wait(why, until)
+
+    def renew(self, step: StepProgress, message: str | None = None) -> Write:
+        """Return the move that renews a step's progress."""
+        renewed = self.status.with_step(step)
+        return Write(renewed if message is None else replace(renewed, message=message))
+
+    def past(self, since: datetime, limit_s: float) -> bool:
+        """True once so many seconds have passed since then. A clock that went back counts as no time."""
+        return self.now - since >= timedelta(seconds=limit_s)

@@ -1,0 +1,108 @@
+"""The few interfaces through which the engine touches the outside, and the plan as it is stored there."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from planner.errors import OutOfReachError
+from planner.execution.effects import Effect
+from planner.execution.look import Look
+from planner.execution.progress import Approval, RolloutStatus
+from planner.rollout.plan import RolloutPlan
+
+
+class ConflictError(OutOfReachError):
+    """What was to be changed is not as it was looked at (409): look again, then decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What people ask of a plan, as it stands there now.
+
+    ``answered`` are the indexes of the steps that a person let go on, ``confirmed`` the phrases that were typed.
+    ``is_deleted``: the plan's deletion was asked for, and waits until the plan is at an end.
+    """
+
+    approval: Approval | None = None
+    pause: bool = False
+    abort: bool = False
+    is_deleted: bool = False
+    answered: tuple[int, ...] = ()
+    confirmed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan as the store has it. ``digest`` is that of the spec as it stands, computed when it was read.
+
+    ``policy_digest`` is the digest of the policy that it was made under; ``None`` where the plan does not say.
+    """
+
+    name: str
+    uid: str
+    plan: RolloutPlan
+    digest: str
+    resource_version: str
+    status: RolloutStatus = field(default_factory=RolloutStatus)
+    requests: Requests = field(default_factory=Requests)
+    generation: int | None = None
+    policy_digest: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name in claims: the uid tells it from an earlier plan of the same name."""
+        return f"{self.name}/{self.uid}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who may drive plans of one group, and until when. ``transitions`` counts changes of the holder."""
+
+    holder: str | None
+    renewed_at: datetime
+    duration_s: int
+    transitions: int
+    resource_version: str
+
+
+class PlanStore(Protocol):
+    """Where plans and their status live. All raise ``OutOfReachError`` when the store does not answer."""
+
+    def read(self, name: str) -> StoredPlan | None:
+        """Return the plan, ``None`` when there is none."""
+
+    def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
+        """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
+
+    def let_go(self, stored: StoredPlan) -> None:
+        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none."""
+
+
+class World(Protocol):
+    """Deployments, pods, groups and offsets."""
+
+    def look(self, stored: StoredPlan, now: datetime) -> Look:
+        """Return what is there now; parts that cannot be read are unknown. Never raises for a part."""
+
+    def perform(self, effect: Effect) -> None:
+        """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
+
+
+class Leases(Protocol):
+    """Leases by name (``coordination.k8s.io/v1``)."""
+
+    def read(self, name: str) -> Lease | None:
+        """Return the lease, ``None`` when there is none."""
+
+    def write(self, name: str, lease: Lease | None, holder: str | None, now: datetime) -> Lease:
+        """Write the holder and ``now``, unless it changed since it was read as ``lease``: then ``ConflictError``.
+
+        Returns the lease as written; the holder ``None`` gives it back.
+        """
+
+
+class Events(Protocol):
+    """What people read."""
+
+    def tell(self, stored: StoredPlan, reason: str, sentence: str) -> None:
+        """Tell one sentence about a plan; ``reason`` is one word in CamelCase. Never raises."""

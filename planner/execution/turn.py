@@ -1,0 +1,138 @@
+"""``run_turn``: one turn of one plan over the ports. Nothing is kept between two turns: any of them may be the last.
+
+Take the lease, read the plan, look, decide one move, perform or write it. A conflict means that somebody was faster:
+the next turn looks again. Whatever does not answer is tried again with the same effect, which then is in or is not.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from planner.errors import OutOfReachError
+from planner.execution.engine import decide
+from planner.execution.lease import holder_name, is_free, lease_name, may_act, needs_renewal
+from planner.execution.look import Look
+from planner.execution.moves import Done, Move, Perform, Wait, Write
+from planner.execution.phases import Phase
+from planner.execution.ports import ConflictError, Events, Lease, Leases, PlanStore, StoredPlan, World
+from planner.execution.progress import RolloutStatus
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """All that an executor works on.
+
+    ``now`` is the time in UTC: the API server's, where executors run on several hosts.
+    """
+
+    plans: PlanStore
+    world: World
+    leases: Leases
+    events: Events
+    now: Callable[[], datetime]
+
+
+class Outcome(StrEnum):
+    """How a turn ended: only ``MOVED`` asks for the next one at once."""
+
+    MOVED = "moved"
+    WAITING = "waiting"
+    LEASED = "leased to another"
+    AGAIN = "to be tried again"
+    DONE = "done"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """One turn: how it ended and why, in a sentence; ``until`` is when a wait ends at the latest."""
+
+    outcome: Outcome
+    why: str
+    until: datetime | None = None
+
+
+def run_turn(ports: Ports, name: str, executor: str) -> Turned:
+    """Return how one turn of the plan ``name`` ended. Raises nothing that a later turn can mend."""
+    try:
+        stored = ports.plans.read(name)
+        if stored is None:
+            return Turned(Outcome.GONE, f"there is no plan {name}")
+        if stored.status.phase.is_final:
+            return _over(ports, stored, executor)
+        return _led(ports, stored, executor)
+    except ConflictError as error:
+        return Turned(Outcome.AGAIN, f"somebody was faster: {error}")
+    except OutOfReachError as error:
+        return Turned(Outcome.AGAIN, str(error))
+
+
+def _over(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
+    """Give the group free and let a deleted plan go: nothing else is left to do."""
+    _release(ports, stored, executor)
+    if stored.requests.is_deleted:
+        ports.plans.let_go(stored)
+    return Turned(Outcome.DONE, stored.status.message)
+
+
+def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
+    if stored.status.phase is Phase.PENDING:
+        # Nothing is done but to note an approval: that needs no lease, and must not wait for another plan's end.
+        return _make(ports, stored, decide(stored, Look(ports.now()), ports.now()), executor, None)
+    holder = holder_name(executor, stored.key)
+    lease = _take(ports, lease_name(stored.plan.group), holder)
+    if lease is None:
+        return Turned(Outcome.LEASED, f"another executor drives a plan of group {stored.plan.group.group}")
+    # Read again: what was read before the lease was ours may be older than what its last holder did.
+    fresh = ports.plans.read(stored.name)
+    if fresh is None or fresh.uid != stored.uid:
+        return Turned(Outcome.GONE, f"there is no plan {stored.name} any more")
+    now = ports.now()
+    move = decide(fresh, ports.world.look(fresh, now), now)
+    return _make(ports, fresh, move, executor, lease)
+
+
+def _take(ports: Ports, name: str, holder: str) -> Lease | None:
+    lease, now = ports.leases.read(name), ports.now()
+    if not is_free(lease, holder, now):
+        return None
+    if lease is None or needs_renewal(lease, holder, now):
+        return ports.leases.write(name, lease, holder, now)
+    return lease
+
+
+def _make(ports: Ports, stored: StoredPlan, move: Move, executor: str, lease: Lease | None) -> Turned:
+    match move:
+        case Perform(effect):
+            if lease is None or not may_act(lease, holder_name(executor, stored.key), ports.now()):
+                return Turned(Outcome.AGAIN, "the lease has run too short while the world was looked at")
+            ports.world.perform(effect)
+            return Turned(Outcome.MOVED, f"performed {type(effect).__name__}")
+        case Write(status, reason):
+            _write(ports, stored, replace(status, executor=executor), reason)
+            return Turned(Outcome.MOVED, status.held or status.message)
+        case Wait(why, until):
+            if stored.status.phase is Phase.APPROVED:
+                _release(ports, stored, executor)  # a plan that only waits stands in no other plan's way
+            return Turned(Outcome.WAITING, why, until)
+        case Done(phase):
+            return Turned(Outcome.DONE, phase)
+
+
+def _write(ports: Ports, stored: StoredPlan, status: RolloutStatus, reason: str | None) -> None:
+    noted = replace(status, last_look_at=ports.now(), observed_generation=stored.generation)
+    ports.plans.write_status(stored, noted)
+    log.info("rollout moved", extra={"plan": stored.name, "phase": noted.phase, "step": noted.step})
+    if reason is not None:
+        ports.events.tell(stored, reason, noted.held or noted.message)
+
+
+def _release(ports: Ports, stored: StoredPlan, executor: str) -> None:
+    name = lease_name(stored.plan.group)
+    lease = ports.leases.read(name)
+    if lease is not None and lease.holder == holder_name(executor, stored.key):
+        ports.leases.write(name, lease, None, ports.now())

@@ -1,0 +1,69 @@
+"""``CalibrationRecord``: one forecast and what came of it, kept for the next one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from planner.rollout.plan import GroupRef, RolloutPlan
+from planner.verification.verdict import Figure, Fit, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """How far a figure that was seen lies from its forecast, in its unit.
+
+    0 is inside, below 0 less than forecast, above 0 more; ``None`` where it is unknown. ``width`` is the forecast's
+    own: one that is always inside because it is wide is no good one.
+    """
+
+    name: str
+    unit: str
+    fit: Fit
+    distance: float | None
+    width: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRecord:
+    """One change of one group: what kind it was, and how each figure of its forecast did."""
+
+    group: GroupRef
+    policy: str
+    strategy: str
+    migration: str | None
+    members_before: int
+    members_after: int
+    queues: int
+    snapshot_digest: str
+    judged_at: datetime
+    misses: tuple[Miss, ...]
+
+
+def calibration_record(plan: RolloutPlan, verdict: Verdict) -> CalibrationRecord:
+    """Return the record of a plan that was carried out and judged."""
+    return CalibrationRecord(
+        group=plan.group,
+        policy=plan.policy,
+        strategy=plan.preconditions.strategy,
+        migration=plan.migration,
+        members_before=len(plan.preconditions.members),
+        members_after=len(plan.forecast.owners_after),
+        queues=plan.preconditions.queues,
+        snapshot_digest=plan.snapshot.digest,
+        judged_at=verdict.judged_at,
+        misses=tuple(map(_miss, verdict.figures)),
+    )
+
+
+def _miss(figure: Figure) -> Miss:
+    width = None if figure.low is None or figure.high is None else figure.high - figure.low
+    return Miss(figure.name, figure.unit, figure.fit, _distance(figure), width)
+
+
+def _distance(figure: Figure) -> float | None:
+    if figure.fit is Fit.INSIDE:
+        return 0.0
+    if figure.fit is Fit.UNKNOWN or figure.low is None or figure.high is None or figure.seen_low is None:
+        return None
+    if figure.seen_low > figure.high:
+        return figure.seen_low - figure.high
+    return None if figure.seen_high is None else figure.seen_high - figure.low
