@@ -30,7 +30,7 @@ waits = st.floats(0, 40)
 def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document:
     """Return any change of a group with so many clients."""
     some = st.lists(st.integers(1, max(clients, 1)), min_size=1, max_size=3, unique=True)
-    kinds = ["join", "broker_down", "broker_up", "queues", "leave", "restart", "freeze", "strategy"]
+    kinds = ["join", "broker_down", "broker_up", "queues", "leave", "restart", "freeze", "strategy", "rolling_update"]
     kind = draw(st.sampled_from(kinds if clients else ["join"]))
     members = [client_id(number) for number in draw(some)]
     if kind == "join":
@@ -45,6 +45,10 @@ def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document
     }
     if kind in of_members:
         return {"kind": kind, "clients": members, **of_members[kind]}
+    if kind == "rolling_update":
+        shares = st.sampled_from([1, 3, "25%", "100%"])
+        seconds = {"ready_s": 12.0, "start_s": draw(st.floats(0, 12)), "grace_s": draw(st.sampled_from([0, 1, 30]))}
+        return {"kind": kind, "max_surge": draw(shares), "max_unavailable": draw(shares), **seconds}
     broker = draw(st.sampled_from(brokers))
     if kind == "queues":
         counts = st.integers(0, 6)

@@ -8,6 +8,7 @@ from planner.allocation.group import allocate_group
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.rocketmq.broadcasting import broadcasting_trials
 from planner.simulation.dynamics.rocketmq.causes import find_causes
+from planner.simulation.dynamics.rocketmq.changes import RollingUpdate
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
@@ -19,7 +20,7 @@ from planner.simulation.dynamics.rocketmq.timeline import find_timeline
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
 from planner.simulation.dynamics.rocketmq.warnings import warnings
 from planner.simulation.dynamics.rocketmq.world import World, build_world
-from planner.simulation.dynamics.trials import Totals, Trials
+from planner.simulation.dynamics.trials import Totals, Trials, interval
 
 
 def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
@@ -50,8 +51,14 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
         warnings=warnings(world, found),
         causes=find_causes(world, found),
         timeline=find_timeline(world, found),
-        extra=find_split_brain(world, found),
+        extra={**find_split_brain(world, found), **_unread(world, found)},
     )
+
+
+def _unread(world: World, found: Simulation) -> dict[str, Any]:
+    """Return under ``unread_s`` for how long some queue has nobody, where queues pass through several hands."""
+    passes_on = isinstance(world.request.change, RollingUpdate)
+    return {"unread_s": interval(found.observed.unread_s)} if passes_on else {}
 
 
 def _trials(world: World, found: Simulation) -> Trials:

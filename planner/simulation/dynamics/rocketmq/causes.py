@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, SILENT, Join, Leave, Restart, StrategyChange
+from planner.simulation.dynamics.rocketmq.changes import (
+    GRACEFUL,
+    SILENT,
+    Join,
+    Leave,
+    Restart,
+    RollingUpdate,
+    StrategyChange,
+)
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.world import World
@@ -89,7 +97,7 @@ def _levers(world: World) -> dict[str, Lever]:
         found["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
         found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
-    if leaves_gracefully or isinstance(change, StrategyChange):
+    if leaves_gracefully or isinstance(change, StrategyChange | RollingUpdate):
         found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
         found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}

@@ -9,6 +9,7 @@ from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError, UnknownNameError
 from planner.simulation.dynamics.reading import number, required, seconds
+from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
 GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
 WAYS = (GRACEFUL, CRASH, SILENT)
@@ -65,6 +66,14 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class RollingUpdate:
+    """A Deployment replaces the pods of all clients by new ones, whose clients these are."""
+
+    clients: tuple[Client, ...]
+    rolling: Rolling
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerDown:
     """This broker dies; the name server sees its connection close."""
 
@@ -97,7 +106,13 @@ class StrategyChange:
     interval_s: float
 
 
-Change = Join | Leave | Restart | Freeze | BrokerDown | BrokerUp | QueueCount | StrategyChange
+Change = Join | Leave | Restart | Freeze | RollingUpdate | BrokerDown | BrokerUp | QueueCount | StrategyChange
+
+
+def newcomers(change: Change) -> tuple[Client, ...]:
+    """Return the clients that a change brings, in the order in which they start."""
+    return change.clients if isinstance(change, Join | RollingUpdate) else ()
+
 
 Document = Mapping[str, Any]
 
@@ -141,14 +156,20 @@ def _refuse_repeated(ids: Sequence[str], field: str) -> None:
 
 def _join(document: Document, members: Sequence[Client], _: object) -> Join:
     required(document, "change", {"clients": "a list of clients that join"})
-    threads = members[0].threads if members else DEFAULT_THREADS
-    clients = read_clients(document["clients"], "change.clients", threads, bool(members and members[0].orderly))
+    clients = _new_clients(document["clients"], members)
     _refuse_none(clients, "joins")
+    return Join(clients, seconds(document, "stagger_s", "change", 0.0))
+
+
+def _new_clients(value: object, members: Sequence[Client]) -> tuple[Client, ...]:
+    """Return clients that are not in the group yet; what they do not say is as with its first member."""
+    threads = members[0].threads if members else DEFAULT_THREADS
+    clients = read_clients(value, "change.clients", threads, bool(members and members[0].orderly))
     present = {client.id for client in members}
     for client in clients:
         if client.id in present:
             raise BadInputError(f"change.clients: {fields.shown(client.id)} is in the group already, expected a new id")
-    return Join(clients, seconds(document, "stagger_s", "change", 0.0))
+    return clients
 
 
 def _leave(document: Document, members: Sequence[Client], _: object) -> Leave:
@@ -165,6 +186,16 @@ def _restart(document: Document, members: Sequence[Client], _: object) -> Restar
 def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
     required(document, "change", {"for_s": f"seconds from 0 to {LONGEST_FREEZE_S:g}"})
     return Freeze(_member_ids(document, members), number(document["for_s"], "change.for_s", 0, LONGEST_FREEZE_S))
+
+
+def _rolling_update(document: Document, members: Sequence[Client], _: object) -> RollingUpdate:
+    unknown = [{"id": None, "threads": client.threads, "orderly": client.orderly} for client in members]
+    clients = _new_clients(document.get("clients", unknown), members)
+    if len(clients) != len(members):
+        raise BadInputError(
+            f"change.clients: found {len(clients)}, expected {len(members)}, one new client for each that is there"
+        )
+    return RollingUpdate(clients, read_rolling(document, len(members)))
 
 
 def _broker_down(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerDown:
@@ -233,6 +264,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Se
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
+    "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "read_queues", "write_queues"), _queues),

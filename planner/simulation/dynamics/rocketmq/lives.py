@@ -1,16 +1,20 @@
 """When each process of each trial says hello and goodbye: start, first heartbeat, last delivery, unregistration."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
+from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, RollingUpdate
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration
-from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread
 
 NEVER, ALWAYS = np.inf, -np.inf
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,9 +22,9 @@ class LifeTimes:
     """Seconds since the change, one row a trial, one column a life.
 
     ``constructed``: from here the gap of 5.2+ counts; ``heartbeat``: the first one goes out (ALWAYS for those that run
-    before); ``stopped``: nothing is delivered any more; ``saved``: offsets are stored and locks released, for a
-    graceful end; ``ended``: the signal or the death (NEVER for those that stay); ``finishes_calls``: running calls
-    count before the end. A life that resumes another one counts from where that one stood still.
+    before); ``stopped``: nothing is delivered any more; ``graceful``: it says goodbye, and at ``saved`` its offsets are
+    stored and its locks released; ``ended``: the signal or the death (NEVER for those that stay); ``finishes_calls``:
+    running calls count before the end. A life that resumes another one counts from where that one stood still.
     """
 
     constructed: Floats
@@ -28,22 +32,31 @@ class LifeTimes:
     ended: Floats
     stopped: Floats
     saved: Floats
+    graceful: Booleans
     finishes_calls: Booleans
+
+    @staticmethod
+    def of_holders(values: NDArray[T], holders: Indexes) -> NDArray[T]:
+        """Return what is known by trial and life for each holder, an array whose first axis is the trials."""
+        flat = np.maximum(holders, 0).reshape(len(holders), -1)
+        return np.take_along_axis(values, flat, axis=1).reshape(holders.shape)
 
 
 def live_times(world: World, rates: Rates, calibration: Calibration, random: np.random.Generator) -> LifeTimes:
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
     constructed, heartbeat = np.full(shape, ALWAYS), np.full(shape, ALWAYS)
-    ended, stopped, saved = np.full(shape, NEVER), np.full(shape, NEVER), np.full(shape, NEVER)
-    finishes = np.zeros(shape, dtype=bool)
+    ended = _ends(world, random)
+    stopped, saved = ended.copy(), np.full(shape, NEVER)
+    graceful, finishes = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     for index, life in enumerate(world.lives):
-        if life.ends_s is not None:
-            ended[:, index] = stopped[:, index] = life.ends_s
-            if life.how == GRACEFUL:
-                waited, finishes[:, index] = _shutdown(world, rates, index, random)
-                stopped[:, index] += waited
-                saved[:, index] = stopped[:, index] + spread(random, calibration.shutdown_s, shape[0])
+        if life.how == GRACEFUL:
+            waited, finishes[:, index] = _shutdown(world, rates, index, random)
+            graceful[:, index] = waited <= life.grace_s
+            finishes[:, index] &= graceful[:, index]
+            stopped[:, index] += np.minimum(waited, life.grace_s)
+            goodbye = stopped[:, index] + spread(random, calibration.shutdown_s, shape[0])
+            saved[:, index] = np.where(graceful[:, index], goodbye, NEVER)
     for index, life in enumerate(world.lives):
         if life.starts_s is not None:
             at = np.full(shape[0], life.starts_s)
@@ -55,7 +68,17 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
                 at = np.maximum(at, saved[:, life.follows] + np.where(waits, CLOSING_WAIT_S, 0.0))
             constructed[:, index] = at + spread(random, calibration.start_to_construction_s, shape[0])
             heartbeat[:, index] = at + spread(random, calibration.start_to_heartbeat_s, shape[0])
-    return LifeTimes(constructed, heartbeat, ended, stopped, saved, finishes)
+    return LifeTimes(constructed, heartbeat, ended, stopped, saved, graceful, finishes)
+
+
+def _ends(world: World, random: np.random.Generator) -> Floats:
+    """Return when each life ends; whose turn it is in a rolling update is any order (``ActivePodsWithRanks``)."""
+    shape = (world.request.trials, len(world.lives))
+    ends = np.tile([NEVER if life.ends_s is None else life.ends_s for life in world.lives], (shape[0], 1))
+    if isinstance(world.request.change, RollingUpdate):
+        old = list(world.initial)
+        ends[:, old] = random.permuted(ends[:, old], axis=1)
+    return ends
 
 
 def _shutdown(world: World, rates: Rates, life: int, random: np.random.Generator) -> tuple[Floats, Booleans]:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.looks import Looks
@@ -76,13 +75,12 @@ def _unlock_times(
     )
     released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
-    of_life = np.maximum(holds.life, 0)
     # A client renews all its locks in one request, so they are of one age.
     ages = random.uniform(0, settings.seconds("rocketmq.client.rebalance.lockInterval"), times.saved.shape)
-    renewed = np.take_along_axis(ages, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
-    graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life]
-    saved = np.take_along_axis(times.saved, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
-    at_end = np.where(graceful, saved, holds.dropped + np.maximum(expiry - renewed, 0.0))
+    renewed, saved = times.of_holders(ages, holds.life), times.of_holders(times.saved, holds.life)
+    at_end = np.where(
+        times.of_holders(times.graceful, holds.life), saved, holds.dropped + np.maximum(expiry - renewed, 0.0)
+    )
     free: Floats = np.where(holds.dies, at_end, released)
     return free
 

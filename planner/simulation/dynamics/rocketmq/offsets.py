@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, Freeze
+from planner.simulation.dynamics.rocketmq.changes import Freeze
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.pulls import Starts
@@ -49,7 +49,7 @@ def deliveries(
     flow = _Flow(world, holds, starts, rates)
     flying = _in_flight(world, times, holds, rates, calibration, random).reshape(rows)
     unsaved = _unsaved(world, holds, rates, random).reshape(rows)
-    start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(world, holds))
+    start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(times, holds))
     start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
     twice = _twice(flow, start, holds)
     twice = np.floor(twice + random.random(twice.shape))
@@ -180,9 +180,8 @@ def _in_flight(
         age = rates.service_s * random.uniform(*calibration.overtaking, shape)
         waiting = world.lags[holds.queues][None, :, None] + world.rates[holds.queues][None, :, None] * age
         found = np.floor(np.minimum(consumed * age, waiting) + random.random(shape))
-    of_life = np.maximum(holds.life, 0)
-    graceful = np.array([life.how == GRACEFUL for life in world.lives])[of_life] & holds.dies
-    finished = np.take_along_axis(times.finishes_calls, of_life.reshape(shape[0], -1), axis=1).reshape(shape)
+    graceful = times.of_holders(times.graceful, holds.life) & holds.dies
+    finished = times.of_holders(times.finishes_calls, holds.life)
     counted = np.round(found * random.uniform(*calibration.interrupted_delivered, shape))
     return np.where(graceful, np.where(finished, 0.0, counted), found)
 
@@ -200,10 +199,9 @@ def _unsaved(world: World, holds: Holds, rates: Rates, random: np.random.Generat
     return (consumed * interval)[None, :, None] * random.random(holds.life.shape)
 
 
-def _dies_unsaved(world: World, holds: Holds) -> Booleans:
+def _dies_unsaved(times: LifeTimes, holds: Holds) -> Booleans:
     """Return by row and hold where it ends with a process that stores nothing any more."""
-    graceful = np.array([life.how == GRACEFUL for life in world.lives])
-    unsaved: Booleans = (holds.dies & ~graceful[np.maximum(holds.life, 0)]).reshape(_rows(holds))
+    unsaved: Booleans = (holds.dies & ~times.of_holders(times.graceful, holds.life)).reshape(_rows(holds))
     return unsaved
 
 

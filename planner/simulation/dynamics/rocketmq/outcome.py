@@ -18,7 +18,8 @@ from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 class Observed:
     """By trial and queue, seconds and messages as the contract defines them.
 
-    By trial: ``settle_s``, and ``drained_s``, when no backlog is left (NaN: never).
+    By trial: ``settle_s``; ``drained_s``, when no backlog is left (NaN: never); ``unread_s``, the longest time in which
+    nobody delivers some queue, whoever did before and does after.
     """
 
     pause_s: Floats
@@ -26,6 +27,7 @@ class Observed:
     burst: Floats
     settle_s: Floats
     drained_s: Floats
+    unread_s: Floats
 
 
 def observe(
@@ -46,7 +48,8 @@ def observe(
     before = np.broadcast_to(owners.before[holds.queues], after.shape)
     moves = owners.moves[:, holds.queues]
     between = _between_owners(client, before, after, holds, starts, found)
-    pause = np.where(moves, between, np.where(before == after, _longest_gap(holds, starts, found), np.nan))
+    gaps = _longest_gap(holds, starts, found)
+    pause = np.where(moves, between, np.where(before == after, gaps, np.nan))
     pauses = np.where(owners.before == owners.after, 0.0, np.full(shape, np.nan))
     pauses[:, holds.queues] = pause
     pauses = np.where(
@@ -64,7 +67,7 @@ def observe(
     begins[:, holds.queues] = settled
     waiting[:, holds.queues] = np.where(waits, due, waiting[:, holds.queues])
     gone = drained(world, owners.after, begins, waiting, rates)
-    return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone)
+    return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone, gaps.max(axis=1, initial=0.0))
 
 
 def _between_owners(

@@ -1,19 +1,25 @@
 """Which processes of a group there are, before and after its change: one function for each kind of change."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.simulation.dynamics.rocketmq.changes import (
     FREEZE,
     GRACEFUL,
+    BrokerDown,
+    BrokerUp,
     Change,
     Client,
     Freeze,
     Join,
     Leave,
+    QueueCount,
     Restart,
+    RollingUpdate,
     StrategyChange,
 )
+from planner.simulation.dynamics.rolling import Rolling
 
 BEFORE, AFTER = 0, 1
 """The two states of routes and strategies: every process has either the one or the other."""
@@ -25,7 +31,7 @@ class Life:
 
     ``client`` is its place in the world's clients; ``starts_s`` is ``None`` for one that runs before the change;
     ``follows`` is the life of the same client that must have ended first, ``resumes`` the one that stood still and goes
-    on as this one; ``strategy`` is BEFORE or AFTER.
+    on as this one; ``strategy`` is BEFORE or AFTER. A graceful end that takes longer than ``grace_s`` ends in a kill.
     """
 
     client: int
@@ -36,24 +42,35 @@ class Life:
     strategy: int = BEFORE
     follows: int | None = None
     resumes: int | None = None
+    grace_s: float = math.inf
 
 
 def processes(clients: Sequence[Client], change: Change) -> tuple[Life, ...]:
     """Return every process of the change, those that run before it first, in the clients' order."""
-    running = [Life(index, client.threads) for index, client in enumerate(clients)]
+    running = tuple(Life(index, client.threads) for index, client in enumerate(clients))
+    if isinstance(change, Join):
+        return (*running, *_joining(change, len(clients)))
+    if isinstance(change, RollingUpdate):
+        return (*_stopped(running, change.rolling), *_started(change, len(clients)))
+    if isinstance(change, BrokerDown | BrokerUp | QueueCount):
+        return running
     place = {client.id: index for index, client in enumerate(clients)}
+    return _of_members(running, [place[name] for name in change.clients], change)
+
+
+def _of_members(
+    running: Sequence[Life], places: Sequence[int], change: Leave | Restart | Freeze | StrategyChange
+) -> tuple[Life, ...]:
+    """Return the processes where those in these places change."""
     match change:
-        case Join():
-            return (*running, *_joining(change, len(clients)))
         case Leave():
-            return _ended(running, [place[name] for name in change.clients], change.how, change.stagger_s)
+            return _ended(running, places, change.how, change.stagger_s)
         case Restart():
-            return _restarted(running, [place[name] for name in change.clients], change)
+            return _restarted(running, places, change)
         case Freeze():
-            return _frozen(running, [place[name] for name in change.clients], change.for_s)
+            return _frozen(running, places, change.for_s)
         case StrategyChange():
-            return _switched(running, [place[name] for name in change.clients], change.interval_s)
-    return tuple(running)
+            return _switched(running, places, change.interval_s)
 
 
 def _joining(change: Join, first: int) -> list[Life]:
@@ -82,6 +99,17 @@ def _restarted(running: Sequence[Life], places: Sequence[int], change: Restart) 
 def _frozen(running: Sequence[Life], places: Sequence[int], for_s: float) -> tuple[Life, ...]:
     woken = (replace(running[place], starts_s=for_s, resumes=place) for place in places)
     return (*_ended(running, places, FREEZE, 0.0), *woken)
+
+
+def _stopped(running: Sequence[Life], rolling: Rolling) -> list[Life]:
+    """Return the processes where each ends at one of the rolling update's times; which one at which is drawn later."""
+    ends = zip(running, rolling.pods_stop_s, strict=True)
+    return [replace(life, ends_s=at, how=GRACEFUL, grace_s=rolling.grace_s) for life, at in ends]
+
+
+def _started(change: RollingUpdate, first: int) -> list[Life]:
+    starts = zip(change.clients, change.rolling.clients_start_s, strict=True)
+    return [Life(first + order, client.threads, starts_s=at) for order, (client, at) in enumerate(starts)]
 
 
 def _switched(running: Sequence[Life], places: Sequence[int], interval_s: float) -> tuple[Life, ...]:

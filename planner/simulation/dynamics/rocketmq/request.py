@@ -1,6 +1,6 @@
 """Requests of ``planner forecast`` for RocketMQ, checked: design.md section 4."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +14,13 @@ from planner.simulation.dynamics import reading
 from planner.simulation.dynamics.reading import MOST_RATE, MOST_SECONDS, Version, number
 from planner.simulation.dynamics.rocketmq import timing
 from planner.simulation.dynamics.rocketmq.changes import (
+    BrokerDown,
+    BrokerUp,
     Change,
     Client,
-    Freeze,
     Join,
-    Leave,
-    Restart,
-    StrategyChange,
+    QueueCount,
+    newcomers,
     read_change,
     read_clients,
 )
@@ -69,8 +69,7 @@ class ForecastRequest:
     @property
     def orderly(self) -> bool:
         """True when the group consumes in order."""
-        newcomers = self.change.clients if isinstance(self.change, Join) else ()
-        return any(client.orderly for client in (*self.clients, *newcomers))
+        return any(client.orderly for client in (*self.clients, *newcomers(self.change)))
 
 
 def read_request(document: Mapping[str, Any]) -> ForecastRequest:
@@ -169,8 +168,7 @@ def _strategy(document: Mapping[str, Any]) -> Strategy:
 
 def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     """Refuse by name what the simulation does not cover: better no forecast than a wrong one."""
-    newcomers: Sequence[Client] = request.change.clients if isinstance(request.change, Join) else ()
-    if len({client.orderly for client in (*request.clients, *newcomers)}) > 1:
+    if len({client.orderly for client in (*request.clients, *newcomers(request.change))}) > 1:
         raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
     if not request.clients and not isinstance(request.change, Join):
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
@@ -183,7 +181,7 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
 def _check_size(request: ForecastRequest) -> None:
     """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
     change, clients = request.change, len(request.clients)
-    waking = len(change.clients) if isinstance(change, Join | Leave | Restart | Freeze | StrategyChange) else clients
+    waking = clients if isinstance(change, BrokerDown | BrokerUp | QueueCount) else len(change.clients)
     cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)
     if cells > MOST_CELLS:
         fitting = MOST_CELLS // (cells // request.trials)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import CRASH, FREEZE, GRACEFUL, SILENT
+from planner.simulation.dynamics.rocketmq.changes import FREEZE, SILENT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,
@@ -53,34 +53,59 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
     """Return the tables that follow from starts and ends; brokers that die or start are not in it yet."""
     shape = (world.request.trials, len(world.lives), len(world.brokers))
     entered, left = np.full(shape, ALWAYS), np.full(shape, NEVER)
-    tells_entering, tells = np.ones(shape, dtype=bool), np.ones(shape, dtype=bool)
-    silent_since = np.zeros((shape[0], shape[1], 1))
+    tables = Tables(entered, left, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool))
     for index, life in enumerate(world.lives):
         if life.resumes is not None:
-            woken, expired = times.heartbeat[:, index, None], left[:, life.resumes]
-            again = _registered_again(world, woken, silent_since[:, life.resumes], calibration, shape, random)
-            tells_entering[:, index] = expired < woken
-            entered[:, index] = np.where(expired < woken, again, woken)
-            left[:, life.resumes], tells[:, life.resumes] = (
-                np.minimum(expired, woken),
-                tells[:, life.resumes] & (expired < woken),
-            )
+            _wake(world, times, tables, index, calibration, random)
         elif life.starts_s is not None:
             steps = _one_after_the_other(calibration.register_step_s, shape, random)
             entered[:, index] = times.heartbeat[:, index, None] + steps
-        if life.how == GRACEFUL:
-            steps = _one_after_the_other(calibration.unregister_step_s, shape, random)
-            left[:, index] = times.saved[:, index, None] + steps
-        elif life.how == CRASH:
-            noticed = spread(random, calibration.reset_noticed_s, (shape[0], 1))
-            noticed = noticed + spread(random, calibration.reset_step_s, (shape[0], shape[2]))
-            left[:, index] = times.ended[:, index, None] + noticed
-        elif life.how in (SILENT, FREEZE):
-            silent_since[:, index] = _last_heartbeats(world, times.ended[:, index], random)
-            left[:, index], tells[:, index] = _expiry(world, times.ended[:, index], silent_since[:, index], random)
+        if life.how in (SILENT, FREEZE):
+            left[:, index], tables.tells_leaving[:, index] = _expiry(world, times.ended[:, index], random)
+        elif life.how is not None:
+            left[:, index] = _noticed(times, index, calibration, shape, random)
     if world.down is not None:
-        left[:, :, world.down], tells[:, :, world.down] = np.minimum(left[:, :, world.down], 0.0), False
-    return Tables(entered, left, tells_entering, tells)
+        left[:, :, world.down] = np.minimum(left[:, :, world.down], 0.0)
+        tables.tells_leaving[:, :, world.down] = False
+    return tables
+
+
+def _wake(
+    world: World, times: LifeTimes, tables: Tables, index: int, calibration: Calibration, random: np.random.Generator
+) -> None:
+    """Fill in the entries of a process that stood still: it keeps those that no broker has removed by then."""
+    old = world.lives[index].resumes
+    woken, expires = times.heartbeat[:, index, None], tables.left[:, old]
+    removed = expires < woken
+    again = woken + _until_heartbeat(world, index, calibration, random)
+    again = again + _one_after_the_other(calibration.unregister_step_s, tables.left.shape, random)
+    tables.entered[:, index], tables.tells_entering[:, index] = np.where(removed, again, woken), removed
+    tables.tells_leaving[:, old] &= removed
+    tables.left[:, old] = np.minimum(expires, woken)
+
+
+def _until_heartbeat(world: World, index: int, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return how long after waking a process sends a heartbeat: at once if one was due, or as it connects (5.2+)."""
+    request, slept = world.request, world.lives[index].starts_s or 0.0
+    at_once = spread(random, calibration.woken_timer_s, (request.trials, 1))
+    interval = request.settings.seconds("heartbeatBrokerInterval")
+    if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):
+        return at_once
+    return at_once if slept >= interval else at_once + random.uniform(0, interval - slept, at_once.shape)
+
+
+def _noticed(
+    times: LifeTimes, index: int, calibration: Calibration, shape: tuple[int, ...], random: np.random.Generator
+) -> Floats:
+    """Return when each broker is told of an end, or sees the connection of a process that was killed close."""
+    graceful, found = times.graceful[:, index, None], np.full((shape[0], shape[2]), NEVER)
+    if graceful.any():
+        found = times.saved[:, index, None] + _one_after_the_other(calibration.unregister_step_s, shape, random)
+    if graceful.all():
+        return found
+    closed = spread(random, calibration.reset_noticed_s, (shape[0], 1))
+    closed = times.stopped[:, index, None] + closed + spread(random, calibration.reset_step_s, found.shape)
+    return np.where(graceful, found, closed)
 
 
 def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], random: np.random.Generator) -> Floats:
@@ -91,43 +116,15 @@ def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], rand
     return np.take_along_axis(turns, order, axis=1)
 
 
-def _last_heartbeats(world: World, silent: Floats, random: np.random.Generator) -> Floats:
-    """Return when members that fall silent sent their last heartbeat, one column for all brokers."""
-    return silent[:, None] - random.uniform(
-        0, world.request.settings.seconds("heartbeatBrokerInterval"), (len(silent), 1)
-    )
-
-
-def _expiry(world: World, silent: Floats, heartbeat: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
+def _expiry(world: World, died: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
     """Return when each broker removes a silent member, and whether it tells: the scan does not, the idle close does."""
     settings = world.request.settings
-    shape = (len(silent), len(world.brokers))
-    scanned = heartbeat + settings.seconds("channelExpiredTimeout") + random.uniform(0, CHANNEL_SCAN_S, shape)
+    shape = (len(died), len(world.brokers))
+    heartbeat_age = random.uniform(0, settings.seconds("heartbeatBrokerInterval"), (len(died), 1))
+    wait_for_scan = random.uniform(0, CHANNEL_SCAN_S, shape)
+    scanned = settings.seconds("channelExpiredTimeout") - heartbeat_age + wait_for_scan
     idle = settings.value("serverChannelMaxIdleTimeSeconds") - random.uniform(0, LONG_POLL_S, shape)
-    idle = silent[:, None] + idle
-    return np.maximum(np.minimum(scanned, idle), silent[:, None]), idle < scanned
-
-
-def _registered_again(
-    world: World,
-    woken: Floats,
-    heartbeat: Floats,
-    calibration: Calibration,
-    shape: tuple[int, ...],
-    random: np.random.Generator,
-) -> Floats:
-    """Return when each broker that removed a frozen member has it again: with a heartbeat that was due, at once.
-
-    One that was not due comes at its time; since 5.2 the new connection brings it.
-    """
-    interval = world.request.settings.seconds("heartbeatBrokerInterval")
-    if (
-        not world.request.settings.is_on("enableHeartbeatChannelEventListener")
-        or not world.request.generation.registers_on_connect
-    ):
-        woken = np.maximum(woken, heartbeat + interval)
-    awake = woken + spread(random, calibration.woken_timer_s, woken.shape)
-    return awake + _one_after_the_other(calibration.unregister_step_s, shape, random)
+    return died[:, None] + np.maximum(np.minimum(scanned, idle), 0.0), idle < scanned
 
 
 def notifications(world: World, tables: Tables, calibration: Calibration, random: np.random.Generator) -> Floats:

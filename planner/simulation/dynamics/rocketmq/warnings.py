@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import Freeze, QueueCount, StrategyChange
+from planner.simulation.dynamics.rocketmq.changes import Freeze, QueueCount, RollingUpdate, StrategyChange
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
@@ -23,6 +23,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_queues(world, found),
         *_about_strategies(world, found),
         *_about_standstills(world, found),
+        *_about_rolling(world, found),
         *_about_load(world, found),
     )
 
@@ -83,6 +84,18 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
             "who wakes after brokers have given it up looks anew before or after it has registered again, which is not "
             "known: either it gives up its queues first, or it delivers again all that others delivered meanwhile"
         )
+
+
+def _about_rolling(world: World, found: Simulation) -> Iterator[str]:
+    if not isinstance(world.request.change, RollingUpdate):
+        return
+    yield (
+        "which old pod stops when is the cluster's choice and drawn evenly; pauses run from the first owner to the "
+        "last one, between whom others consume: unread_s is the longest time in which nobody does"
+    )
+    killed = (np.isfinite(found.course.times.ended) & ~found.course.times.graceful).any(axis=1).mean()
+    if killed:
+        yield f"in {killed:.0%} of the trials a client is killed as it takes longer than grace_s to end"
 
 
 def _about_load(world: World, found: Simulation) -> Iterator[str]:

@@ -14,9 +14,9 @@ from planner.simulation.dynamics.rocketmq.changes import (
     BrokerUp,
     Change,
     Client,
-    Join,
     QueueCount,
     StrategyChange,
+    newcomers,
 )
 from planner.simulation.dynamics.rocketmq.processes import Life, processes
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
@@ -83,10 +83,9 @@ def build_world(request: ForecastRequest) -> World:
     place = {queue: index for index, queue in enumerate(queues)}
     broker_of = np.array([brokers.index(queue.broker) for queue in queues], dtype=np.intp)
     rates, lags = _loads(request, queues)
-    newcomers = change.clients if isinstance(change, Join) else ()
     return World(
         request,
-        (*request.clients, *newcomers),
+        (*request.clients, *newcomers(change)),
         processes(request.clients, change),
         queues,
         rates,
