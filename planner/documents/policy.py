@@ -12,6 +12,7 @@ from planner.decision.objective import Objective
 from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
 from planner.documents.format import API_VERSION, check_header, digest_of, document_error
 from planner.documents.source import KubernetesSpec, Name, Part, Source
+from planner.documents.timing import TimingSpec, check_timing
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.approval import ApprovalRule
@@ -23,7 +24,6 @@ KIND = "ConsumerScalingPolicy"
 NOT_BUILT_YET = {
     "stabilisation": "each run decides by its own window",
     "prices": "the smallest count that meets the objective wins",
-    "timing": "forecasts take what members tell, and defaults for the rest",
 }
 """Fields that the design names and this version does not have, with what holds instead."""
 
@@ -93,6 +93,7 @@ class PolicySpec(Part):
     rollout: RolloutSpec = RolloutSpec()
     approval: ApprovalSpec = ApprovalSpec()
     change_windows: tuple[ChangeWindowSpec, ...] = ()
+    timing: TimingSpec | None = None
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -158,6 +159,7 @@ class ConsumerScalingPolicy(Part):
             strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,
+            timing=spec.timing.timing if spec.timing else None,
         )
 
     @property
@@ -197,6 +199,7 @@ def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
     except ValidationError as error:
         raise document_error(error, where) from error
     _check_strategy(policy.spec, where)
+    check_timing(policy.spec.timing, policy.spec.source.system, where)
     return policy
 
 

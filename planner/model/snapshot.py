@@ -106,6 +106,21 @@ class ClientSetup:
 
 
 @dataclass(frozen=True, slots=True)
+class KafkaTiming:
+    """How a Kafka group's clients are set up, as its policy tells it: what a forecast of pauses rests on.
+
+    ``client`` is a release of the Java client or ``librdkafka 2.12.1``, ``record_s`` how long one record takes in the
+    poll loop, ``None`` where the capacity is to tell it. ``settings`` go by the clients' names.
+    """
+
+    client: str
+    broker: str
+    record_s: float | None = None
+    commits_on_revoke: bool = False
+    settings: tuple[tuple[str, bool | int | str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GroupSnapshot:
     """Everything that a decision on one group needs; enough to replay it byte for byte.
 
@@ -116,7 +131,8 @@ class GroupSnapshot:
     lets us read Kubernetes they are not known.
     ``strategy_options`` are the strategy's parameters, spelt as ``planner allocate`` takes them.
     ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
-    ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know.
+    ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know, so that
+    ``timing`` is what the policy says of a Kafka group's.
     ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
@@ -142,6 +158,7 @@ class GroupSnapshot:
     strategy_options: dict[str, Any] = field(default_factory=dict)
     setups: tuple[ClientSetup, ...] = ()
     notifies_changes: bool | None = None
+    timing: KafkaTiming | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

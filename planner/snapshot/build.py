@@ -11,7 +11,7 @@ from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
-from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod, Part, QueueState
+from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
 from planner.snapshot.capacity import known_capacity
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
@@ -28,6 +28,7 @@ class SnapshotSettings:
     strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
     member_label: str | None = None
+    timing: KafkaTiming | None = None
 
 
 RECENT = timedelta(hours=6)
@@ -68,6 +69,7 @@ def build_snapshot(
         pods=pods,
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
+        timing=settings.timing,
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),

@@ -126,6 +126,19 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     return request
 
 
+def check_clients(versions: object, settings: Mapping[str, Any]) -> None:
+    """Raise ``BadInputError`` for versions and settings that no group could have, whatever its protocol."""
+    client, is_java, broker, _ = _versions(versions)
+    refused = []
+    for protocol in PROTOCOLS:
+        try:
+            read_settings(settings, protocol, client, broker, is_java=is_java)
+        except BadInputError as error:
+            refused.append(error)
+    if len(refused) == len(PROTOCOLS):
+        raise refused[0]
+
+
 def _versions(value: object) -> tuple[Version, bool, Version, list[str]]:
     document = fields.mapping(value, "versions", _REQUIRED["versions"])
     fields.only_known(document, ("client", "broker"), "versions")

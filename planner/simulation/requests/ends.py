@@ -1,0 +1,43 @@
+"""The ends of what a snapshot knows as an interval only, and figures that both systems have."""
+
+from collections.abc import Sequence
+
+from planner.errors import BadInputError
+from planner.model.snapshot import Capacity, GroupSnapshot, QueueState
+from planner.simulation.dynamics.trials import Document
+from planner.simulation.outcome import CandidateOutcome
+
+LOWER, UPPER = 0, 1
+ENDS = (LOWER, UPPER)
+
+
+def at(end: int, values: Sequence[float]) -> float:
+    """Return one end of the values."""
+    return min(values) if end == LOWER else max(values)
+
+
+def rate_and_lag(state: QueueState, end: int) -> Document:
+    """Return ``rate`` at one end of mean and upper rate, and ``lag``; raise ``BadInputError`` where one is unknown."""
+    rates = [rate for rate in (state.arrival_rate, state.upper_arrival_rate) if rate is not None]
+    if not rates:
+        raise BadInputError(f"the arrival rate of queue {state.queue} is unknown")
+    if state.lag is None:
+        raise BadInputError(f"the lag of queue {state.queue} is unknown")
+    return {"rate": at(end, rates), "lag": max(state.lag, 0)}
+
+
+def fastest_and_slowest(capacity: Capacity) -> tuple[float, float]:
+    """Return the most and the least messages a second that one consumer may do."""
+    return capacity.high or capacity.messages_per_s, capacity.low or capacity.messages_per_s
+
+
+def leaving(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> list[str]:
+    """Return the clients that the outcome shows no more."""
+    staying = {load.client for load in outcome.loads}
+    return [client for client in snapshot.clients if client not in staying]
+
+
+def refuse_two_changes(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> None:
+    """Raise ``BadInputError`` where strategy and count change together."""
+    if outcome.strategy != snapshot.strategy and outcome.count != len(snapshot.clients):
+        raise BadInputError("strategy and count change together: switch the strategy first, then scale")
