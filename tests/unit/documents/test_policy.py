@@ -8,9 +8,10 @@ import pytest
 from planner.documents.policy import parse_policy, read_policies, read_policy
 from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
+from planner.model.snapshot import KafkaTiming
 from planner.rollout.approval import ApprovalRule
 from planner.rollout.windows import ChangeWindow
-from tests.sample_builders import POLICY
+from tests.sample_builders import POLICY, kafka_policy
 
 
 def test_a_policy_with_defaults() -> None:
@@ -48,6 +49,7 @@ WRONG = [
     ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
     ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation is not built yet"),
+    ("minReplicas: 1", "timing: {clientVersion: '4', brokerVersion: '4'}", "field spec.timing is for Kafka"),
     ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval: expected criteria with mode Auto"),
     ("minReplicas: 1", "approval: {criteria: {mostDuplicates: 1}}", "field spec.approval: expected criteria with mode"),
     ("minReplicas: 1", "approval: {mode: auto}", "field spec.approval.mode: found 'auto', expected 'Manual' or 'Auto'"),
@@ -143,3 +145,36 @@ def test_a_kafka_group_names_its_secrets_by_file() -> None:
     read = parse_policy(POLICY.replace(source, kafka), "p.yaml").spec.source
     assert isinstance(read, KafkaSource)
     assert (read.bootstrap_servers, str(read.properties_file)) == (("127.0.0.1:9092",), "/etc/kafka.properties")
+
+
+TIMING = "timing: {clientVersion: 'librdkafka 2.12.1', brokerVersion: '4.1.0', settings: {session.timeout.ms: 10000}}"
+
+
+def kafka(timing: str) -> str:
+    return kafka_policy("127.0.0.1:9092", "g").replace("minReplicas: 1", f"minReplicas: 1\n  {timing}")
+
+
+def test_timing_reaches_the_snapshot() -> None:
+    settings = parse_policy(kafka(TIMING), "p.yaml").snapshot_settings
+    assert settings.timing == KafkaTiming("librdkafka 2.12.1", "4.1.0", settings=(("session.timeout.ms", 10_000),))
+
+
+def test_the_kafka_example_can_be_read() -> None:
+    policy = read_policy(Path(__file__).parents[3] / "examples/kafka/shop-payments.yaml")
+    assert policy.snapshot_settings.timing is not None
+    assert policy.snapshot_settings.timing.record_s == 0.005
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong", "says"),
+    [
+        ("session.timeout.ms: 10000", "session.timeout: 10000", 'field spec.timing: settings: found "session.timeout"'),
+        ("10000", "abc", 'field spec.timing: settings.session.timeout.ms: found "abc"'),
+        ("librdkafka 2.12.1", "newest", 'field spec.timing: versions.client: found "newest"'),
+        ("brokerVersion: '4.1.0', ", "", "field spec.timing.brokerVersion is missing"),
+    ],
+)
+def test_wrong_timing_is_one_sentence(found: str, wrong: str, says: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_policy(kafka(TIMING.replace(found, wrong)), "p.yaml")
+    assert says in str(caught.value)
