@@ -38,7 +38,6 @@ class Code(StrEnum):
     EXPIRED = "Expired"
     OLD_SNAPSHOT = "OldSnapshot"
     DIGEST_DIFFERS = "DigestDiffers"
-    NOT_CONFIRMED = "NotConfirmed"
     POLICY_CHANGED = "PolicyChanged"
     DEPLOYMENT_MISSING = "DeploymentMissing"
     NAME_TAKEN = "NameTaken"

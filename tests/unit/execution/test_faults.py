@@ -1,0 +1,297 @@
+"""What goes wrong in a cluster, one thing at a time: each ends by a name, and never with too few consumers by us."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from planner.execution.phases import Phase
+from planner.execution.progress import RolloutStatus
+from planner.model.deployments import Autoscaler
+from tests.unit.execution.fake import FakeCluster
+from tests.unit.execution.worlds import (
+    DEPLOYMENT,
+    GREEN,
+    SCENARIOS,
+    Chaos,
+    drive,
+    is_old,
+    twice,
+    untouched,
+    world,
+)
+
+UP, DOWN, RENEWED, BLUE_GREEN = SCENARIOS
+
+
+def when(cluster: FakeCluster, phase: Phase, step: int, happens: Callable[[], None]) -> Callable[[int], None]:
+    """Return a hook that has something happen once, at the first turn that finds the plan so far."""
+    left = [happens]
+
+    def look(_: int) -> None:
+        status = cluster.status("plan-1")
+        if left and status.phase is phase and len(status.steps) > step:
+            left.pop()()
+
+    return look
+
+
+def ended(cluster: FakeCluster, meanwhile: Callable[[int], None] = lambda _: None) -> RolloutStatus:
+    drive(cluster, meanwhile=meanwhile)
+    assert not twice(cluster)
+    return cluster.status("plan-1")
+
+
+def test_pods_that_never_become_ready_bring_the_old_state_back_within_the_time_limit() -> None:
+    cluster = world(UP)
+    cluster.faults.never_ready = True
+    status = ended(cluster)
+    assert status.phase is Phase.ROLLED_BACK
+    assert (
+        "awaitReady was not done within 120 s: 3 of 4 pods of Deployment billing-consumer are ready" in status.message
+    )
+    assert is_old(cluster, 3)
+    assert cluster.lowest_ready == 3
+
+
+def test_a_member_that_never_joins_brings_the_old_state_back() -> None:
+    cluster = world(UP)
+    cluster.faults.never_joins = True
+    status = ended(cluster)
+    assert status.phase is Phase.ROLLED_BACK
+    assert "group billing has 3 of 4 members" in status.message
+    assert is_old(cluster, 3)
+
+
+def test_green_pods_that_never_become_ready_leave_blue_alone() -> None:
+    cluster = world(BLUE_GREEN)
+    cluster.faults.never_ready = True
+    assert ended(cluster).phase is Phase.ROLLED_BACK
+    assert GREEN not in cluster.deployments
+    assert is_old(cluster, 3)
+    assert cluster.lowest_ready == 3
+
+
+def test_a_template_whose_pods_never_become_ready_is_taken_back() -> None:
+    cluster = world(RENEWED)
+    cluster.faults.never_ready = True
+
+    def recover(_: int) -> None:
+        if cluster.status("plan-1").phase is Phase.ABORTING:
+            cluster.faults.never_ready = False
+
+    assert ended(cluster, recover).phase is Phase.ROLLED_BACK
+    assert is_old(cluster, 3)
+    assert cluster.lowest_ready == 3
+
+
+def test_an_evicted_pod_is_replaced_and_the_plan_goes_on() -> None:
+    cluster = world(UP)
+    hook = when(cluster, Phase.RUNNING, 2, lambda: cluster.evict(cluster.live(DEPLOYMENT)[0]))
+    assert ended(cluster, hook).phase is Phase.SUCCEEDED
+
+
+def test_a_crash_while_the_group_settles_makes_it_settle_again() -> None:
+    cluster = world(UP)
+    hook = when(cluster, Phase.RUNNING, 5, lambda: cluster.crash(cluster.live(DEPLOYMENT)[1], 20.0))
+    assert ended(cluster, hook).phase is Phase.SUCCEEDED
+
+
+def test_a_victim_that_dies_before_it_is_stopped_turns_the_plan_back() -> None:
+    cluster = world(DOWN)
+    hook = when(cluster, Phase.RUNNING, 0, lambda: cluster.evict(cluster.live(DEPLOYMENT)[0]))
+    status = ended(cluster, hook)
+    assert status.phase is Phase.ROLLED_BACK
+    assert "billing-consumer-1-0001" in status.message
+    assert cluster.deployments[DEPLOYMENT].replicas == 5
+    assert untouched(cluster)
+
+
+def test_a_pod_that_is_not_ready_keeps_the_stop_waiting_as_it_would_go_before_the_victims() -> None:
+    cluster = world(DOWN)
+    other = cluster.live(DEPLOYMENT)[4]
+    status = ended(cluster, when(cluster, Phase.RUNNING, 1, lambda: cluster.crash(other, 30.0)))
+    assert status.phase is Phase.SUCCEEDED
+    assert other in cluster.live(DEPLOYMENT)
+    assert not status.surprises
+
+
+def test_another_pod_that_stopped_than_was_marked_is_named_and_the_mark_is_taken_back() -> None:
+    cluster = world(DOWN)
+    chosen, other = cluster.live(DEPLOYMENT)[0], cluster.live(DEPLOYMENT)[4]
+
+    def swap() -> None:
+        """The request to lower the count is on its way when a pod that stays falls over."""
+        cluster.crash(other, 3.0)
+
+    cluster.faults.answers_lost = 0
+    original = cluster.perform
+
+    def perform(effect: object) -> None:
+        if type(effect).__name__ == "SetReplicas":
+            swap()
+        original(effect)  # type: ignore[arg-type]
+
+    cluster.perform = perform  # type: ignore[method-assign, assignment]
+    status = ended(cluster)
+    assert status.phase is Phase.SUCCEEDED
+    (surprise,) = status.surprises
+    assert surprise.startswith(f"{other.name} stopped where ")
+    assert untouched(cluster)
+    assert [pod for pod in cluster.live(DEPLOYMENT) if pod.name != chosen.name]
+
+
+def test_a_broker_that_is_away_for_a_while_only_makes_the_plan_wait() -> None:
+    cluster = world(UP)
+
+    def away() -> None:
+        cluster.faults.broker_down_until = cluster.now_s + 60
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, away))
+    assert status.phase is Phase.SUCCEEDED
+    assert ("Held", "plan-1: the members of group billing could not be read") in cluster.told
+
+
+def test_a_broker_that_stays_away_brings_the_old_state_back() -> None:
+    cluster = world(UP)
+
+    def away() -> None:
+        cluster.faults.broker_down_until = cluster.now_s + 10_000
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, away))
+    assert status.phase is Phase.ROLLED_BACK
+    assert "the members of group billing could not be read" in status.message
+    assert is_old(cluster, 3)
+
+
+def test_an_api_server_that_is_away_for_longer_than_any_limit_turns_nothing_back_that_is_done() -> None:
+    cluster = world(UP)
+
+    def away() -> None:
+        cluster.faults.down_until = cluster.now_s + 300
+
+    assert ended(cluster, when(cluster, Phase.RUNNING, 1, away)).phase is Phase.SUCCEEDED
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario[0])
+def test_answers_that_are_lost_have_no_effect_twice(scenario: tuple[str, int, int, object]) -> None:
+    cluster = world(scenario)  # type: ignore[arg-type]
+
+    def lose(_: int) -> None:
+        cluster.faults.answers_lost = 1
+
+    assert ended(cluster, lose).phase is Phase.SUCCEEDED
+    assert untouched(cluster)
+
+
+def test_another_writer_who_touches_the_deployment_all_the_time_only_costs_turns() -> None:
+    cluster = world(UP)
+    chaos = Chaos(cluster, happens={at: lambda: cluster.touch(DEPLOYMENT) for at in range(1, 150, 2)})
+    chaos.run()
+    assert cluster.status("plan-1").phase is Phase.SUCCEEDED
+    assert not twice(cluster)
+
+
+def test_a_count_that_somebody_else_sets_meanwhile_is_left_so_and_the_plan_is_stuck() -> None:
+    cluster = world(UP)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, lambda: cluster.scale(DEPLOYMENT, 9)))
+    assert (status.phase, status.ended) == (Phase.STUCK, "between")
+    assert "somebody set Deployment billing-consumer to 9 replicas" in status.message
+    assert cluster.deployments[DEPLOYMENT].replicas == 9
+    assert cluster.deployments[DEPLOYMENT].claim is not None
+
+
+def test_a_count_that_somebody_else_sets_back_ends_in_the_old_state() -> None:
+    cluster = world(UP)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, lambda: cluster.scale(DEPLOYMENT, 3)))
+    assert status.phase is Phase.ROLLED_BACK
+    assert "set Deployment billing-consumer back to 3 replicas" in status.message
+    assert is_old(cluster, 3)
+
+
+def test_a_claim_that_is_taken_away_turns_the_plan_back() -> None:
+    cluster = world(UP)
+
+    def unclaim() -> None:
+        cluster.deployments[DEPLOYMENT].claim = None
+        cluster.touch(DEPLOYMENT)
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, unclaim))
+    assert status.phase is Phase.ROLLED_BACK
+    assert "took the claim away" in status.message
+    assert is_old(cluster, 3)
+
+
+def test_a_deployment_that_is_deleted_meanwhile_is_not_made_again() -> None:
+    cluster = world(UP)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, cluster.deployments.clear))
+    assert status.phase is Phase.STUCK
+    assert "Deployment billing-consumer is gone" in status.message
+    assert not cluster.deployments
+
+
+def test_an_autoscaler_that_takes_over_meanwhile_turns_the_plan_back() -> None:
+    cluster = world(UP)
+
+    def take_over() -> None:
+        cluster.deployments[DEPLOYMENT].autoscalers = (Autoscaler("HorizontalPodAutoscaler", "hpa", 1, 10),)
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, take_over))
+    assert status.phase is Phase.ROLLED_BACK
+    assert [refusal.code for refusal in status.refusals] == ["Autoscaled"]
+    assert is_old(cluster, 3)
+
+
+def test_a_plan_that_is_edited_while_it_runs_is_stuck_as_nobody_can_tell_its_way_back() -> None:
+    cluster = world(UP)
+
+    def edit() -> None:
+        cluster.plans["plan-1"] = replace(cluster.plans["plan-1"], digest="sha256:other", resource_version="x")
+
+    assert "was changed while it was carried out" in ended(cluster, when(cluster, Phase.RUNNING, 2, edit)).message
+
+
+def test_a_clock_that_jumps_ahead_ends_by_name_and_one_that_goes_back_does_no_harm() -> None:
+    cluster = world(UP)
+
+    def ahead() -> None:
+        cluster.now_s += 3600
+
+    assert ended(cluster, when(cluster, Phase.RUNNING, 1, ahead)).phase in (Phase.SUCCEEDED, Phase.ROLLED_BACK)
+    assert untouched(cluster)
+
+
+def test_a_paused_plan_does_nothing_and_its_pause_counts_for_no_limit() -> None:
+    cluster = world(UP)
+    hook = when(cluster, Phase.RUNNING, 1, lambda: cluster.ask("plan-1", pause=True))
+    since: list[float] = []
+
+    def pause(number: int) -> None:
+        hook(number)
+        if cluster.status("plan-1").phase is Phase.PAUSED:
+            since.append(cluster.now_s)
+            if cluster.now_s - since[0] > 200:
+                cluster.ask("plan-1", pause=False)
+
+    status = ended(cluster, pause)
+    assert status.phase is Phase.SUCCEEDED
+    assert status.steps[1].paused_s > 200
+    assert len(cluster.touched) == 2
+
+
+def test_a_plan_that_is_deleted_while_it_runs_is_undone_first() -> None:
+    cluster = world(UP)
+    ended_turn = drive(
+        cluster, meanwhile=when(cluster, Phase.RUNNING, 2, lambda: cluster.ask("plan-1", is_deleted=True))
+    )
+    assert "aborted by a person" in ended_turn.why
+    assert "plan-1" not in cluster.plans
+    assert is_old(cluster, 3)
+
+
+def test_a_plan_at_its_end_does_nothing_when_it_is_applied_again() -> None:
+    cluster = world(UP)
+    drive(cluster)
+    version, touched = cluster.plans["plan-1"].resource_version, list(cluster.touched)
+    drive(cluster, executor="two")
+    assert (cluster.plans["plan-1"].resource_version, cluster.touched) == (version, touched)

@@ -1,0 +1,239 @@
+"""Small plans over the fake cluster, and executors that drive them to an end."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from planner.execution.ports import Requests, StoredPlan
+from planner.execution.progress import Approval
+from planner.execution.turn import Outcome, Ports, Turned, run_turn
+from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
+from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    CreateDeployment,
+    MarkVictims,
+    MovedQueues,
+    StartConsumers,
+    Step,
+    StopConsumers,
+    UpdateTemplate,
+    Victim,
+)
+from planner.rollout.template import ContainerChange, TemplateChange
+from tests.unit.execution.fake import (
+    QUEUES,
+    START,
+    FakeCluster,
+    FakeEvents,
+    FakeLeases,
+    FakePlans,
+    FakeWorld,
+    allocated,
+)
+
+LIMIT_S = 120
+DEPLOYMENT = "billing-consumer"
+GREEN = "billing-green"
+MOVES = MovedQueues(1, 6)
+CHANGE = TemplateChange((ContainerChange("app", image="app:2"),))
+
+
+def _place(numbers: Sequence[int]) -> str:
+    """Return the queues, which follow each other, as plans spell them."""
+    return f"orders/broker-a/{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else f"orders/broker-a/{numbers[0]}"
+
+
+def plan(cluster: FakeCluster, steps: Sequence[Step], migration: str | None = None) -> RolloutPlan:
+    """Return a plan that fits the cluster as it is now."""
+    members = cluster._members["billing"]
+    owned = allocated(members, cluster.strategy)
+    before = tuple(
+        OwnedQueues(member, (_place([queue.queue_id for queue, owners in owned if owners == (member,)]),))
+        for member in members
+    )
+    return RolloutPlan(
+        policy="billing",
+        group=GroupRef("rocketmq", "DefaultCluster", "billing"),
+        deployment=DEPLOYMENT,
+        snapshot=SnapshotRef("sha256:snapshot", START - timedelta(seconds=30)),
+        made_at=START - timedelta(seconds=20),
+        valid_until=START + timedelta(minutes=30),
+        reason="because",
+        rejected=(),
+        preconditions=Preconditions(cluster.deployments[DEPLOYMENT].replicas, members, "AVG", len(QUEUES)),
+        forecast=Forecast(moved_queues=MOVES, owners_before=before, owners_after=before, unknowns=()),
+        steps=tuple(steps),
+        migration=migration,
+    )
+
+
+def up(_: FakeCluster) -> tuple[Step, ...]:
+    """3 to 5 in two batches."""
+    return (
+        StartConsumers(3, 4, LIMIT_S, MOVES, undo="set 3"),
+        AwaitReady(4, LIMIT_S),
+        AwaitSettled(4, "AVG", LIMIT_S),
+        StartConsumers(4, 5, LIMIT_S, MOVES, undo="set 4"),
+        AwaitReady(5, LIMIT_S),
+        AwaitSettled(5, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def down(cluster: FakeCluster) -> tuple[Step, ...]:
+    """5 to 3, the two oldest pods chosen: not those that the ReplicaSet would take."""
+    chosen = cluster.live(DEPLOYMENT)[:2]
+    return (
+        MarkVictims(tuple(Victim(pod.name, (pod.member,)) for pod in chosen), LIMIT_S),
+        StopConsumers(5, 3, tuple(pod.member for pod in chosen), LIMIT_S, MOVES, undo="set 5"),
+        AwaitReady(3, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def renewed(_: FakeCluster) -> tuple[Step, ...]:
+    """A new image, one pod more at a time."""
+    return (
+        UpdateTemplate(CHANGE, 3, 1, 0, 1, LIMIT_S, MOVES),
+        AwaitReady(3, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+    )
+
+
+def blue_green(_: FakeCluster) -> tuple[Step, ...]:
+    """Consumers of a second Deployment start, then those of the first stop."""
+    return (
+        CreateDeployment(GREEN, LIMIT_S, CHANGE),
+        StartConsumers(0, 3, LIMIT_S, MOVES, undo="set 0", deployment=GREEN),
+        AwaitReady(3, LIMIT_S, deployment=GREEN),
+        AwaitSettled(6, "AVG", LIMIT_S),
+        StopConsumers(3, 0, (), LIMIT_S, MOVES, undo="set 3"),
+        AwaitReady(0, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def stored(
+    cluster: FakeCluster, steps: Sequence[Step], name: str = "plan-1", migration: str | None = None
+) -> StoredPlan:
+    """Return an approved plan, put into the cluster."""
+    made = StoredPlan(
+        name=name,
+        uid=f"uid-{name}",
+        plan=plan(cluster, steps, migration),
+        digest="sha256:plan",
+        resource_version=cluster._next(),
+        requests=Requests(Approval("sha256:plan", "alice", START)),
+        policy_digest="policy-1",
+    )
+    cluster.put(made)
+    return made
+
+
+Scenario = tuple[str, int, int, Callable[[FakeCluster], tuple[Step, ...]]]
+SCENARIOS: tuple[Scenario, ...] = (
+    ("up", 3, 5, up),
+    ("down", 5, 3, down),
+    ("renewed", 3, 3, renewed),
+    ("blue_green", 3, 3, blue_green),
+)
+
+
+def world(scenario: Scenario) -> FakeCluster:
+    """Return a cluster with the scenario's approved plan."""
+    _, before, _, steps = scenario
+    cluster = FakeCluster(before)
+    stored(cluster, steps(cluster))
+    return cluster
+
+
+class Killed(BaseException):
+    """The executor is gone, in the middle of whatever it did."""
+
+
+def ports(
+    cluster: FakeCluster, before: Callable[[str], None] = lambda _: None, after: Callable[[str], None] = lambda _: None
+) -> Ports:
+    """Return an executor's ports."""
+    return Ports(
+        FakePlans(cluster, before, after),
+        FakeWorld(cluster, before, after),
+        FakeLeases(cluster, before, after),
+        FakeEvents(cluster),
+        lambda: cluster.now,
+    )
+
+
+@dataclass
+class Chaos:
+    """Counts requests over all executors and, at chosen ones, kills the executor or has something happen.
+
+    ``kills`` are numbers of requests: at n the executor dies before it, at n + 0.5 right after it was done, before it
+    sees the answer.
+    """
+
+    cluster: FakeCluster
+    kills: frozenset[float] = frozenset()
+    happens: Mapping[int, Callable[[], None]] = field(default_factory=dict)
+    requests: int = 0
+
+    def before(self, _: str) -> None:
+        self.requests += 1
+        if self.requests in self.happens:
+            self.happens[self.requests]()
+        if self.requests in self.kills:
+            raise Killed
+
+    def after(self, _: str) -> None:
+        if self.requests + 0.5 in self.kills:
+            raise Killed
+
+    def run(self) -> Turned:
+        """Drive the plan to its end; for an executor that dies comes another one of another name."""
+        for executor in ("one", "two", "three", "four"):
+            try:
+                return drive(self.cluster, executor, through=ports(self.cluster, self.before, self.after))
+            except Killed:
+                self.cluster.advance(5.0)
+        raise AssertionError("all executors were killed")
+
+
+def drive(
+    cluster: FakeCluster,
+    executor: str = "one",
+    name: str = "plan-1",
+    turns: int = 400,
+    through: Ports | None = None,
+    meanwhile: Callable[[int], None] = lambda _: None,
+) -> Turned:
+    """Run turns until the plan is at its end; raise ``AssertionError`` when it does not get there."""
+    used = through or ports(cluster)
+    for number in range(turns):
+        meanwhile(number)
+        turned = run_turn(used, name, executor)
+        if turned.outcome in (Outcome.DONE, Outcome.GONE):
+            return turned
+        cluster.advance(0.2 if turned.outcome is Outcome.MOVED else 1.5)
+    raise AssertionError(f"not at its end after {turns} turns: {cluster.status(name)}")
+
+
+def twice(cluster: FakeCluster) -> list[str]:
+    """Return what was changed more than once by one and the same step."""
+    keys = [touched.what for touched in cluster.touched]
+    return sorted({key for key in keys if keys.count(key) > 1})
+
+
+def is_old(cluster: FakeCluster, before: int) -> bool:
+    """True when the world is as it was before the plan: counts, template, no new Deployment, no mark, no claim."""
+    (only,) = cluster.deployments.values() if len(cluster.deployments) == 1 else (None,)
+    return only is not None and only.replicas == before and only.revision == 1 and untouched(cluster)
+
+
+def untouched(cluster: FakeCluster) -> bool:
+    """True when no claim and no deletion cost is left behind."""
+    live = [pod for name in cluster.deployments for pod in cluster.live(name)]
+    return all(found.claim is None for found in cluster.deployments.values()) and all(pod.cost == 0 for pod in live)
