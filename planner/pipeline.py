@@ -22,7 +22,7 @@ from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.approval import why_not
-from planner.rollout.build import build_plan
+from planner.rollout.build import build_plan, why_no_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import (
     can_simulate,
@@ -129,8 +129,13 @@ def decide(
     policy: ConsumerScalingPolicy,
     at: datetime | None = None,
 ) -> DecisionRecord:
-    """Return the decision at time ``at``, the snapshot's own time when ``None``, with the ground it stands on."""
+    """Return the decision at time ``at``, the snapshot's own time when ``None``, with the ground it stands on.
+
+    A change that no plan could carry out is a hold, and says why.
+    """
     decision = choose(snapshot, outcomes, policy.objective, at or snapshot.at)
+    if refusal := why_no_plan(snapshot, decision.target):
+        decision = decision.held_for(refusal.sentence)
     return DecisionRecord(
         policy=policy.metadata.name,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),

@@ -1,6 +1,6 @@
 """The answer: a count with reasons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ class HoldCause(StrEnum):
     UNSETTLED = "Unsettled"
     OTHER_SCALER = "OtherScaler"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
+    PLAN_REFUSED = "PlanRefused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ class Decision:
             raise ValueError(
                 f"decision on group {self.group}: {self.current} to {self.target} with hold cause {self.hold_cause}"
             )
+
+    def held_for(self, sentence: str) -> "Decision":
+        """Return the hold that it becomes where no plan can carry it out; ``sentence`` says why, without its stop."""
+        consumers = "1 consumer" if self.current == 1 else f"{self.current} consumers"
+        reason = f"Hold at {consumers}: {self.target} would be right, but {sentence}."
+        return replace(self, target=self.current, reason=reason, hold_cause=HoldCause.PLAN_REFUSED)
 
     @property
     def is_hold(self) -> bool:

@@ -1,5 +1,6 @@
 """How a group gets to another size: all at once or in batches, whichever costs less by the simulation."""
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,9 @@ from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
 
 TRIALS = 60
-"""Trials of each batch that is compared; what is chosen is forecast with all of them afterwards."""
+LEAST_TRIALS = 10
+MOST_CELLS = 2_000_000
+"""Trials of each batch that is compared with all at once, and bounds for large groups: trials x queues x members."""
 MOST_BATCHES = 3
 _LAST = "\uffff"
 """Newcomers are taken to sort behind every id that is there."""
@@ -76,13 +79,16 @@ class Batch:
 class Way:
     """A group's way to its new size: one batch after the other, each once the group has settled from the last.
 
-    ``cost`` is in seconds of one consumer, ``None`` where not even the moved queues are known. ``is_timed`` says that
-    duplicates and times are in it, not moved queues alone.
+    ``cost`` is in seconds of one consumer, ``None`` where not even the moved queues are known.
     """
 
     batches: tuple[Batch, ...]
-    cost: Span | None
-    is_timed: bool
+    cost: Span | None = None
+
+    @property
+    def is_timed(self) -> bool:
+        """True when duplicates and times are known and in the cost, not moved queues alone."""
+        return all(batch.outcome.transition and batch.outcome.transition.settle_s for batch in self.batches)
 
     @property
     def moved(self) -> MovedQueues:
@@ -95,68 +101,88 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways that were compared, the cheapest first; ``best`` is the one to go."""
+    """All ways that were compared, the cheapest first by the upper end; of equal ones that with fewest rebalances."""
 
     compared: tuple[Way, ...]
 
     @property
     def best(self) -> Way:
-        """The cheapest by its upper end; of equally cheap ones the one with the fewest rebalances."""
+        """The one to go."""
         return self.compared[0]
 
 
-def find_ways(snapshot: GroupSnapshot, digest: str, target: int, prices: Prices, *, has_pods: bool) -> Ways:
-    """Return the ways from the present members to ``target``, which must be another count, the cheapest first.
+def find_ways(
+    snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, prices: Prices, *, has_pods: bool
+) -> Ways:
+    """Return the ways from the present members to ``chosen``, which must be of another count, the cheapest first.
 
     Each batch is simulated on the group as the one before leaves it. With ``has_pods`` victims are chosen, and the
-    queues that move are exact; without, they lie between the best and the worst choice. Where no dynamics can be run
-    for every batch of every way, ways are compared by moved queues alone.
+    queues that move are exact; without, they lie between the best and the worst choice. Ways whose moved queues alone
+    cost more than all of another way are not looked into further. Where no dynamics can be run, ways are compared by
+    moved queues alone.
 
     Raises ``RefusedError`` where victims are to be chosen and cannot be.
     """
     present = len(snapshot.clients)
-    ways = [_way(snapshot, digest, counts, prices, has_pods=has_pods) for counts in _sequences(present, target)]
-    if not all(way.is_timed for way in ways):
-        ways = [replace(way, cost=_by_moves(way, prices), is_timed=False) for way in ways]
-    known = [way for way in ways if way.cost is not None]
-    return Ways(tuple(sorted(known, key=_upper_end)) or (ways[0],))
+    at_once = _priced(Way((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
+    ways = [at_once]
+    for counts in _sequences(present, chosen.count):
+        way = _priced(_in_batches(snapshot, counts, has_pods=has_pods), prices)
+        if at_once.is_timed and _may_be_cheaper(way, at_once):
+            way = _priced(_timed(snapshot, digest, way), prices)
+        ways.append(way)
+    if at_once.is_timed and any(not way.is_timed and _may_be_cheaper(way, at_once) for way in ways):
+        ways = [replace(way, cost=_by_moves(way, prices)) for way in ways]
+    return Ways(tuple(sorted(ways, key=_upper_end)))
+
+
+def _may_be_cheaper(way: Way, other: Way) -> bool:
+    return way.cost is not None and other.cost is not None and way.cost.least < other.cost.most
 
 
 def _upper_end(way: Way) -> tuple[float, int]:
-    assert way.cost is not None
-    return way.cost.most, len(way.batches)
+    return way.cost.most if way.cost else math.inf, len(way.batches)
 
 
 def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:
-    """Yield the counts after each batch: all at once, in two and three batches as even as may be.
+    """Yield the counts after each batch: in two and in three batches as even as may be.
 
-    3 to 8: (8,), (6, 8), (5, 7, 8).
+    3 to 8: (6, 8), (5, 7, 8).
     """
     change = target - present
-    for batches in range(1, min(MOST_BATCHES, abs(change)) + 1):
+    for batches in range(2, min(MOST_BATCHES, abs(change)) + 1):
         yield tuple(present - (-change * number // batches) for number in range(1, batches + 1))
 
 
-def _way(snapshot: GroupSnapshot, digest: str, counts: Sequence[int], prices: Prices, *, has_pods: bool) -> Way:
+def _at_once(snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, *, has_pods: bool) -> Batch:
+    present = len(snapshot.clients)
+    if chosen.count > present or not has_pods:
+        return Batch(present, chosen)
+    choice = choose_victims(snapshot, present - chosen.count, partial(loss_of, snapshot, digest))
+    exact = simulate_candidate(snapshot, chosen.count, chosen.strategy, choice.staying)
+    return Batch(present, with_transition(exact, snapshot, digest), choice)
+
+
+def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: bool) -> Way:
     batches: list[Batch] = []
     for count in counts:
-        batch = _batch(snapshot, digest, count, has_pods=has_pods)
-        batches.append(batch)
+        present = len(snapshot.clients)
+        choice = choose_victims(snapshot, present - count) if count < present and has_pods else None
+        outcome = simulate_candidate(snapshot, count, snapshot.strategy or "", choice.staying if choice else None)
+        batches.append(Batch(present, outcome, choice))
+        snapshot = after(snapshot, outcome)
+    return Way(tuple(batches))
+
+
+def _timed(snapshot: GroupSnapshot, digest: str, way: Way) -> Way:
+    """Return the way with what each of its batches costs, fewer trials the larger the group is."""
+    batches: list[Batch] = []
+    for batch in way.batches:
+        cells = len(snapshot.data_queues) * max(batch.before, batch.count)
+        trials = min(max(MOST_CELLS // cells, LEAST_TRIALS), TRIALS)
+        batches.append(replace(batch, outcome=with_transition(batch.outcome, snapshot, digest, trials)))
         snapshot = after(snapshot, batch.outcome)
-    is_timed = all(batch.outcome.transition and batch.outcome.transition.settle_s for batch in batches)
-    way = Way(tuple(batches), None, is_timed)
-    moves = _by_moves(way, prices)
-    return replace(way, cost=_with_times(way, moves, prices) if is_timed and moves else moves)
-
-
-def _batch(snapshot: GroupSnapshot, digest: str, count: int, *, has_pods: bool) -> Batch:
-    """Return the batch from the snapshot's members to ``count``."""
-    present, strategy = len(snapshot.clients), snapshot.strategy or ""
-    choice = None
-    if count < present and has_pods:
-        choice = choose_victims(snapshot, present - count, partial(loss_of, snapshot, digest))
-    outcome = simulate_candidate(snapshot, count, strategy, choice.staying if choice else None)
-    return Batch(present, with_transition(outcome, snapshot, digest, TRIALS), choice)
+    return replace(way, batches=tuple(batches))
 
 
 def loss_of(snapshot: GroupSnapshot, digest: str, staying: Sequence[str]) -> Loss:
@@ -166,6 +192,12 @@ def loss_of(snapshot: GroupSnapshot, digest: str, staying: Sequence[str]) -> Los
     if transition is None:
         return ()
     return transition.duplicates.p50, transition.pause_s.p50 if transition.pause_s else 0.0
+
+
+def _priced(way: Way, prices: Prices) -> Way:
+    """Return the way with its cost: moved queues, and whatever else is known of it."""
+    moves = _by_moves(way, prices)
+    return replace(way, cost=_with_times(way, moves, prices) if moves and way.is_timed else moves)
 
 
 def _by_moves(way: Way, prices: Prices) -> Span | None:

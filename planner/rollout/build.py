@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from planner.decision.decision import Decision
+from planner.errors import RefusedError
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Way, Ways, find_ways
@@ -18,6 +19,7 @@ from planner.rollout.plan import (
     RolloutPlan,
     SnapshotRef,
 )
+from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -28,11 +30,10 @@ from planner.rollout.steps import (
     Step,
     StopConsumers,
 )
-from planner.simulation.candidates import simulate_candidate
+from planner.rollout.victims import pods_of_members
 from planner.simulation.dynamics.words import count_between
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
-from planner.simulation.transition import with_transition
 
 MARK_LIMIT_S = 60
 """How long marking pods may take, which is one patch for each of them."""
@@ -51,6 +52,24 @@ class RolloutSettings:
     prices: Prices = DEFAULT_PRICES
 
 
+def why_no_plan(snapshot: GroupSnapshot, target: int) -> RefusedError | None:
+    """Return why no plan can bring the group to ``target`` consumers, ``None`` where one can.
+
+    Without Kubernetes in the snapshot nobody says which pods stop, and the plan names a range.
+    """
+    if target >= len(snapshot.clients) or snapshot.deployment is None:
+        return None
+    try:
+        pods = pods_of_members(snapshot)
+    except RefusedError as refusal:
+        return refusal
+    if len(pods) == len(snapshot.clients):
+        return None
+    several = next(pod for pod in pods if len(pod.members) > 1)
+    sentence = f"pod {several.pod} runs {len(several.members)} members: counts of members are none of pods there"
+    return refused(Refusal.VICTIMS_CANNOT_BE_CHOSEN, sentence)
+
+
 def build_plan(
     snapshot: GroupSnapshot,
     snapshot_digest: str,
@@ -66,7 +85,7 @@ def build_plan(
     if decision.is_hold or chosen.count != decision.target:
         raise ValueError(f"no plan for group {decision.group}: {decision.reason} (outcome of {chosen.count})")
     has_pods = snapshot.deployment is not None
-    ways = find_ways(snapshot, snapshot_digest, decision.target, settings.prices, has_pods=has_pods)
+    ways = find_ways(snapshot, snapshot_digest, chosen, settings.prices, has_pods=has_pods)
     return RolloutPlan(
         policy=settings.policy,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
@@ -77,7 +96,7 @@ def build_plan(
         reason=" ".join([decision.reason, *tell_ways(ways)]),
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
-        forecast=_forecast_of(snapshot, snapshot_digest, ways.best, chosen),
+        forecast=_forecast_of(snapshot, ways.best),
         steps=build_steps(snapshot.clients, ways.best, settings),
         policy_digest=settings.policy_digest,
     )
@@ -139,18 +158,12 @@ def _costs(way: Way) -> str:
     return f"{moved}, worth {count_between(round(way.cost.least), round(way.cost.most))} consumer-seconds"
 
 
-def _forecast_of(snapshot: GroupSnapshot, digest: str, way: Way, chosen: CandidateOutcome) -> Forecast:
-    """Return what is expected of the way: the decision's outcome, with those who really stay where that is known."""
-    last = way.batches[-1]
-    if len(way.batches) > 1:
-        forecast = _forecast(snapshot, last.outcome)
-        costs = [_cost(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
-        in_all = costs_together(costs) if len(costs) == len(way.batches) else None
-        return replace(forecast, moved_queues=way.moved, cost=in_all)
-    if last.choice is None:
-        return _forecast(snapshot, chosen)
-    exact = simulate_candidate(snapshot, last.count, chosen.strategy, last.choice.staying)
-    return _forecast(snapshot, with_transition(exact, snapshot, digest))
+def _forecast_of(snapshot: GroupSnapshot, way: Way) -> Forecast:
+    """Return what is expected of the way: the group after its last batch, at the cost of all of them."""
+    forecast = _forecast(snapshot, way.batches[-1].outcome)
+    costs = [_cost(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
+    known = len(costs) == len(way.batches)
+    return replace(forecast, moved_queues=way.moved, cost=costs_together(costs) if known else None)
 
 
 def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:

@@ -112,7 +112,7 @@ def test_a_plan_is_spelled_as_kubernetes_spells_and_shows_the_kind_of_step_first
     assert WORLD.plan is not None
     document = yaml.safe_load(PLAN.dump(WORLD.plan, "billing-1"))
     assert document["spec"]["validUntil"].startswith("2026-11-21T10:45:00")
-    assert [next(iter(step)) for step in document["spec"]["steps"]] == ["kind"] * 3
+    assert [next(iter(step)) for step in document["spec"]["steps"]] == ["kind"] * 4
 
 
 def test_an_edited_plan_is_refused(tmp_path: Path) -> None:

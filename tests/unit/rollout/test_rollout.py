@@ -6,7 +6,7 @@ from planner.model.queues import MessageQueue
 from planner.rollout.build import compact_queues
 from planner.rollout.explain import explain_hold, explain_plan, tell_cost
 from planner.rollout.plan import Cost, RolloutPlan
-from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, StopConsumers
+from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, StartConsumers, StopConsumers
 from planner.simulation.outcome import Messages, Seconds
 from tests.builders import AT, World, clients, decided, snapshot
 
@@ -18,8 +18,8 @@ def plan_of(world: World) -> RolloutPlan:
 
 def test_scaling_up_starts_then_waits_for_pods_then_for_the_group() -> None:
     plan = plan_of(decided(snapshot(capacity=65.0)))
-    assert [type(step) for step in plan.steps] == [StartConsumers, AwaitReady, AwaitSettled]
-    start, ready, settled = plan.steps
+    assert [type(step) for step in plan.steps] == [StartConsumers, AwaitReady, AwaitSettled, CheckForecast]
+    start, ready, settled, _ = plan.steps
     assert isinstance(start, StartConsumers)
     assert isinstance(ready, AwaitReady)
     assert isinstance(settled, AwaitSettled)
@@ -32,7 +32,8 @@ def test_scaling_up_starts_then_waits_for_pods_then_for_the_group() -> None:
 def test_scaling_down_stops_the_ones_that_move_fewest_queues_then_waits() -> None:
     world = decided(snapshot(clients=clients(8), capacity=100.0))
     plan = plan_of(world)
-    stop, settled = plan.steps
+    assert [type(step) for step in plan.steps] == [StopConsumers, AwaitSettled, CheckForecast]
+    stop, settled, _ = plan.steps
     assert isinstance(stop, StopConsumers)
     assert isinstance(settled, AwaitSettled)
     assert len(stop.preferred_victims) == 5

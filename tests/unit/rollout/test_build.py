@@ -1,0 +1,195 @@
+"""Steps for a change of the count: victims by name, batches by their cost, refusals that become a hold."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.documents.policy import parse_policy
+from planner.model.snapshot import GroupSnapshot, MemberPod
+from planner.pipeline import candidates, decide, plan, simulate_candidates
+from planner.rollout.batches import DEFAULT_PRICES, Prices, Span, Way, Ways, find_ways
+from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
+from planner.rollout.plan import Cost, RolloutPlan
+from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MarkVictims, StartConsumers, StopConsumers
+from planner.simulation.candidates import simulate_candidate
+from planner.simulation.outcome import Messages, Seconds
+from planner.simulation.transition import with_transition
+from tests.builders import clients, decided, snapshot
+from tests.unit.rollout.test_victims import in_pods
+from tests.unit.workload.builders import deployment, pod
+
+SETTINGS = RolloutSettings("billing", "billing-consumer")
+
+
+def ways_to(taken: GroupSnapshot, target: int, prices: Prices = DEFAULT_PRICES, *, has_pods: bool = False) -> Ways:
+    """Return the ways to so many consumers, all at once being forecast with some trials."""
+    chosen = with_transition(simulate_candidate(taken, target, taken.strategy or ""), taken, "d", 40)
+    return find_ways(taken, "d", chosen, prices, has_pods=has_pods)
+
+
+def plan_of(taken: GroupSnapshot, **settings: Any) -> RolloutPlan:
+    made = decided(taken, **settings).plan
+    assert made is not None
+    return made
+
+
+def in_whole_pods(taken: GroupSnapshot) -> GroupSnapshot:
+    """Return the snapshot with one member a pod and a Deployment that asks for just these."""
+    made = in_pods(taken)
+    assert made.deployment
+    return replace(made, deployment=replace(made.deployment, replicas=len(made.clients)))
+
+
+def test_victims_are_marked_before_they_are_stopped_and_the_forecast_is_exact() -> None:
+    taken = in_whole_pods(snapshot(clients=clients(8), capacity=100.0))
+    made = plan_of(taken)
+    mark, stop, settled, check = made.steps
+    assert isinstance(mark, MarkVictims)
+    assert isinstance(stop, StopConsumers)
+    assert isinstance(settled, AwaitSettled)
+    assert isinstance(check, CheckForecast)
+    pods = {link.client: link.pod for link in taken.pods}
+    assert sorted(mark.pods) == sorted(pods[client] for client in stop.preferred_victims)
+    assert stop.forecast == made.forecast.moved_queues
+    assert stop.forecast.fewest == stop.forecast.most
+    staying = tuple(owned.consumer for owned in made.forecast.owners_after)
+    assert set(staying) == set(taken.clients) - set(stop.preferred_victims)
+    exact = simulate_candidate(taken, 3, "AVG", staying)
+    assert (exact.moved_fewest, made.forecast.utilisation) == (stop.forecast.fewest, exact.utilisation)
+    assert not any("consumers stop" in unknown for unknown in made.forecast.unknowns)
+    assert made.forecast.cost is not None
+
+
+def test_without_kubernetes_the_plan_names_a_range_and_marks_nobody() -> None:
+    made = plan_of(snapshot(clients=clients(8), capacity=100.0))
+    assert not any(isinstance(step, MarkVictims) for step in made.steps)
+    assert "which 5 consumers stop: shown for those that move the fewest queues" in made.forecast.unknowns
+
+
+def test_a_plan_says_why_not_in_batches() -> None:
+    made = plan_of(snapshot(clients=clients(8), capacity=100.0), trials=20)
+    assert "All at once costs least: " in made.reason
+    assert "; in 2 batches " in made.reason
+    # One consumer more or less can only go at once, so there is nothing to tell.
+    assert "batches" not in plan_of(snapshot(capacity=65.0)).reason
+
+
+def test_all_at_once_costs_least_of_all_ways_and_each_way_ends_at_the_target() -> None:
+    for target in (3, 12):
+        ways = ways_to(snapshot(clients=clients(6)), target).compared
+        assert [len(way.batches) for way in ways] == [1, 2, 3]
+        assert {way.batches[-1].count for way in ways} == {target}
+        uppers = [way.cost.most for way in ways if way.cost]
+        assert uppers == sorted(uppers)
+        for way in ways:
+            steps = [batch.count for batch in way.batches]
+            assert [batch.before for batch in way.batches] == [6, *steps[:-1]]
+
+
+def test_each_batch_starts_from_the_group_that_the_one_before_left() -> None:
+    taken = in_whole_pods(snapshot(clients=clients(6)))
+    ways = ways_to(taken, 3, has_pods=True).compared
+    three = next(way for way in ways if len(way.batches) == 3)
+    gone: list[str] = []
+    for batch in three.batches:
+        assert batch.choice
+        gone += [member for victim in batch.choice.victims for member in victim.members]
+        assert set(batch.choice.staying) == set(taken.clients) - set(gone)
+    assert len(set(gone)) == 3
+
+
+def test_where_no_dynamics_can_be_run_moved_queues_decide_and_the_plan_says_so() -> None:
+    # No member tells how it is set up: no forecast of pauses and duplicates.
+    taken = replace(snapshot(clients=clients(8), capacity=100.0), setups=())
+    ways = ways_to(taken, 3, Prices(moved_queue_s=2.0))
+    best = ways.best
+    assert not any(way.is_timed for way in ways.compared)
+    assert best.moved.fewest is not None
+    assert best.moved.most is not None
+    assert best.cost == Span(2.0 * best.moved.fewest, 2.0 * best.moved.most)
+    assert "moves fewest, and pauses and duplicates are not known" in " ".join(tell_ways(ways))
+
+
+def way(target: int, batches: int) -> Way:
+    ways = ways_to(snapshot(clients=clients(6)), target).compared
+    return next(one for one in ways if len(one.batches) == batches)
+
+
+def test_between_batches_the_group_settles() -> None:
+    up = build_steps(clients(6), way(12, 2), SETTINGS)
+    assert [type(step) for step in up] == [
+        *([StartConsumers, AwaitReady, AwaitSettled] * 2),
+        CheckForecast,
+    ]
+    starts = [(step.from_replicas, step.to_replicas) for step in up if isinstance(step, StartConsumers)]
+    assert starts == [(6, 9), (9, 12)]
+    down = build_steps(clients(6), way(3, 3), SETTINGS)
+    assert [type(step) for step in down] == [*([StopConsumers, AwaitSettled] * 3), CheckForecast]
+    victims = [name for step in down if isinstance(step, StopConsumers) for name in step.preferred_victims]
+    assert len(set(victims)) == len(victims) == 3
+
+
+def test_rebalances_one_after_the_other_cost_their_sum_and_the_longest_pause() -> None:
+    def cost(pause: Seconds | None) -> Cost:
+        settle = Seconds(1.0, 1.1, 1.2)
+        return Cost(
+            pause_seconds=pause,
+            stall_seconds=None,
+            duplicates=Messages(1, 2, 3),
+            burst_messages=Messages(0, 0, 5),
+            settle_seconds=settle,
+            drained_seconds=settle,
+        )
+
+    both = costs_together([cost(Seconds(0.1, 0.5, 0.6)), cost(Seconds(0.2, 0.3, 0.9))])
+    assert both.pause_seconds == Seconds(0.2, 0.5, 0.9)
+    assert both.stall_seconds is None
+    assert (both.duplicates, both.burst_messages) == (Messages(2, 4, 6), Messages(0, 0, 10))
+    assert (both.settle_seconds, both.drained_seconds) == (Seconds(2.0, 2.2, 2.4), Seconds(1.0, 1.1, 1.2))
+    assert costs_together([cost(None), cost(Seconds(0.1, 0.2, 0.3))]).pause_seconds is None
+
+
+def test_prices_below_nothing_make_no_sense() -> None:
+    with pytest.raises(ValueError, match="prices of 0 or more"):
+        Prices(duplicate_s=-1.0)
+
+
+POLICY = """
+apiVersion: consumerplanner.dev/v1alpha1
+kind: ConsumerScalingPolicy
+metadata: {name: billing}
+spec:
+  source: {system: rocketmq, cluster: DefaultCluster, group: billing, nameServers: ["127.0.0.1:9876"]}
+  scaleTargetRef: {name: app}
+  minReplicas: 1
+  maxReplicas: 16
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pods": ()}, "no pod of Deployment shop/app could be told to run member"),
+        ({"deployment": deployment(pods=None, replicas=8)}, "were not read"),
+    ],
+)
+def test_a_change_that_no_plan_can_carry_out_is_a_hold_that_says_why(changes: dict[str, Any], words: str) -> None:
+    taken = replace(in_whole_pods(snapshot(clients=clients(8), capacity=100.0)), **changes)
+    policy = parse_policy(POLICY, "policy.yaml")
+    outcomes = simulate_candidates(taken, candidates(taken, policy))
+    record = decide(taken, outcomes, policy)
+    assert record.decision.is_hold
+    assert record.decision.hold_cause == "PlanRefused"
+    assert words in record.decision.reason
+    assert plan(taken, record, policy, outcomes) is None
+
+
+def test_several_members_in_one_pod_are_no_count_of_pods() -> None:
+    taken = snapshot(clients=clients(8), capacity=100.0)
+    links = tuple(MemberPod(client, f"p{number // 2}") for number, client in enumerate(taken.clients))
+    pods = tuple(pod(f"p{number}") for number in range(4))
+    shared = replace(taken, pods=links, deployment=deployment(pods=pods, replicas=8))
+    policy = parse_policy(POLICY, "policy.yaml")
+    record = decide(shared, simulate_candidates(shared, candidates(shared, policy)), policy)
+    assert "pod p0 runs 2 members" in record.decision.reason
