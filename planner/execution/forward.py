@@ -92,11 +92,17 @@ def _begin(turn: Turn, index: int, step: Step) -> Move:
         found = turn.look.deployment(deployment_of(turn.plan, step))
         pods = found.live_pods if found else None
     if pods is None:
-        return _limited(turn, step, turn.status.phase_since or turn.now, "the pods could not be read")
+        return _limited(turn, step, _waiting_since(turn), "the pods could not be read")
     before = tuple(PodBefore(pod.name, pod.deletion_cost) for pod in sorted(pods, key=lambda pod: pod.name))
     begun = turn.status.begin(StepProgress(index, step.kind, turn.now, pods_before=before))
     told = f"step {index + 1} of {len(turn.plan.steps)}: {tell_step(step)}"
     return Write(replace(begun, message=told), reason="StepBegun")
+
+
+def _waiting_since(turn: Turn) -> datetime:
+    """Return when the step that comes next could have begun: when the last one ended, or the plan went on."""
+    ends = [step.finished_at for step in turn.status.steps if step.finished_at is not None]
+    return max([turn.status.phase_since or turn.now, *ends[-1:]])
 
 
 def _go_on(turn: Turn, step: Step, progress: StepProgress) -> Move:

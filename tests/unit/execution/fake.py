@@ -126,8 +126,10 @@ class FakeCluster:
         self.told: list[tuple[str, str]] = []
         self.policy_digest: str | None = "policy-1"
         self.strategy = "AVG"
-        self.changed_at = -100.0
+        self.changed_at: dict[str, float] = {}
         self.seen = Seen(moved_queues=Between.exactly(4), is_complete=True)
+        self.before: dict[str, tuple[int, int]] = {}
+        self.green_group: str | None = None
         self._members: dict[str, tuple[str, ...]] = {}
         for _ in range(replicas):
             self._start(self.deployments[name]).created_at = self.now_s - 100
@@ -202,7 +204,7 @@ class FakeCluster:
             if self._members.get(group) != now:
                 first = group not in self._members
                 self._members[group] = now
-                self.changed_at = -100.0 if first else self.now_s
+                self.changed_at[group] = -100.0 if first else self.now_s
 
     # What tests do to it
 
@@ -315,8 +317,6 @@ class FakeCluster:
         made = FakeDeployment(effect.deployment, f"uid-{self._next()}", 0, group, claim=str(effect.claim))
         self.deployments[effect.deployment] = made
 
-    green_group: str | None = None
-
     def _seen(self, name: str, version: str) -> FakeDeployment:
         found = self.deployments.get(name)
         if found is None or str(found.version) != version:
@@ -384,7 +384,7 @@ class FakeCluster:
         if self.now_s < self.faults.broker_down_until:
             return GroupLook(name, self.now, None, None, None, None, None, None)
         members = self._members.get(name, ())
-        settled = self.now_s >= self.changed_at + SETTLES_AFTER
+        settled = self.now_s >= self.changed_at.get(name, 0.0) + SETTLES_AFTER
         owners = allocated(members, self.strategy)
         pods = tuple((pod.member, pod.name) for pod in self.pods if pod.member in members)
         return GroupLook(

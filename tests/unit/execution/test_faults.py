@@ -7,21 +7,29 @@ import pytest
 
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
+from planner.execution.turn import run_turn
 from planner.model.deployments import Autoscaler
-from tests.unit.execution.fake import FakeCluster
+from planner.rollout.steps import PauseForPerson
+from tests.unit.execution.fake import FakeCluster, FakeDeployment
 from tests.unit.execution.worlds import (
     DEPLOYMENT,
     GREEN,
+    LIMIT_S,
     SCENARIOS,
+    UNUSED,
     Chaos,
+    counts,
     drive,
     is_old,
+    ports,
+    renewed,
+    stored,
     twice,
     untouched,
     world,
 )
 
-UP, DOWN, RENEWED, BLUE_GREEN = SCENARIOS
+UP, DOWN, RENEWED, BLUE_GREEN, MOVED = SCENARIOS
 
 
 def when(cluster: FakeCluster, phase: Phase, step: int, happens: Callable[[], None]) -> Callable[[int], None]:
@@ -50,7 +58,7 @@ def test_pods_that_never_become_ready_bring_the_old_state_back_within_the_time_l
     assert (
         "awaitReady was not done within 120 s: 3 of 4 pods of Deployment billing-consumer are ready" in status.message
     )
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
     assert cluster.lowest_ready == 3
 
 
@@ -60,7 +68,7 @@ def test_a_member_that_never_joins_brings_the_old_state_back() -> None:
     status = ended(cluster)
     assert status.phase is Phase.ROLLED_BACK
     assert "group billing has 3 of 4 members" in status.message
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_green_pods_that_never_become_ready_leave_blue_alone() -> None:
@@ -68,7 +76,7 @@ def test_green_pods_that_never_become_ready_leave_blue_alone() -> None:
     cluster.faults.never_ready = True
     assert ended(cluster).phase is Phase.ROLLED_BACK
     assert GREEN not in cluster.deployments
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
     assert cluster.lowest_ready == 3
 
 
@@ -81,7 +89,7 @@ def test_a_template_whose_pods_never_become_ready_is_taken_back() -> None:
             cluster.faults.never_ready = False
 
     assert ended(cluster, recover).phase is Phase.ROLLED_BACK
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
     assert cluster.lowest_ready == 3
 
 
@@ -161,7 +169,7 @@ def test_a_broker_that_stays_away_brings_the_old_state_back() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, away))
     assert status.phase is Phase.ROLLED_BACK
     assert "the members of group billing could not be read" in status.message
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_an_api_server_that_is_away_for_longer_than_any_limit_turns_nothing_back_that_is_done() -> None:
@@ -206,7 +214,7 @@ def test_a_count_that_somebody_else_sets_back_ends_in_the_old_state() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, lambda: cluster.scale(DEPLOYMENT, 3)))
     assert status.phase is Phase.ROLLED_BACK
     assert "set Deployment billing-consumer back to 3 replicas" in status.message
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_a_claim_that_is_taken_away_turns_the_plan_back() -> None:
@@ -219,7 +227,7 @@ def test_a_claim_that_is_taken_away_turns_the_plan_back() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, unclaim))
     assert status.phase is Phase.ROLLED_BACK
     assert "took the claim away" in status.message
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_a_deployment_that_is_deleted_meanwhile_is_not_made_again() -> None:
@@ -239,7 +247,7 @@ def test_an_autoscaler_that_takes_over_meanwhile_turns_the_plan_back() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, take_over))
     assert status.phase is Phase.ROLLED_BACK
     assert [refusal.code for refusal in status.refusals] == ["Autoscaled"]
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_a_plan_that_is_edited_while_it_runs_is_stuck_as_nobody_can_tell_its_way_back() -> None:
@@ -286,7 +294,7 @@ def test_a_plan_that_is_deleted_while_it_runs_is_undone_first() -> None:
     )
     assert "aborted by a person" in ended_turn.why
     assert "plan-1" not in cluster.plans
-    assert is_old(cluster, 3)
+    assert is_old(cluster)
 
 
 def test_a_plan_at_its_end_does_nothing_when_it_is_applied_again() -> None:
@@ -295,3 +303,55 @@ def test_a_plan_at_its_end_does_nothing_when_it_is_applied_again() -> None:
     version, touched = cluster.plans["plan-1"].resource_version, list(cluster.touched)
     drive(cluster, executor="two")
     assert (cluster.plans["plan-1"].resource_version, cluster.touched) == (version, touched)
+
+
+def test_an_abort_after_a_step_without_a_way_back_comes_too_late_and_is_told_so() -> None:
+    cluster = world(MOVED)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 9, lambda: None))
+    assert status.phase is Phase.SUCCEEDED
+    cluster = world(MOVED)
+
+    def aborted(_: int) -> None:
+        if UNUSED not in cluster.deployments and not cluster.plans["plan-1"].requests.abort:
+            cluster.ask("plan-1", abort=True)
+
+    status = ended(cluster, aborted)
+    assert (status.phase, status.ended) == (Phase.SUCCEEDED, "new")
+    assert status.surprises == ("step 10 (deleteDeployment) cannot be undone, so the plan can only go on",)
+
+
+def test_offsets_are_set_only_after_somebody_typed_the_phrase() -> None:
+    cluster = world(MOVED)
+    cluster.ask("plan-1", confirmed=())
+    for _ in range(20):
+        run_turn(ports(cluster), "plan-1", "one")
+        cluster.advance(1.0)
+    assert cluster.status("plan-1").phase is Phase.PENDING
+    assert cluster.status("plan-1").held == "waits for somebody to type 'set the offsets of billing-2'"
+    assert not cluster.touched
+
+
+def test_offsets_of_a_group_with_members_are_not_set() -> None:
+    cluster = world(MOVED)
+    cluster.deployments["other"] = FakeDeployment("other", "uid-other", 1, "billing-2")
+    cluster.advance(1.0)
+    cluster.advance(10.0)
+    status = ended(cluster)
+    assert status.phase is Phase.REFUSED
+    assert [refusal.code for refusal in status.refusals] == ["GroupInUse"]
+
+
+def test_a_person_who_is_asked_lets_the_plan_go_on_and_one_who_is_silent_does_not() -> None:
+    steps = (PauseForPerson("does the dashboard look well?", LIMIT_S), *renewed(FakeCluster(3)))
+    for answers, phase in ((True, Phase.SUCCEEDED), (False, Phase.ROLLED_BACK)):
+        cluster = FakeCluster(3)
+        stored(cluster, steps)
+        cluster.before = counts(cluster)
+
+        def answer(number: int, cluster: FakeCluster = cluster, answers: bool = answers) -> None:
+            if answers and number == 20:
+                cluster.ask("plan-1", answered=(0,))
+
+        assert ended(cluster, answer).phase is phase
+        assert ("Held", "plan-1: does the dashboard look well?") in cluster.told
+        assert answers or is_old(cluster)

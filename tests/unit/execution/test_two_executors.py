@@ -5,7 +5,6 @@ so one of them may be asleep between a look and the effect of it while anything 
 """
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from planner.execution.phases import Phase
-from planner.execution.turn import run_turn
+from planner.execution.turn import Outcome, run_turn
 from tests.unit.execution.fake import FakeCluster
-from tests.unit.execution.worlds import DEPLOYMENT, Killed, drive, ports, renewed, stored, twice, untouched, up
+from tests.unit.execution.worlds import DEPLOYMENT, Killed, ports, renewed, stored, twice, untouched, up
 
 PLANS = ("plan-1", "plan-2")
 ACTORS = tuple((executor, plan) for executor in ("a", "b") for plan in PLANS)
@@ -130,12 +129,17 @@ class TwoExecutors(RuleBasedStateMachine):
             executor.kill()
         for plan in PLANS:
             self.cluster.ask(plan, pause=False)
-        for plan in self._most_advanced_first():
-            drive(self.cluster, "last", plan)
+        self._end()
         self._check_ends()
 
-    def _most_advanced_first(self) -> Iterator[str]:
-        yield from sorted(PLANS, key=lambda plan: not self.cluster.status(plan).phase.is_under_way)
+    def _end(self) -> None:
+        """A last executor takes turns with both plans: one may wait for the other."""
+        for _ in range(600):
+            outcomes = {run_turn(ports(self.cluster), plan, "last").outcome for plan in PLANS}
+            if outcomes == {Outcome.DONE}:
+                return
+            self.cluster.advance(0.5 if Outcome.MOVED in outcomes else 3.0)
+        raise AssertionError(f"not at their ends: {[self.cluster.status(plan) for plan in PLANS]}")
 
     def _check_ends(self) -> None:
         scaled, renewed_too = (self.cluster.status(plan).ended for plan in PLANS)

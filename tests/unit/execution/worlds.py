@@ -1,7 +1,7 @@
 """Small plans over the fake cluster, and executors that drive them to an end."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from planner.execution.ports import Requests, StoredPlan
@@ -9,10 +9,13 @@ from planner.execution.progress import Approval
 from planner.execution.turn import Outcome, Ports, Turned, run_turn
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import (
+    AwaitLag,
     AwaitReady,
     AwaitSettled,
     CheckForecast,
+    CloneOffsets,
     CreateDeployment,
+    DeleteDeployment,
     MarkVictims,
     MovedQueues,
     StartConsumers,
@@ -26,6 +29,7 @@ from tests.unit.execution.fake import (
     QUEUES,
     START,
     FakeCluster,
+    FakeDeployment,
     FakeEvents,
     FakeLeases,
     FakePlans,
@@ -36,8 +40,26 @@ from tests.unit.execution.fake import (
 LIMIT_S = 120
 DEPLOYMENT = "billing-consumer"
 GREEN = "billing-green"
+UNUSED = "billing-before"
 MOVES = MovedQueues(1, 6)
 CHANGE = TemplateChange((ContainerChange("app", image="app:2"),))
+
+
+def moved(_: FakeCluster) -> tuple[Step, ...]:
+    """Consumers of a second group go on where those of the first one stop; a Deployment without use is deleted."""
+    return (
+        CreateDeployment(GREEN, LIMIT_S, CHANGE),
+        CloneOffsets("billing-2", "set the offsets of billing-2", LIMIT_S),
+        StartConsumers(0, 3, LIMIT_S, MOVES, undo="set 0", deployment=GREEN),
+        AwaitReady(3, LIMIT_S, deployment=GREEN),
+        AwaitSettled(3, "AVG", LIMIT_S, group="billing-2"),
+        AwaitLag(LIMIT_S, messages=10, group="billing-2"),
+        StopConsumers(3, 0, (), LIMIT_S, MOVES, undo="set 3"),
+        AwaitReady(0, LIMIT_S),
+        AwaitSettled(0, "AVG", LIMIT_S),
+        DeleteDeployment(UNUSED, LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
 
 
 def _place(numbers: Sequence[int]) -> str:
@@ -140,15 +162,35 @@ SCENARIOS: tuple[Scenario, ...] = (
     ("down", 5, 3, down),
     ("renewed", 3, 3, renewed),
     ("blue_green", 3, 3, blue_green),
+    ("moved", 3, 3, moved),
 )
 
 
 def world(scenario: Scenario) -> FakeCluster:
     """Return a cluster with the scenario's approved plan."""
-    _, before, _, steps = scenario
+    name, before, _, steps = scenario
     cluster = FakeCluster(before)
-    stored(cluster, steps(cluster))
+    if name == "moved":
+        cluster.green_group = "billing-2"
+        cluster.deployments[UNUSED] = FakeDeployment(UNUSED, f"uid-{UNUSED}", 0, "billing")
+    made = stored(cluster, steps(cluster), migration=name if name == "moved" else None)
+    confirmed = replace(made.requests, confirmed=("set the offsets of billing-2",))
+    cluster.put(replace(made, requests=confirmed))
+    cluster.before = counts(cluster)
     return cluster
+
+
+def counts(cluster: FakeCluster) -> dict[str, tuple[int, int]]:
+    """Return replicas and revision of every Deployment: the state that a plan leaves or comes back to."""
+    return {name: (found.replicas, found.revision) for name, found in cluster.deployments.items()}
+
+
+def wanted(scenario: Scenario) -> dict[str, tuple[int, int]]:
+    """Return what the scenario's plan makes of them."""
+    name, _, after, _ = scenario
+    if name in ("blue_green", "moved"):
+        return {DEPLOYMENT: (0, 1), GREEN: (after, 1)}
+    return {DEPLOYMENT: (after, 2 if name == "renewed" else 1)}
 
 
 class Killed(BaseException):
@@ -179,10 +221,15 @@ class Chaos:
     cluster: FakeCluster
     kills: frozenset[float] = frozenset()
     happens: Mapping[int, Callable[[], None]] = field(default_factory=dict)
-    requests: int = 0
+    asked: list[str] = field(default_factory=list)
 
-    def before(self, _: str) -> None:
-        self.requests += 1
+    @property
+    def requests(self) -> int:
+        """How many there were so far."""
+        return len(self.asked)
+
+    def before(self, what: str) -> None:
+        self.asked.append(what)
         if self.requests in self.happens:
             self.happens[self.requests]()
         if self.requests in self.kills:
@@ -202,6 +249,9 @@ class Chaos:
         raise AssertionError("all executors were killed")
 
 
+_PAUSES = {Outcome.MOVED: 0.2, Outcome.LEASED: 6.0}
+
+
 def drive(
     cluster: FakeCluster,
     executor: str = "one",
@@ -217,7 +267,7 @@ def drive(
         turned = run_turn(used, name, executor)
         if turned.outcome in (Outcome.DONE, Outcome.GONE):
             return turned
-        cluster.advance(0.2 if turned.outcome is Outcome.MOVED else 1.5)
+        cluster.advance(_PAUSES.get(turned.outcome, 1.5))
     raise AssertionError(f"not at its end after {turns} turns: {cluster.status(name)}")
 
 
@@ -227,10 +277,9 @@ def twice(cluster: FakeCluster) -> list[str]:
     return sorted({key for key in keys if keys.count(key) > 1})
 
 
-def is_old(cluster: FakeCluster, before: int) -> bool:
+def is_old(cluster: FakeCluster) -> bool:
     """True when the world is as it was before the plan: counts, template, no new Deployment, no mark, no claim."""
-    (only,) = cluster.deployments.values() if len(cluster.deployments) == 1 else (None,)
-    return only is not None and only.replicas == before and only.revision == 1 and untouched(cluster)
+    return counts(cluster) == cluster.before and untouched(cluster)
 
 
 def untouched(cluster: FakeCluster) -> bool:
