@@ -9,8 +9,9 @@ from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.objective import Objective
 from planner.documents.data import SNAPSHOT
-from planner.model.queues import MessageQueue
-from planner.model.snapshot import Capacity, ClientSetup, GroupSnapshot, Part, QueueState, SeriesPoint
+from planner.model.membership import KafkaMember
+from planner.model.queues import MessageQueue, TopicPartition
+from planner.model.snapshot import Capacity, ClientSetup, GroupSnapshot, KafkaTiming, Part, QueueState, SeriesPoint
 from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import candidate_counts, simulate, topics_of
@@ -104,6 +105,19 @@ def snapshot(
         notifies_changes=True,
     )
     return replace(owned(made), **changes)  # type: ignore[arg-type]
+
+
+TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002, settings=(("session.timeout.ms", 10_000),))
+
+
+def kafka_snapshot(strategy: str = "range", timing: KafkaTiming | None = TIMING, **changes: Any) -> GroupSnapshot:
+    """Return a snapshot of a Kafka group: two members on four partitions of 10 to 12 records a second."""
+    members = tuple(KafkaMember(name, name, "h", topics=("t",)) for name in ("a", "b"))
+    states = tuple(
+        replace(state(queues()[0]), queue=TopicPartition("t", number), owner="aabb"[number]) for number in range(4)
+    )
+    changes = {"clients": ("a", "b"), "members": members, "queues": states, "setups": (), "timing": timing, **changes}
+    return replace(snapshot(), system="kafka", strategy=strategy, **changes)
 
 
 def owned(taken: GroupSnapshot) -> GroupSnapshot:

@@ -26,6 +26,7 @@ from spark_apps.simulate import schemas
 from spark_apps.simulate.app import write_outcomes
 from spark_apps.simulate.transforms import simulate
 from spark_apps.snapshot.app import take_snapshots
+from tests.builders import kafka_snapshot
 from tests.sample_builders import POLICY, watch
 from tests.spark.worlds import SAMPLE_EVERY_S, as_group, eventful, land, policies
 
@@ -149,6 +150,19 @@ def test_partitions_change_nothing_and_the_command_line_says_the_same(
     said = json.loads(capsys.readouterr().out)
     assert found[0] == found[1] == {outcome["count"]: canonical(outcome).decode() for outcome in said}
     assert sum(outcome["transition"]["pause_s"]["p95"] > 0 for outcome in said) == 4
+
+
+def test_what_a_change_of_a_kafka_group_costs_is_the_same_on_the_command_line(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = put_snapshot(tmp_path, "pay", kafka_snapshot("cooperative-sticky"))
+    wanted = [("pay", place, "cooperative-sticky", count) for place, count in enumerate((1, 2, 3))]
+    found = simulate(spark.createDataFrame(wanted, schemas.CANDIDATES), run, 2).collect()
+    command = typer.main.get_command(app)
+    command.main(["simulate", str(run.snapshot("pay")), "--counts", "1,2,3", "-o", "json"], standalone_mode=False)
+    said = json.loads(capsys.readouterr().out)
+    assert {row["count"]: row["outcome"] for row in found} == {one["count"]: canonical(one).decode() for one in said}
+    assert sum(outcome["transition"]["pause_s"]["p95"] > 0 for outcome in said) == 2
 
 
 def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ import pytest
 from planner import pipeline
 from planner.documents.data import OUTCOMES
 from planner.model.membership import KafkaMember
-from planner.model.queues import TopicPartition
-from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming
+from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.dynamics import forecast
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Transition
 from planner.simulation.transition import seed_of, transition_requests, with_transition
-from tests.builders import clients, queues, setups, snapshot, state
+from tests.builders import TIMING, clients, kafka_snapshot, queues, setups, snapshot
 
 DIGEST = "sha256:0"
 
@@ -184,27 +183,14 @@ def test_silent_members_and_brokers_are_named() -> None:
     assert any(unknown.startswith("whether the brokers tell members") for unknown in outcome.unknowns)
 
 
-TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002, settings=(("session.timeout.ms", 10_000),))
-
-
-def kafka(strategy: str = "range", timing: KafkaTiming | None = TIMING, **changes: Any) -> GroupSnapshot:
-    """Two members on four partitions of 10 to 12 records a second."""
-    members = tuple(KafkaMember(name, name, "h", topics=("t",)) for name in ("a", "b"))
-    states = tuple(
-        replace(state(queues()[0]), queue=TopicPartition("t", number), owner="aabb"[number]) for number in range(4)
-    )
-    changes = {"clients": ("a", "b"), "members": members, "queues": states, "setups": (), "timing": timing, **changes}
-    return replace(snapshot(), system="kafka", strategy=strategy, **changes)
-
-
 def test_kafka_without_timing_is_unknown_by_name() -> None:
-    assert "tell them in the policy's spec.timing" in why_not(kafka(timing=None), 3, "range")
+    assert "tell them in the policy's spec.timing" in why_not(kafka_snapshot(timing=None), 3, "range")
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
 def test_the_change_of_a_kafka_group_is_the_one_that_planner_forecast_plays(strategy: str) -> None:
     timing = replace(TIMING, settings=()) if strategy == "uniform" else TIMING
-    taken = kafka(strategy, timing)
+    taken = kafka_snapshot(strategy, timing)
     for count, kind in ((3, "join"), (1, "leave")):
         requests = transition_requests(simulate_candidate(taken, count, strategy), taken, DIGEST, 60)
         assert [request["change"]["kind"] for request in requests] == [kind, kind]
@@ -216,7 +202,7 @@ def test_the_change_of_a_kafka_group_is_the_one_that_planner_forecast_plays(stra
 
 
 def test_a_kafka_group_begins_with_what_its_members_own() -> None:
-    taken = kafka()
+    taken = kafka_snapshot()
     (request, _) = transition_requests(simulate_candidate(taken, 3, "range"), taken, DIGEST)
     assert [member["owned"] for member in request["members"]] == [[["t", 0], ["t", 1]], [["t", 2], ["t", 3]]]
     assert request["change"]["clients"] == [{"id": None}]
@@ -225,29 +211,32 @@ def test_a_kafka_group_begins_with_what_its_members_own() -> None:
 
 def test_the_capacity_tells_the_time_of_a_record_where_the_policy_does_not() -> None:
     silent = replace(TIMING, record_s=None)
-    learned = kafka(timing=silent, capacity=Capacity(200.0, "learned", low=100.0, high=250.0, observations=9))
+    learned = kafka_snapshot(timing=silent, capacity=Capacity(200.0, "learned", low=100.0, high=250.0, observations=9))
     lower, upper = transition_requests(simulate_candidate(learned, 3, "range"), learned, DIGEST)
     assert (lower["service_time_s"], upper["service_time_s"]) == (1 / 250, 1 / 100)
-    assert "how long one record takes is unknown" in why_not(kafka(timing=silent, capacity=None), 3, "range")
+    assert "how long one record takes is unknown" in why_not(kafka_snapshot(timing=silent, capacity=None), 3, "range")
 
 
 def test_what_is_supposed_of_a_kafka_group_is_said() -> None:
-    said = " ".join(foreseen(kafka(), 1, "range").unknowns)
+    said = " ".join(foreseen(kafka_snapshot(), 1, "range").unknowns)
     assert "heartbeat.interval.ms, enable.auto.commit, auto.commit.interval.ms: taken to be the defaults" in said
     assert "session.timeout.ms" not in said
     assert "SIGTERM" in said
-    assert "one member every 10 s" in " ".join(foreseen(kafka(), 2, "cooperative-sticky").unknowns)
+    assert "one member every 10 s" in " ".join(foreseen(kafka_snapshot(), 2, "cooperative-sticky").unknowns)
 
 
 @pytest.mark.parametrize(
     ("taken", "why"),
     [
-        (kafka("uniform"), "session.timeout.ms: found with protocol consumer"),
-        (kafka(members=(KafkaMember("a", "a", "h"), KafkaMember("b", "b", "h"))), "does not show what it subscribes"),
-        (kafka(queues=kafka().queues[1:]), "partition 0 of topic t is not in the snapshot"),
+        (kafka_snapshot("uniform"), "session.timeout.ms: found with protocol consumer"),
+        (
+            kafka_snapshot(members=(KafkaMember("a", "a", "h"), KafkaMember("b", "b", "h"))),
+            "does not show what it subscribes",
+        ),
+        (kafka_snapshot(queues=kafka_snapshot().queues[1:]), "partition 0 of topic t is not in the snapshot"),
     ],
     ids=["setting of the other protocol", "subscription", "partition"],
 )
 def test_what_a_kafka_forecast_lacks_is_named(taken: GroupSnapshot, why: str) -> None:
-    outcome = simulate_candidate(kafka(taken.strategy or ""), 3, taken.strategy or "")
+    outcome = simulate_candidate(kafka_snapshot(taken.strategy or ""), 3, taken.strategy or "")
     assert why in with_transition(outcome, taken, DIGEST).unknowns[-1]
