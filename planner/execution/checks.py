@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from planner.execution.course import deployment_of, group_of, offsets_group
-from planner.execution.drift import moved_queues, seen_group
+from planner.execution.group_drift import moved_queues, seen_group
 from planner.execution.look import DeploymentLook, GroupLook
 from planner.execution.moves import Turn
 from planner.execution.progress import StepProgress

@@ -3,12 +3,12 @@
 ``before_start`` says whether the plan still fits before anything was changed, ``under_way`` before each later effect.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Final
 
+from planner.execution.codes import Code, Found
 from planner.execution.course import (
     created,
     deployment_of,
@@ -17,45 +17,14 @@ from planner.execution.course import (
     offsets_group,
     replicas_after,
 )
-from planner.execution.look import DeploymentLook, GroupLook, Look, Rival
+from planner.execution.group_drift import group_before_start, group_under_way, in_use, missing_victims
+from planner.execution.look import DeploymentLook, Rival
 from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
-from planner.model.queues import Queue
-from planner.rollout.plan import OwnedQueues
-from planner.rollout.steps import AwaitSettled, CloneOffsets, MarkVictims, ResetOffsets, UpdateTemplate
+from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, UpdateTemplate
 
 MAX_SNAPSHOT_AGE: Final = timedelta(hours=1)
 """A plan that is valid for longer must still not rest on an older snapshot: load and members have other times."""
-MAX_LOOK_AGE: Final = timedelta(seconds=60)
-"""A group seen longer ago than this is unknown."""
-_NAMED: Final = 5
-
-
-class Code(StrEnum):
-    """What differs. One word each, to count by and to look up in docs/execution.md."""
-
-    WITHDRAWN = "Withdrawn"
-    EXPIRED = "Expired"
-    OLD_SNAPSHOT = "OldSnapshot"
-    DIGEST_DIFFERS = "DigestDiffers"
-    POLICY_CHANGED = "PolicyChanged"
-    DEPLOYMENT_MISSING = "DeploymentMissing"
-    NAME_TAKEN = "NameTaken"
-    REPLICAS_CHANGED = "ReplicasChanged"
-    ROLLOUT_PAUSED = "RolloutPaused"
-    REVISION_CHANGED = "RevisionChanged"
-    AUTOSCALED = "Autoscaled"
-    CLAIMED = "Claimed"
-    OTHER_PLAN = "OtherPlan"
-    SERVES_OTHER_GROUP = "ServesOtherGroup"
-    MEMBERS_CHANGED = "MembersChanged"
-    QUEUES_CHANGED = "QueuesChanged"
-    OWNERS_CHANGED = "OwnersChanged"
-    STRATEGY_CHANGED = "StrategyChanged"
-    NOT_SETTLED = "NotSettled"
-    VICTIM_GONE = "VictimGone"
-    VICTIM_MOVED = "VictimMoved"
-    GROUP_IN_USE = "GroupInUse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +33,6 @@ class Drift:
 
     refusals: tuple[Refusal, ...]
     unknowns: tuple[str, ...]
-
-
-Found = Iterator[Refusal | str]
-"""A refusal, or a sentence on what is unknown."""
 
 
 def before_start(turn: Turn) -> Drift:
@@ -79,7 +44,7 @@ def before_start(turn: Turn) -> Drift:
             *_deployments(turn),
             *_autoscalers(turn),
             *_others(turn),
-            *_group(turn),
+            *group_before_start(turn),
             *_victims(turn),
             *_offset_groups(turn),
         ]
@@ -88,7 +53,7 @@ def before_start(turn: Turn) -> Drift:
 
 def under_way(turn: Turn) -> Drift:
     """Return what no longer fits before a later effect: what this plan has changed itself is no difference."""
-    return _sorted([*_policy(turn), *_autoscalers(turn), *_others(turn), *_group_under_way(turn)])
+    return _sorted([*_policy(turn), *_autoscalers(turn), *_others(turn), *group_under_way(turn)])
 
 
 def _sorted(found: Iterable[Refusal | str]) -> Drift:
@@ -235,149 +200,10 @@ def _there(turn: Turn) -> list[DeploymentLook]:
     return [found for name in deployments(turn.plan) if (found := turn.look.deployment(name)) and found.facts]
 
 
-def _group(turn: Turn) -> Found:
-    group = seen_group(turn.look, turn.plan.group.group)
-    if group is None:
-        yield f"group {turn.plan.group.group} could not be read"
-        return
-    yield from _members(turn, group)
-    yield from _queues(turn, group)
-    yield from _strategy(group, {turn.plan.preconditions.strategy})
-    yield from _settled(group)
-    yield from _owners(turn, group)
-    yield from _served_by(turn, group)
-
-
-def _group_under_way(turn: Turn) -> Found:
-    """A group that a step has emptied shows no strategy, and its members change with every step."""
-    group = seen_group(turn.look, turn.plan.group.group)
-    if group is None or group.members is None:
-        yield f"group {turn.plan.group.group} could not be read"
-        return
-    yield from _queues(turn, group)
-    if group.members:
-        named = {s.strategy for s in turn.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)}
-        yield from _strategy(group, {turn.plan.preconditions.strategy, *named})
-
-
-def seen_group(look: Look, name: str) -> GroupLook | None:
-    """Return what is known of a group, ``None`` where that is nothing or too old."""
-    group = look.group(name)
-    return group if group is not None and abs(look.at - group.at) <= MAX_LOOK_AGE else None
-
-
-def _members(turn: Turn, group: GroupLook) -> Found:
-    if group.members is None:
-        yield f"the members of group {group.name} could not be read"
-        return
-    before, now = set(turn.plan.preconditions.members), set(group.members)
-    if before != now:
-        parts = [
-            *([f"{_some(before - now)} left"] if before - now else []),
-            *([f"{_some(now - before)} joined"] if now - before else []),
-        ]
-        yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(parts)}")
-
-
-def _queues(turn: Turn, group: GroupLook) -> Found:
-    if group.queues is None:
-        yield f"the routes of group {group.name} could not be read"
-        return
-    planned, now = set(_spelt(turn.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
-    if len(group.queues) != turn.plan.preconditions.queues:
-        yield Refusal(
-            Code.QUEUES_CHANGED,
-            f"group {group.name} has {len(group.queues)} queues, the plan expects {turn.plan.preconditions.queues}"
-            f"{_difference(planned, now)}",
-        )
-    elif planned - now:
-        yield Refusal(
-            Code.QUEUES_CHANGED, f"group {group.name} has other queues than planned{_difference(planned, now)}"
-        )
-
-
-def _difference(planned: set[str], now: set[str]) -> str:
-    parts = [
-        *([f"{_some(planned - now)} gone"] if planned - now else []),
-        *([f"{_some(now - planned)} new"] if planned and now - planned else []),
-    ]
-    return f": {', '.join(parts)}" if parts else ""
-
-
-def _strategy(group: GroupLook, allowed: set[str]) -> Found:
-    if group.strategy is None:
-        yield f"the strategy of group {group.name} is unknown"
-    elif group.strategy not in allowed:
-        yield Refusal(
-            Code.STRATEGY_CHANGED,
-            f"group {group.name} allocates by {group.strategy}, the plan expects {' or '.join(sorted(allowed))}",
-        )
-
-
-def _settled(group: GroupLook) -> Found:
-    if group.is_rebalancing is None or group.misplaced is None or group.owners is None:
-        yield f"whether group {group.name} is settled could not be read"
-    elif group.is_rebalancing:
-        yield Refusal(Code.NOT_SETTLED, f"group {group.name} is rebalancing")
-    elif group.misplaced:
-        yield Refusal(
-            Code.NOT_SETTLED, f"{group.misplaced} queues of group {group.name} are not owned as {group.strategy} says"
-        )
-
-
-def _owners(turn: Turn, group: GroupLook) -> Found:
-    if group.owners is None:
-        return
-    now = {str(queue): owners for queue, owners in group.owners}
-    planned = _spelt(turn.plan.forecast.owners_before)
-    moved = [
-        f"{queue} from {owner} to {' and '.join(now.get(queue, ())) or 'nobody'}"
-        for queue, owner in sorted(planned.items())
-        if now.get(queue, ()) != (owner,)
-    ]
-    if moved:
-        yield Refusal(
-            Code.OWNERS_CHANGED, f"{len(moved)} queues of group {group.name} changed owner since: {_some(moved)}"
-        )
-
-
-def _served_by(turn: Turn, group: GroupLook) -> Found:
-    found = turn.look.deployment(turn.plan.deployment)
-    if not group.pods or found is None or found.facts is None or found.facts.pods is None:
-        return
-    own = {pod.name for pod in found.facts.pods}
-    others = {pod for _, pod in group.pods}
-    if not own & others:
-        yield Refusal(
-            Code.SERVES_OTHER_GROUP,
-            f"no member of group {group.name} runs in Deployment {found.name}; they run in {_some(others)}",
-        )
-
-
 def _victims(turn: Turn) -> Found:
     for step in turn.plan.steps:
         if isinstance(step, MarkVictims):
             yield from missing_victims(turn, step)
-
-
-def missing_victims(turn: Turn, step: MarkVictims) -> Found:
-    """Yield why the pods that are to go cannot be marked: gone, or running other members than the plan says."""
-    name = deployment_of(turn.plan, step)
-    found = turn.look.deployment(name)
-    if found is None or found.live_pods is None:
-        yield f"the pods of Deployment {name} could not be read"
-        return
-    live = {pod.name for pod in found.live_pods}
-    group = seen_group(turn.look, turn.plan.group.group)
-    pods = dict(group.pods) if group else {}
-    for victim in step.victims:
-        if victim.pod not in live:
-            yield Refusal(Code.VICTIM_GONE, f"pod {victim.pod}, which is to stop, is no longer in Deployment {name}")
-        for member in victim.members:
-            if pods.get(member, victim.pod) != victim.pod:
-                yield Refusal(
-                    Code.VICTIM_MOVED, f"member {member} runs in pod {pods[member]}, the plan expects {victim.pod}"
-                )
 
 
 def _offset_groups(turn: Turn) -> Found:
@@ -386,40 +212,6 @@ def _offset_groups(turn: Turn) -> Found:
             yield from in_use(turn, offsets_group(step))
 
 
-def in_use(turn: Turn, name: str) -> Found:
-    """Yield why the offsets of a group cannot be set: it has members, who would write their own over them."""
-    group = seen_group(turn.look, name)
-    if group is None or group.members is None:
-        yield f"whether group {name} has members could not be read"
-    elif group.members:
-        yield Refusal(Code.GROUP_IN_USE, f"group {name} has members: {_some(group.members)}")
-
-
-def moved_queues(before: Sequence[OwnedQueues], owners: Iterable[tuple[Queue, tuple[str, ...]]]) -> int:
-    """Return how many queues have another owner than before."""
-    planned = _spelt(before)
-    return sum(owned != (planned.get(str(queue)),) for queue, owned in owners)
-
-
 def is_first_effect(turn: Turn) -> bool:
     """True while no step that was begun before has an effect: the old state was never left."""
     return not any(has_effect(step) for step in turn.plan.steps[: turn.status.step])
-
-
-def _spelt(owned: Sequence[OwnedQueues]) -> dict[str, str]:
-    """Return queue as text -> owner, out of the plan's ranges: ``orders/broker-a/0-3,6`` is five queues."""
-    spelt = {}
-    for entry in owned:
-        for place in entry.queues:
-            head, _, ranges = place.rpartition("/")
-            for part in ranges.split(","):
-                first, _, last = part.partition("-")
-                spelt.update(
-                    dict.fromkeys((f"{head}/{n}" for n in range(int(first), int(last or first) + 1)), entry.consumer)
-                )
-    return spelt
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")

@@ -11,8 +11,8 @@ from typing import Final
 
 from planner.execution import drift
 from planner.execution.backward import aborting, clear_marks, drop_claim
+from planner.execution.codes import Code
 from planner.execution.course import created, deployments
-from planner.execution.drift import Code
 from planner.execution.effects import SetClaim
 from planner.execution.forward import paused, running
 from planner.execution.look import Claim, Look

@@ -9,6 +9,7 @@ from planner.execution.checks import Finished, Hopeless, Missing, Unfinished, st
 from planner.execution.course import deployment_of, fewest_ready, offsets_group
 from planner.execution.effects import Create, Delete, Effect, MarkPods, SetOffsets, SetReplicas, SetTemplate
 from planner.execution.fence import overruled, ready_after, taken_back
+from planner.execution.group_drift import in_use
 from planner.execution.look import Claim, DeploymentLook
 from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
@@ -182,7 +183,7 @@ def _too_few(turn: Turn, step: StopConsumers) -> tuple[str, ...]:
 def _not_set(turn: Turn, step: OffsetStep) -> tuple[str, ...]:
     if step.confirmation not in turn.stored.requests.confirmed:
         return (f"nobody has typed {step.confirmation!r}",)
-    return tuple(str(getattr(why, "sentence", why)) for why in drift.in_use(turn, offsets_group(step)))
+    return tuple(str(getattr(why, "sentence", why)) for why in in_use(turn, offsets_group(step)))
 
 
 def _effect_of(turn: Turn, step: EffectStep, index: int) -> Effect:
