@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.kafka.request import read_request
 from planner.simulation.dynamics.kafka.simulate import simulate
@@ -251,3 +252,22 @@ def test_partitions_that_nobody_may_take_are_named() -> None:
     assert any("leaves nobody" in warning for warning in everybody["warnings"])
     idle = forecast(kafka_request(JOIN, partitions=2, members=3))
     assert any("will be idle" in warning for warning in idle["warnings"])
+
+
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky", "uniform"])
+def test_a_rolling_update_hands_every_partition_to_a_new_member_and_leaves_with_the_last_old_one(strategy: str) -> None:
+    update = {"kind": "rolling_update", "max_surge": 1, "max_unavailable": 0, "start_s": 2, "ready_s": 10}
+    found = forecast(kafka_request(update, strategy, members=3))
+    assert len(found["moved"]) == 8
+    assert set(found["after"]) == {"new-1", "new-2", "new-3"}
+    # One by one: the last old one stops when the third new one is ready.
+    assert 30 < found["total"]["settle_s"]["p05"] < found["total"]["settle_s"]["p95"] < 36
+    ends = [event["at_s"] for event in found["timeline"] if event["event"] == "ends"]
+    assert [end["p05"] for end in ends] == [10, 10, 10]
+    assert {end["p95"] for end in ends} == {30}
+
+
+def test_a_rolling_update_with_a_new_member_too_few_is_refused() -> None:
+    change = {"kind": "rolling_update", "ready_s": 10, "clients": [{"id": None}]}
+    with pytest.raises(BadInputError, match="found 1, expected 3, one new member for each"):
+        forecast(kafka_request(change, members=3))

@@ -7,6 +7,7 @@ from typing import Any
 from planner.allocation import fields
 from planner.errors import BadInputError, UnknownNameError
 from planner.simulation.dynamics.reading import required, seconds
+from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
 GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
 WAYS = (GRACEFUL, CRASH, SILENT)
@@ -68,6 +69,14 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class RollingUpdate:
+    """A Deployment replaces the pods of all members by new ones, whose members these are."""
+
+    members: tuple[Member, ...]
+    rolling: Rolling
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerDown:
     """This broker dies; others take over what it led."""
 
@@ -98,7 +107,12 @@ class StrategyChange:
     interval_s: float
 
 
-Change = Join | Leave | Restart | Freeze | BrokerDown | BrokerUp | PartitionCount | StrategyChange
+Change = Join | Leave | Restart | Freeze | RollingUpdate | BrokerDown | BrokerUp | PartitionCount | StrategyChange
+
+
+def newcomers(change: Change) -> tuple[Member, ...]:
+    """Return the members that a change brings, in the order in which they start."""
+    return change.members if isinstance(change, Join | RollingUpdate) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +140,31 @@ def read_change(value: object, around: Surroundings) -> Change:
 
 def _join(document: Document, around: Surroundings) -> Join:
     required(document, "change", {"clients": "a list of members that join"})
-    members = around.read_members(document["clients"], "change.clients")
+    members = _new_members(document["clients"], around)
     _refuse_none(members, "joins")
+    return Join(members, seconds(document, "stagger_s", "change", 0.0))
+
+
+def _rolling_update(document: Document, around: Surroundings) -> RollingUpdate:
+    count = len(around.members)
+    members = _new_members(document.get("clients", [{"id": None}] * count), around)
+    if len(members) != count:
+        raise BadInputError(
+            f"change.clients: found {len(members)}, expected {count}, one new member for each that is there"
+        )
+    return RollingUpdate(members, read_rolling(document, count))
+
+
+def _new_members(value: object, around: Surroundings) -> tuple[Member, ...]:
+    """Return members that are not in the group yet."""
+    members = around.read_members(value, "change.clients")
     for name, what in (("id", "id"), ("instance_id", "instance id")):
         present = {getattr(member, name) for member in around.members} - {None}
         for member in members:
             if getattr(member, name) in present:
                 shown = fields.shown(getattr(member, name))
                 raise BadInputError(f"change.clients: {shown} is in the group already, expected a new {what}")
-    return Join(members, seconds(document, "stagger_s", "change", 0.0))
+    return members
 
 
 def _leave(document: Document, around: Surroundings) -> Leave:
@@ -232,6 +262,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Chang
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
+    "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "partitions", "read_queues", "write_queues"), _queues),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, GRACEFUL, SILENT
+from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, GRACEFUL, SILENT, RollingUpdate
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
@@ -18,14 +18,17 @@ NEVER, ALWAYS = np.inf, -np.inf
 class LifeTimes:
     """Seconds since the change, one row a trial, one column a life.
 
-    ``arrives``: its first request to join reaches the coordinator (ALWAYS for those that run before). ``stops``: its
-    last delivery. ``leaves``: the coordinator drops it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how
-    old its last commit is when it dies or falls asleep without one. ``beat``: a moment at which it sends a heartbeat;
-    by trial, in one column: ``interval``, how far heartbeats lie apart; ``busy``, from 0 to 1, how much gets in the
-    way of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
+    ``arrives``: its first request to join reaches the coordinator (ALWAYS for those that run before). ``ends``: it is
+    told to close, or dies (NEVER for those that stay). ``stops``: its last delivery. ``leaves``: the coordinator drops
+    it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how old its last commit is when it dies or falls asleep
+    without one. ``beat``: a moment at which it sends a heartbeat.
+
+    By trial, in one column: ``interval``, how far heartbeats lie apart; ``busy``, from 0 to 1, how much gets in the way
+    of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
     """
 
     arrives: Floats
+    ends: Floats
     stops: Floats
     leaves: Floats
     sleeps: Floats
@@ -66,9 +69,10 @@ def live_times(
     interval = beat_interval_s(world) + tailed(beats, calibration.beat_late_s, (shape[0], 1))
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
     busy = tailed(random, (0.0, 1.0), (shape[0], 1))
-    times = LifeTimes(np.full(shape, ALWAYS), stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
-    ends = np.array([life.ends_s or life.asleep_s or 0.0 for life in world.lives])
-    end_of_loop = loops.until_poll(random, np.broadcast_to(ends, shape))
+    ends = _ends(world, random)
+    times = LifeTimes(np.full(shape, ALWAYS), ends, stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
+    slept = [NEVER if life.asleep_s is None else life.asleep_s for life in world.lives]
+    end_of_loop = loops.until_poll(random, np.minimum(ends, slept))
     closing, starting = (tailed(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
     for index, life in enumerate(world.lives):
         if life.starts_s is not None and life.replaces is None:
@@ -82,11 +86,19 @@ def live_times(
     return times
 
 
+def _ends(world: World, random: np.random.Generator) -> Floats:
+    """Return when each life ends; whose turn it is in a rolling update is any order (``ActivePodsWithRanks``)."""
+    ends = np.tile([NEVER if life.ends_s is None else life.ends_s for life in world.lives], (world.request.trials, 1))
+    if isinstance(world.request.change, RollingUpdate):
+        old = list(world.initial)
+        ends[:, old] = random.permuted(ends[:, old], axis=1)
+    return ends
+
+
 def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closing: Floats, starting: Floats) -> None:
     """Fill in when one life stops, leaves, or sleeps and wakes."""
     life = world.lives[index]
-    ends_s = life.ends_s if life.asleep_s is None else life.asleep_s
-    stop = np.full(len(times.stops), 0.0 if ends_s is None else ends_s)
+    stop = times.ends[:, index] if life.asleep_s is None else np.full(len(times.stops), life.asleep_s)
     is_graceful = life.how == GRACEFUL
     # A session runs from the last word of its member; a graceful end of a static one is its last commit.
     expires = session_s(world) + (stop + end_of_loop if is_graceful else _last_sign(world, times, index, stop))

@@ -33,7 +33,7 @@ def _life_events(world: World, found: Simulation) -> Iterator[Document]:
                 yield from _event("starts", member, np.full(trials, life.starts_s))
             yield from _event("joins", member, times.arrives[:, index])
         if life.ends_s is not None:
-            yield from _event("ends", member, np.full(trials, life.ends_s))
+            yield from _event("ends", member, times.ends[:, index])
             yield from _event("stops", member, times.stops[:, index])
         if life.asleep_s is not None:
             yield from _event("sleeps", member, times.sleeps[:, index])

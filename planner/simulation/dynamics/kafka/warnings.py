@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from planner.simulation.dynamics.kafka.brokers import UNKNOWN_BROKERS
-from planner.simulation.dynamics.kafka.changes import GRACEFUL, BrokerDown, BrokerUp, Leave, PartitionCount, Restart
+from planner.simulation.dynamics.kafka.changes import (
+    GRACEFUL,
+    BrokerDown,
+    BrokerUp,
+    Leave,
+    PartitionCount,
+    Restart,
+    RollingUpdate,
+)
 from planner.simulation.dynamics.kafka.offsets import skips_new
 from planner.simulation.dynamics.kafka.request import COOPERATIVE
 from planner.simulation.dynamics.kafka.settings import CONSUMER
@@ -22,6 +30,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_names(world, found),
         *_about_members(world, found),
         *_about_static_members(world),
+        *_about_rolling(world, found),
         *_about_brokers(world),
         *_about_partitions(world, found),
         *_about_load(world, found),
@@ -77,6 +86,22 @@ def _about_static_members(world: World) -> Iterator[str]:
             yield (
                 f"{_named(refused)} is refused (UNRELEASED_INSTANCE_ID) until the session of its killed process is over"
             )
+
+
+def _about_rolling(world: World, found: Simulation) -> Iterator[str]:
+    change = world.request.change
+    if not isinstance(change, RollingUpdate):
+        return
+    yield (
+        "which old pod stops when is the cluster's choice and drawn evenly; pauses run from the first owner to the "
+        "last one, between whom others consume"
+    )
+    longest = float(found.loops.batch_s.max(initial=0.0))
+    if longest > change.rolling.grace_s:
+        yield (
+            f"a poll loop may take {longest:.0f} s, longer than grace_s ({change.rolling.grace_s:g} s): such a member "
+            f"is killed, which is not forecast"
+        )
 
 
 def _about_brokers(world: World) -> Iterator[str]:

@@ -16,7 +16,9 @@ from planner.simulation.dynamics.kafka.changes import (
     Member,
     PartitionCount,
     Restart,
+    RollingUpdate,
     StrategyChange,
+    newcomers,
 )
 from planner.simulation.dynamics.kafka.request import COOPERATIVE, ForecastRequest, Partition
 from planner.simulation.dynamics.kafka.settings import CONSUMER
@@ -100,11 +102,10 @@ def build_world(request: ForecastRequest) -> World:
     before = {topic: len(found) for topic, found in request.partitions.items()}
     after = {**before, change.topic: change.partitions} if isinstance(change, PartitionCount) else before
     partitions = tuple((topic, number) for topic in java_sorted(after) for number in range(after[topic]))
-    newcomers = change.members if isinstance(change, Join) else ()
     rates, lags, leaders = _loads(request, partitions, before, after)
     return World(
         request,
-        (*request.members, *newcomers),
+        (*request.members, *newcomers(change)),
         tuple(_lives(request)),
         partitions,
         rates,
@@ -149,6 +150,12 @@ def _lives(request: ForecastRequest) -> list[Life]:
     if isinstance(change, Join):
         started = enumerate(range(len(members), len(members) + len(change.members)))
         return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
+    if isinstance(change, RollingUpdate):
+        # Which one ends at which of the times is drawn later.
+        ended = zip(lives, change.rolling.pods_stop_s, strict=True)
+        lives = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
+        begun = enumerate(change.rolling.clients_start_s, start=len(members))
+        return [*lives, *(Life(member, own, starts_s=at) for member, at in begun)]
     if not isinstance(change, Leave | Restart | Freeze | StrategyChange):
         return lives
     place = {member.id: index for index, member in enumerate(members)}
