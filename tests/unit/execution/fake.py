@@ -253,7 +253,7 @@ class FakeCluster:
         return Look(
             at=now,
             deployments=tuple(self._deployment(name) for name in dict.fromkeys(filter(None, names))),
-            groups=tuple(self._group(name) for name in dict.fromkeys(filter(None, groups))),
+            groups=tuple(self._group(name, now) for name in dict.fromkeys(filter(None, groups))),
             rivals=tuple(
                 self._rival(other) for other in self.plans.values() if other.uid != stored.uid and _counts(other)
             ),
@@ -380,16 +380,16 @@ class FakeCluster:
             deletion_cost=pod.cost,
         )
 
-    def _group(self, name: str) -> GroupLook:
+    def _group(self, name: str, now: datetime) -> GroupLook:
         if self.now_s < self.faults.broker_down_until:
-            return GroupLook(name, self.now, None, None, None, None, None, None)
+            return GroupLook(name, now, None, None, None, None, None, None)
         members = self._members.get(name, ())
         settled = self.now_s >= self.changed_at.get(name, 0.0) + SETTLES_AFTER
         owners = allocated(members, self.strategy)
         pods = tuple((pod.member, pod.name) for pod in self.pods if pod.member in members)
         return GroupLook(
             name=name,
-            at=self.now,
+            at=now,
             members=members,
             queues=QUEUES,
             owners=owners if settled else tuple((queue, ()) for queue in QUEUES),

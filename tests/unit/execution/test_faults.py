@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
-from planner.execution.turn import run_turn
+from planner.execution.turn import Ports, run_turn
 from planner.model.deployments import Autoscaler
 from planner.rollout.steps import PauseForPerson
 from tests.unit.execution.fake import FakeCluster, FakeDeployment
@@ -259,14 +260,51 @@ def test_a_plan_that_is_edited_while_it_runs_is_stuck_as_nobody_can_tell_its_way
     assert "was changed while it was carried out" in ended(cluster, when(cluster, Phase.RUNNING, 2, edit)).message
 
 
-def test_a_clock_that_jumps_ahead_ends_by_name_and_one_that_goes_back_does_no_harm() -> None:
+def jumping(cluster: FakeCluster, hours: int) -> Ports:
+    """Return ports whose clock jumps once the first step has begun; the cluster's own does not."""
+
+    def now() -> datetime:
+        begun = cluster.status("plan-1").steps
+        return cluster.now + timedelta(hours=hours if begun else 0)
+
+    return replace(ports(cluster), now=now)
+
+
+def test_a_clock_that_jumps_ahead_turns_the_plan_back_by_name() -> None:
     cluster = world(UP)
+    drive(cluster, through=jumping(cluster, 5))
+    status = cluster.status("plan-1")
+    assert status.phase is Phase.ROLLED_BACK
+    assert "startConsumers could not be done within 120 s" in status.message
+    assert is_old(cluster)
 
-    def ahead() -> None:
-        cluster.now_s += 3600
 
-    assert ended(cluster, when(cluster, Phase.RUNNING, 1, ahead)).phase in (Phase.SUCCEEDED, Phase.ROLLED_BACK)
-    assert untouched(cluster)
+def test_a_clock_that_goes_back_only_makes_limits_longer() -> None:
+    cluster = world(UP)
+    drive(cluster, through=jumping(cluster, -5))
+    assert cluster.status("plan-1").phase is Phase.SUCCEEDED
+    assert not twice(cluster)
+
+
+def test_a_node_that_is_gone_makes_the_plan_wait_until_its_pods_run_elsewhere() -> None:
+    cluster = world(UP)
+    lost = cluster.live(DEPLOYMENT)[:2]
+
+    def gone() -> None:
+        for pod in lost:
+            cluster.crash(pod, 10_000.0)
+
+    hook = when(cluster, Phase.RUNNING, 2, gone)
+
+    def node(number: int) -> None:
+        hook(number)
+        if lost[0].broken_until and cluster.now_s > lost[0].broken_until - 10_000.0 + 50:
+            for pod in lost:
+                cluster.evict(pod)
+
+    status = ended(cluster, node)
+    assert status.phase is Phase.SUCCEEDED
+    assert ("Held", "plan-1: group billing has 2 of 4 members") in cluster.told
 
 
 def test_a_paused_plan_does_nothing_and_its_pause_counts_for_no_limit() -> None:

@@ -6,6 +6,7 @@ so one of them may be asleep between a look and the effect of it while anything 
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import HealthCheck, settings
@@ -66,13 +67,17 @@ class Executor:
 
 
 class TwoExecutors(RuleBasedStateMachine):
-    """Plan 1 starts two consumers, plan 2 renews all pods: on one group, only one of them can fit."""
+    """Plan 1 starts two consumers, plan 2 renews all pods: on one Deployment, only one of them can fit."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(is_one_group=st.booleans())
+    def begin(self, is_one_group: bool) -> None:
+        """With two groups there are two leases: only the claim on their one Deployment keeps the plans apart."""
         self.cluster = FakeCluster(3)
         stored(self.cluster, up(self.cluster), "plan-1")
-        stored(self.cluster, renewed(self.cluster), "plan-2")
+        second = stored(self.cluster, renewed(self.cluster), "plan-2")
+        if not is_one_group:
+            other = replace(second.plan.group, cluster="OtherCluster")
+            self.cluster.put(replace(second, plan=replace(second.plan, group=other)))
         self.executors = {actor: Executor(self.cluster, *actor) for actor in ACTORS}
         self.effects = 0
 
