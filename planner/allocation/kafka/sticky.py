@@ -55,6 +55,18 @@ def cooperative_first(group: Group) -> Outcome:
     return replace(outcome, owners=_granted(outcome))
 
 
+def librdkafka_first(group: Group) -> Outcome:
+    """Return the first round of librdkafka's ``cooperative-sticky``: it has the general algorithm only, without racks.
+
+    Its own code orders some ties otherwise (``rdkafka_sticky_assignor.c``); joins and leaves of groups whose members
+    subscribe to the same topics went as told here (2.16, tests/conformance).
+    """
+    if group.member_count == 0 or group.topics.partition_count == 0:
+        return Outcome(nobody(group.topics.partition_count))
+    outcome = general(group, resolve(group), None)
+    return replace(outcome, owners=_granted(replace(outcome, withheld=_handed_over(group, outcome.owners))))
+
+
 def cooperative_final(group: Group) -> Outcome:
     """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later.
 

@@ -12,7 +12,7 @@ import numpy as np
 from planner.allocation.kafka.assignment import ASSIGNORS
 from planner.allocation.kafka.request import Member as AllocatedMember
 from planner.allocation.kafka.request import Request, named_group
-from planner.allocation.kafka.sticky import cooperative_first
+from planner.allocation.kafka.sticky import cooperative_first, librdkafka_first
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.request import COOPERATIVE
 from planner.simulation.dynamics.kafka.world import AFTER, BEFORE, NOBODY, Booleans, Indexes, World
@@ -145,7 +145,9 @@ class Assignments:
         allocated = [self._member(life, owners, strategy, placement, side) for life in lives]
         life_of = {member.member_id: life for member, life in zip(allocated, lives, strict=True)}
         named = named_group(Request(strategy, counts, tuple(allocated), self._racks(side)))
-        run = cooperative_first if strategy == COOPERATIVE else ASSIGNORS[strategy]
+        run = ASSIGNORS[strategy]
+        if strategy == COOPERATIVE:
+            run = cooperative_first if world.request.is_java else librdkafka_first
         outcome = run(named.group)
         self.is_determined = self.is_determined and outcome.is_determined
         found = np.full(len(world.partitions), NOBODY, dtype=np.intp)

@@ -45,16 +45,20 @@ def _about_names(world: World, found: Simulation) -> Iterator[str]:
             f"{ids} not known yet: totals and partitions are sampled over the places that new ids may sort into; after "
             f"and moved show the case in which they sort last"
         )
-    if not world.request.is_java and world.request.strategy == COOPERATIVE:
+    if not world.request.is_java and COOPERATIVE in _assignors(world) and len({m.topics for m in world.members}) > 1:
         yield (
-            "librdkafka's cooperative-sticky picks other partitions than the Java client's, which are shown; their "
-            "number is the same"
+            "members subscribe to different topics, where librdkafka's cooperative-sticky may pick others than those "
+            "that are shown"
         )
     if not found.assignments.is_determined:
         yield (
             f"which partitions {world.request.strategy} moves is settled by the hash order of the members' real ids: "
             f"how many is known, which is shown for one order"
         )
+
+
+def _assignors(world: World) -> set[str]:
+    return {name for life in world.lives for name in life.assignors}
 
 
 def _about_members(world: World, found: Simulation) -> Iterator[str]:
