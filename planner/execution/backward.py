@@ -51,6 +51,8 @@ def _may_be_in(turn: Turn, step: Step, progress: StepProgress) -> bool:
 
 def aborting(turn: Turn) -> Move:
     """Return the next move of a plan in ``ABORTING``."""
+    if turn.edited is not None:
+        return turn.stuck(turn.edited)
     for progress in reversed(turn.status.steps):
         if progress.undone_at is None:
             return _undo(turn, turn.plan.steps[progress.index], progress)

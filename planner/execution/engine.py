@@ -23,6 +23,7 @@ from planner.execution.progress import Refusal, StepProgress
 from planner.rollout.steps import CheckForecast
 from planner.verification.judge import judge
 from planner.verification.seen import Seen
+from planner.verification.verdict import Verdict
 
 
 def decide(stored: StoredPlan, look: Look, now: datetime) -> Move:
@@ -93,7 +94,8 @@ def _verifying(turn: Turn) -> Move:
     """All steps are done; what is left is to judge, to tidy up, and to give the Deployments free."""
     if turn.status.verdict is None:
         return _judge(turn)
-    if (tidy := clear_marks(turn) or drop_claim(turn)) is not None:
+    marks = None if turn.edited else clear_marks(turn)
+    if (tidy := marks or drop_claim(turn)) is not None:
         return tidy
     told = "; ".join(turn.status.verdict.misses) or f"the forecast is {turn.status.verdict.fit}"
     entered = turn.status.enter(Phase.SUCCEEDED, f"the new state is there: {told}", turn.now)
@@ -101,6 +103,10 @@ def _verifying(turn: Turn) -> Move:
 
 
 def _judge(turn: Turn) -> Move:
+    if turn.edited is not None:
+        told = "the plan was changed after its last step, so that its forecast can no longer be judged"
+        status = replace(turn.status, verdict=Verdict(turn.now, ()), surprises=(*turn.status.surprises, told))
+        return Write(status, reason="Verified")
     check = next((step for step in turn.plan.steps if isinstance(step, CheckForecast)), None)
     seen, since = turn.look.seen, turn.status.phase_since or turn.now
     limit_s = check.time_limit_seconds if check else 0

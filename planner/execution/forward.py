@@ -64,25 +64,19 @@ def paused(turn: Turn) -> Move:
 
 def _interrupted(turn: Turn) -> Move | None:
     """Return the move that ends the way forward; ``None`` while nobody stands in it."""
-    if (wrong := _edited(turn) or overruled(turn)) is not None:
+    if (wrong := turn.edited or overruled(turn)) is not None:
         return turn.stuck(wrong)
     if (undone := taken_back(turn)) is not None:
         return turn_back(turn, undone)
     return _aborted(turn) if turn.is_to_end else None
 
 
-def _edited(turn: Turn) -> str | None:
-    approval = turn.status.approval
-    if approval is not None and approval.digest == turn.stored.digest:
-        return None
-    return "the plan was changed while it was carried out, so that nobody can tell its way back"
-
-
 def _aborted(turn: Turn) -> Move | None:
     if (passed := late(turn)) is None:
         return turn_back(turn, "aborted by a person")
     if passed not in turn.status.surprises:
-        return Write(replace(turn.status, surprises=(*turn.status.surprises, passed)), reason="AbortTooLate")
+        surprises = (*turn.status.surprises, passed)
+        return Write(replace(turn.status, surprises=surprises, message=passed, held=None), reason="AbortTooLate")
     return None
 
 
@@ -142,7 +136,8 @@ def _effect(turn: Turn, step: Step, progress: StepProgress, since: datetime) -> 
     """Have the step's effect, if the world still is as the plan needs it. What would be late is not begun any more."""
     assert isinstance(step, EffectStep)
     if turn.past(since, step.time_limit_seconds):
-        return turn_back(turn, f"{step.kind} could not be done within {step.time_limit_seconds} s: {turn.status.held}")
+        why = turn.status.held or "its time was over before it began"
+        return turn_back(turn, f"{step.kind} could not be done within {step.time_limit_seconds} s: {why}")
     found = drift.before_start(turn) if drift.is_first_effect(turn) else drift.under_way(turn)
     if found.refusals:
         reasons = "; ".join(refusal.sentence for refusal in found.refusals)
@@ -157,6 +152,10 @@ def _not_yet(turn: Turn, step: EffectStep) -> tuple[str, ...]:
     match step:
         case StopConsumers():
             return _too_few(turn, step)
+        case UpdateTemplate():
+            found = _known(turn, deployment_of(turn.plan, step))
+            told = f"Deployment {found.name} is at revision {found.revision}, the step expects {step.from_revision}"
+            return () if found.revision == step.from_revision else (told,)
         case DeleteDeployment():
             facts = _known(turn, step.deployment).facts
             is_empty = facts is not None and facts.replicas == 0 and facts.pods == ()

@@ -74,6 +74,14 @@ class Turn:
         """True when a person wants it to end: by abort, or by deleting the plan."""
         return self.stored.requests.abort or self.stored.requests.is_deleted
 
+    @property
+    def edited(self) -> str | None:
+        """Why the plan can be carried no further, where its spec is no longer the approved one."""
+        approval = self.status.approval
+        if approval is not None and approval.digest == self.stored.digest:
+            return None
+        return "the plan was changed while it was carried out, so that nobody can tell its way back"
+
     @cached_property
     def claimed(self) -> Mapping[str, DeploymentLook]:
         """The Deployments that carry this plan's claim now, by name."""
@@ -97,6 +105,7 @@ class Turn:
 
     def hold(self, why: str, until: datetime | None = None) -> Move:
         """Return the move that waits, and that tells why first where the status does not yet."""
+        why = "; ".join([why, *self.look.problems[:1]])
         if self.status.held != why:
             return Write(replace(self.status, held=why), reason="Held")
         return Wait(why, until)

@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from planner.execution.look import Look
 from planner.execution.phases import Phase
+from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.execution.turn import Ports, run_turn
 from planner.model.deployments import Autoscaler
@@ -251,13 +253,50 @@ def test_an_autoscaler_that_takes_over_meanwhile_turns_the_plan_back() -> None:
     assert is_old(cluster)
 
 
-def test_a_plan_that_is_edited_while_it_runs_is_stuck_as_nobody_can_tell_its_way_back() -> None:
+def edit(cluster: FakeCluster) -> None:
+    """Somebody changes the spec, past all rules: fewer steps, another digest."""
+    now = cluster.plans["plan-1"]
+    plan = replace(now.plan, steps=now.plan.steps[:1])
+    cluster.put(replace(now, plan=plan, digest="sha256:other", resource_version=cluster._next()))
+
+
+@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.PAUSED, Phase.ABORTING])
+def test_a_plan_that_is_edited_under_way_is_stuck_as_nobody_can_tell_its_way_back(phase: Phase) -> None:
     cluster = world(UP)
+    asked = {Phase.PAUSED: {"pause": True}, Phase.ABORTING: {"abort": True}}.get(phase, {})
+    first = when(cluster, Phase.RUNNING, 2, lambda: cluster.ask("plan-1", **asked))
+    then = when(cluster, phase, 2, lambda: edit(cluster))
 
-    def edit() -> None:
-        cluster.plans["plan-1"] = replace(cluster.plans["plan-1"], digest="sha256:other", resource_version="x")
+    def both(number: int) -> None:
+        first(number)
+        then(number)
 
-    assert "was changed while it was carried out" in ended(cluster, when(cluster, Phase.RUNNING, 2, edit)).message
+    status = ended(cluster, both)
+    assert status.phase is Phase.STUCK
+    assert "was changed while it was carried out" in status.message
+
+
+def test_a_plan_that_is_edited_after_its_last_step_ends_without_a_verdict_on_its_forecast() -> None:
+    cluster = world(UP)
+    status = ended(cluster, when(cluster, Phase.VERIFYING, 2, lambda: edit(cluster)))
+    assert status.phase is Phase.SUCCEEDED
+    assert status.verdict is not None
+    assert not status.verdict.figures
+    assert untouched(cluster)
+
+
+def test_what_could_not_be_read_is_told_with_its_cause() -> None:
+    cluster = world(UP)
+    original = cluster.look
+
+    def look(stored: StoredPlan, now: datetime) -> Look:
+        return replace(original(stored, now), groups=(), problems=("the broker refuses the connection",))
+
+    cluster.look = look  # type: ignore[method-assign]
+    for _ in range(5):
+        run_turn(ports(cluster), "plan-1", "one")
+    held = cluster.status("plan-1").held
+    assert held == "group billing could not be read; the broker refuses the connection"
 
 
 def jumping(cluster: FakeCluster, hours: int) -> Ports:

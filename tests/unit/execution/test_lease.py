@@ -24,6 +24,7 @@ def test_a_lease_is_free_for_its_holder_when_it_was_given_back_and_when_it_ran_o
     assert not is_free(LEASE, OTHER, START + after(DURATION_S - 1))
     assert is_free(LEASE, OTHER, START + after(DURATION_S))
     assert is_free(replace(LEASE, holder=None), OTHER, START)
+    assert is_free(LEASE, OTHER, START - after(3600)), "a wrong clock must not keep all out"
 
 
 def test_one_executor_does_not_drive_two_plans_of_a_group() -> None:
