@@ -5,6 +5,7 @@ stops pods in the order of ``ActivePodsWithRanks``; pods take time to become rea
 with their pods; the group settles some time after its last change. Faults are switched on by name.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from functools import cache
 
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
+from planner.documents.status import dump_status, parse_status
 from planner.errors import OutOfReachError
 from planner.execution.effects import (
     Create,
@@ -462,7 +464,10 @@ class FakePlans(FakePorts):
             raise ConflictError(f"plan {stored.name} was changed meanwhile")
         check_move(now.status.phase, status.phase)
         _check_progress(now.status, status)
-        self.cluster.plans[stored.name] = replace(now, status=status, resource_version=self.cluster._next())
+        # As the API server would keep it: whatever does not survive the document is lost.
+        kept = parse_status(json.loads(json.dumps(dump_status(status))), stored.name)
+        assert kept == status
+        self.cluster.plans[stored.name] = replace(now, status=kept, resource_version=self.cluster._next())
 
     def let_go(self, stored: StoredPlan) -> None:
         self._call("let go", lambda: self.cluster.plans.pop(stored.name, None))

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -441,3 +442,8 @@ def test_ranges_of_queues_are_read_as_plans_spell_them() -> None:
     forecast = replace(made.plan.forecast, owners_before=(before, *made.plan.forecast.owners_before[1:]))
     cluster.put(replace(made, plan=replace(made.plan, forecast=forecast)))
     assert isinstance(answer(case(cluster)), Perform)
+
+
+def test_every_code_and_phase_is_told_in_the_docs() -> None:
+    told = (Path(__file__).parents[3] / "docs" / "execution.md").read_text(encoding="utf-8")
+    assert [name for name in (*Code, *Phase) if f"`{name}`" not in told] == []
