@@ -182,8 +182,8 @@ class FakeCluster:
             deployment.revision,
             self.now_s,
             deployment.group,
-            never_ready=hasattr(self, "faults") and self.faults.never_ready,
-            never_joins=hasattr(self, "faults") and self.faults.never_joins,
+            never_ready=self.faults.never_ready,
+            never_joins=self.faults.never_joins,
         )
         self.pods.append(pod)
         return pod
