@@ -8,8 +8,8 @@ from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.candidates import topics_of
-from planner.simulation.partitions import unsettled_partitions, why_not_simulated
+from planner.simulation.candidates import unsettled_queues
+from planner.simulation.partitions import why_not_simulated
 
 Ground = tuple[HoldCause, str]
 
@@ -112,23 +112,10 @@ def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
     """The members' own word must equal what the strategy computes, else the group is still on the move."""
     if snapshot.strategy is None or not snapshot.clients:
         return
-    is_kafka = snapshot.system == "kafka"
-    wrong = unsettled_partitions(snapshot, snapshot.strategy) if is_kafka else _unsettled_queues(snapshot)
+    wrong = unsettled_queues(snapshot)
     if wrong:
         yield (
             HoldCause.UNSETTLED,
             f"{wrong} queues are not owned by whom {snapshot.strategy} gives them to: a rebalance is under way or "
             "the members differ in what they see",
         )
-
-
-def _unsettled_queues(snapshot: GroupSnapshot) -> int:
-    strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
-    if strategy is None:
-        return 0
-    topics = topics_of(snapshot)
-    return sum(
-        state.owner != (snapshot.clients[position] if position >= 0 else None)
-        for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)
-        for state, position in zip(states, owners, strict=True)
-    )

@@ -20,7 +20,13 @@ from planner.simulation.leaving import ByName, ByPlace, ByShare, Leaving, owned_
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.partitions import COMPARED as COMPARED_ASSIGNORS
-from planner.simulation.partitions import leaving_partitions, simulate_partitions, useful_sizes, why_not_simulated
+from planner.simulation.partitions import (
+    leaving_partitions,
+    simulate_partitions,
+    unsettled_partitions,
+    useful_sizes,
+    why_not_simulated,
+)
 from planner.simulation.positions import leave_range
 
 
@@ -56,6 +62,27 @@ def topics_of(snapshot: GroupSnapshot) -> Topics:
     ordered = sorted(snapshot.data_queues, key=lambda state: state.queue)
     by_topic = groupby(ordered, key=lambda state: state.queue.topic)
     return Topics(tuple(tuple(states) for _, states in by_topic))
+
+
+def unsettled_queues(snapshot: GroupSnapshot) -> int | None:
+    """Return how many data queues are not owned as the group's own strategy gives them to its present members.
+
+    ``None`` where that cannot be computed: the strategy is unknown, or its parameters are. Of Kafka's sticky assignors
+    it is only known that each partition has an owner.
+    """
+    if snapshot.strategy is None:
+        return None
+    if snapshot.system == "kafka":
+        return unsettled_partitions(snapshot, snapshot.strategy)
+    strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
+    if strategy is None:
+        return None
+    topics = topics_of(snapshot)
+    return sum(
+        state.owner != (snapshot.clients[position] if position >= 0 else None)
+        for states, owners in zip(topics.states, topics.owners(strategy, snapshot.clients), strict=True)
+        for state, position in zip(states, owners, strict=True)
+    )
 
 
 COMPARED = ("AVG", "AVG_BY_CIRCLE")
