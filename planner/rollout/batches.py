@@ -27,15 +27,19 @@ _LAST = "\uffff"
 class Prices:
     """What the change itself may cost, each in seconds of one consumer: a moved queue, and a message that comes twice.
 
-    A consumer that is still missing, or is not yet gone, costs one second each second.
+    A consumer that is still missing, or is not yet gone, costs one second each second; one of a group that stands
+    still as a whole costs ``standstill_s``.
     """
 
     moved_queue_s: float = 30.0
     duplicate_s: float = 1.0
+    standstill_s: float = 10.0
 
     def __post_init__(self) -> None:
-        if min(self.moved_queue_s, self.duplicate_s) < 0:
-            raise ValueError(f"prices of 0 or more, not {self.moved_queue_s} and {self.duplicate_s}")
+        if min(self.moved_queue_s, self.duplicate_s, self.standstill_s) < 0:
+            raise ValueError(
+                f"prices of 0 or more, not {self.moved_queue_s}, {self.duplicate_s} and {self.standstill_s}"
+            )
 
 
 DEFAULT_PRICES = Prices()

@@ -93,12 +93,14 @@ def build_plan(
         snapshot=SnapshotRef(snapshot_digest, snapshot.at),
         made_at=decision.decided_at,
         valid_until=decision.decided_at + timedelta(seconds=settings.valid_for_s),
-        reason=" ".join([decision.reason, *tell_ways(ways)]),
+        reason=decision.reason,
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
         forecast=_forecast_of(snapshot, ways.best),
         steps=build_steps(snapshot.clients, ways.best, settings),
         policy_digest=settings.policy_digest,
+        target_replicas=decision.target,
+        ways=tuple(tell_ways(ways)),
     )
 
 
@@ -160,13 +162,14 @@ def _costs(way: Way) -> str:
 
 def _forecast_of(snapshot: GroupSnapshot, way: Way) -> Forecast:
     """Return what is expected of the way: the group after its last batch, at the cost of all of them."""
-    forecast = _forecast(snapshot, way.batches[-1].outcome)
-    costs = [_cost(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
+    forecast = forecast_outcome(snapshot, way.batches[-1].outcome)
+    costs = [cost_of(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
     known = len(costs) == len(way.batches)
     return replace(forecast, moved_queues=way.moved, cost=costs_together(costs) if known else None)
 
 
-def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
+def forecast_outcome(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
+    """Return what is expected of one outcome, in the plan's words."""
     before = [(state.owner, state.queue) for state in snapshot.data_queues if state.owner is not None]
     after = [(owned.owner, owned.queue) for owned in chosen.owners if owned.owner is not None]
     return Forecast(
@@ -177,11 +180,12 @@ def _forecast(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
         owners_before=_compact(before, snapshot.clients),
         owners_after=_compact(after, [load.client for load in chosen.loads]),
         unknowns=chosen.unknowns,
-        cost=_cost(chosen.transition) if chosen.transition else None,
+        cost=cost_of(chosen.transition) if chosen.transition else None,
     )
 
 
-def _cost(transition: Transition) -> Cost:
+def cost_of(transition: Transition) -> Cost:
+    """Return what a change costs, in the plan's words."""
     return Cost(
         pause_seconds=transition.pause_s,
         stall_seconds=transition.stall_s,

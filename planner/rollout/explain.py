@@ -13,6 +13,7 @@ def explain_plan(plan: RolloutPlan) -> Iterator[str]:
     group = plan.group
     yield f"Plan for group {group.group} on {group.system} cluster {group.cluster}, Deployment {plan.deployment}."
     yield plan.reason
+    yield from plan.ways
     yield from _neighbours(plan.rejected)
     yield from _expected(plan.forecast, plan.preconditions.queues)
     yield f"It holds until {plan.valid_until:%Y-%m-%d %H:%M:%S %Z} and rests on snapshot {plan.snapshot.digest}."

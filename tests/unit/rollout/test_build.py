@@ -69,10 +69,10 @@ def test_without_kubernetes_the_plan_names_a_range_and_marks_nobody() -> None:
 
 def test_a_plan_says_why_not_in_batches() -> None:
     made = plan_of(snapshot(clients=clients(8), capacity=100.0), trials=20)
-    assert "All at once costs least: " in made.reason
-    assert "; in 2 batches " in made.reason
+    assert "All at once costs least: " in made.ways[0]
+    assert "; in 2 batches " in made.ways[0]
     # One consumer more or less can only go at once, so there is nothing to tell.
-    assert "batches" not in plan_of(snapshot(capacity=65.0)).reason
+    assert plan_of(snapshot(capacity=65.0)).ways == ()
 
 
 def test_all_at_once_costs_least_of_all_ways_and_each_way_ends_at_the_target() -> None:

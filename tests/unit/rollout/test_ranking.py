@@ -1,4 +1,4 @@
-"""The order in which a ReplicaSet stops pods, rule by rule. The cases were run through Kubernetes' own class, too."""
+"""The order in which a ReplicaSet stops pods, rule by rule."""
 
 from datetime import timedelta
 from typing import Any

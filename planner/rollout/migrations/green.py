@@ -1,0 +1,184 @@
+"""A second Deployment takes over, the green one: all of the old stop before it starts, or it starts beside them.
+
+The plan's own Deployment is left with no replicas: it is the way back, and whoever is content deletes it.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from planner.errors import BadInputError
+from planner.rollout.batches import Span
+from planner.rollout.migrations.migration import Ground, all_owned, timed
+from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    CloneOffsets,
+    CreateDeployment,
+    StartConsumers,
+    Step,
+    StopConsumers,
+)
+from planner.rollout.template import TemplateChange
+from planner.simulation.dynamics.words import count_between, messages_between, seconds_between
+from planner.simulation.outcome import NO_SECONDS, Transition
+
+CREATE_LIMIT_S = 60
+CLONE_LIMIT_S = 120
+CONTENT = "spec.scaleTargetRef of the policy names the green Deployment once the plan has succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Green:
+    """The Deployment that takes over: its name and what is different in its template.
+
+    ``group`` is the consumer group that its members join, ``None`` for the plan's own; ``strategy`` is theirs.
+    """
+
+    deployment: str
+    change: TemplateChange
+    strategy: str
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """One way to take over: its steps, and what it costs, in seconds of one consumer; ``None`` where nobody can tell.
+
+    ``pause_s`` is how long nobody consumes, ``duplicates`` how many messages come twice.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    pause_s: Span | None
+    duplicates: Span | None
+    cost: Span | None
+    transition: Transition | None
+    unknown: str | None = None
+
+
+def in_a_window(found: Ground, green: Green) -> Takeover:
+    """Return the way on which all stop, offsets are cloned where the group changes, and all start: a pause, once."""
+    forecast = _restarted(found)
+    pause = twice = cost = None
+    if isinstance(forecast, Transition) and forecast.pause_s:
+        pause = Span(forecast.pause_s.p05, forecast.pause_s.p95)
+        twice = Span(forecast.duplicates.p05, forecast.duplicates.p95)
+        prices = found.settings.prices
+        cost = pause.times(found.count * prices.standstill_s) + twice.times(prices.duplicate_s)
+    steps = (
+        CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
+        *_stopped(found),
+        *_cloned(green),
+        *_started(found, green, found.count),
+        CheckForecast(found.settings.settled_limit_s),
+    )
+    known = forecast if isinstance(forecast, Transition) else None
+    return Takeover("stop all, then start all", steps, pause, twice, cost, known, None if known else str(forecast))
+
+
+def side_by_side(found: Ground, green: Green) -> Takeover:
+    """Return the way on which the green group starts at cloned offsets while the old one goes on: all comes twice.
+
+    From the clone until the old one has stopped each message is delivered to both groups: as long as the green pods
+    take to be ready and to settle at least, at most until the time limits of these steps.
+    """
+    if green.group is None:
+        raise BadInputError("two groups side by side need two names: name the new group")
+    forecast, settings = _restarted(found), found.settings
+    twice = cost = None
+    if isinstance(forecast, Transition) and forecast.settle_s:
+        settle_s, limit_s = forecast.settle_s, settings.ready_limit_s + settings.settled_limit_s
+        beside = Span(settle_s.p05, max(settle_s.p95, limit_s))
+        rates = _rates(found)
+        twice = rates and Span(rates.least * beside.least, rates.most * beside.most)
+        cost = twice and beside.times(found.count) + twice.times(settings.prices.duplicate_s)
+    steps = (
+        CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
+        *_cloned(green),
+        *_started(found, green, found.count),
+        *_stopped(found),
+        CheckForecast(settings.settled_limit_s),
+    )
+    return Takeover("both groups side by side", steps, Span(), twice, cost, None, None if cost else _no_rates(forecast))
+
+
+def cheapest(ways: Sequence[Takeover]) -> Takeover:
+    """Return the way that costs least by its upper end, the first of equal ones; unknown costs come last."""
+    return min(ways, key=lambda way: way.cost.most if way.cost else math.inf)
+
+
+def told(best: Takeover, ways: Sequence[Takeover]) -> Iterator[str]:
+    """Yield in sentences which way was taken and what the others would cost."""
+    yield f"Chosen: {_costs(best)}."
+    yield from (f"Not {_costs(way)}." for way in ways if way is not best)
+
+
+def _costs(way: Takeover) -> str:
+    if way.cost is None or way.duplicates is None or way.pause_s is None:
+        return f"{way.name} ({way.unknown})"
+    worth = count_between(round(way.cost.least), round(way.cost.most))
+    pause = seconds_between(way.pause_s.least, way.pause_s.most)
+    twice = messages_between(round(way.duplicates.least), round(way.duplicates.most))
+    return f"{way.name}: a pause of {pause}, {twice} twice, worth {worth} consumer-seconds"
+
+
+def _restarted(found: Ground) -> Transition | str:
+    """Return what it costs that all members stop at once and as many start as soon as a pod can."""
+    ready = found.ready_s
+    if ready is None:
+        return "how long a pod takes until it is ready: none of the present ones tells"
+    first, last = (
+        {
+            "kind": "restart",
+            "clients": list(found.snapshot.clients),
+            "how": "graceful",
+            "interval_s": ready_s,
+            "stagger_s": 0,
+        }
+        for ready_s in (ready.least, ready.most)
+    )
+    forecast = timed(found, (first, last))
+    # A member that restarts keeps its name there, so its queues stall; here they move to another one for as long.
+    return forecast if isinstance(forecast, str) else replace(forecast, pause_s=forecast.stall_s, stall_s=NO_SECONDS)
+
+
+def _rates(found: Ground) -> Span | None:
+    states = found.snapshot.data_queues
+    means = [state.arrival_rate for state in states if state.arrival_rate is not None]
+    uppers = [state.upper_arrival_rate for state in states if state.upper_arrival_rate is not None]
+    return Span(sum(means), sum(uppers)) if len(means) == len(uppers) == len(states) else None
+
+
+def _no_rates(forecast: Transition | str) -> str:
+    return forecast if isinstance(forecast, str) else "how many messages come meanwhile: not all rates are known"
+
+
+def _stopped(found: Ground) -> tuple[Step, ...]:
+    settings = found.settings
+    everything = all_owned(found)
+    undo = f"set the replicas of {settings.deployment} back to {found.count}"
+    return (
+        StopConsumers(found.count, 0, (), settings.ready_limit_s, everything, undo),
+        AwaitReady(0, settings.ready_limit_s),
+        AwaitSettled(0, found.strategy, settings.settled_limit_s),
+    )
+
+
+def _started(found: Ground, green: Green, members: int) -> tuple[Step, ...]:
+    settings = found.settings
+    everything = all_owned(found)
+    undo = f"set the replicas of {green.deployment} back to 0"
+    name = green.deployment
+    return (
+        StartConsumers(0, found.count, settings.ready_limit_s, everything, undo, deployment=name),
+        AwaitReady(found.count, settings.ready_limit_s, deployment=name),
+        AwaitSettled(members, green.strategy, settings.settled_limit_s, group=green.group),
+    )
+
+
+def _cloned(green: Green) -> tuple[Step, ...]:
+    if green.group is None:
+        return ()
+    return (CloneOffsets(green.group, f"set the offsets of {green.group}", CLONE_LIMIT_S),)

@@ -1,0 +1,144 @@
+"""A Kafka group's assignor, or its protocol: rolls, as the group protocol demands them (KIP-429, KIP-848)."""
+
+from dataclasses import dataclass
+
+from planner.errors import BadInputError, UnknownNameError
+from planner.rollout.migrations.green import CONTENT, Green, in_a_window, told
+from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
+from planner.rollout.migrations.update import update_steps
+from planner.rollout.steps import Step
+from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from planner.simulation.dynamics.trials import Document
+from planner.simulation.outcome import Transition
+
+ASSIGNOR, PROTOCOL = "assignor", "consumerProtocol"
+JAVA_ASSIGNORS = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+SERVER_ASSIGNORS = ("uniform", "range-server")
+ONE_AT_A_TIME = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The environment variable that the consumers take ``partition.assignment.strategy`` from."""
+
+    container: str
+    name: str
+
+    def change(self, assignors: tuple[str, ...]) -> TemplateChange:
+        """Return the template change that sets it to these assignors, in this order."""
+        value = ",".join(JAVA_ASSIGNORS[one] for one in assignors)
+        return TemplateChange((ContainerChange(self.container, env=(Setting(self.name, value),)),))
+
+
+def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> Migration:
+    """Return the rolls of Java members to the assignor ``to``: first both are in every list, then the new one alone.
+
+    One member of the first roll without the other name would find none in common with the rest
+    (INCONSISTENT_GROUP_PROTOCOL). Where every member has shown both already, the first roll is left out.
+    Raises ``UnknownNameError`` for an assignor that Java's clients lack, ``BadInputError`` for the one that is there.
+    """
+    old = found.strategy
+    _check(found, to)
+    lists = [member.assignors for member in found.snapshot.members]
+    has_both = all(one is not None and {old, to} <= set(one) for one in lists)
+    wanted = [(to,)] if has_both else [(old, to), (to,)]
+    moved = all_owned(found)
+    steps: list[Step] = []
+    for number, names in enumerate(wanted):
+        roll = update_steps(found, variable.change(names), from_revision + number, ONE_AT_A_TIME, moved, names[0])
+        # The forecast is checked once, at the end.
+        steps += roll if number == len(wanted) - 1 else roll[:-1]
+    forecast = _switched(found, to)
+    return Migration(
+        kind=ASSIGNOR,
+        steps=tuple(steps),
+        must_be_true=(
+            f"the consumers take their assignors from {variable.name} alone",
+            "every member is a Java client of 2.4 or later: librdkafka refuses a list that mixes protocols",
+        ),
+        why=(
+            "One roll is enough, as every member has both assignors in its list."
+            if has_both
+            else f"Two rolls: {old} and {to} in every list first, then {to} alone; at once, members would have no "
+            "assignor in common.",
+        ),
+        moved=moved,
+        cost=known_cost(forecast),
+        unknowns=(forecast,) if isinstance(forecast, str) else (),
+    )
+
+
+def assignor_in_a_window(found: Ground, to: str, change: TemplateChange, green: str) -> Migration:
+    """Return the way to ``to`` for members that refuse mixed lists (librdkafka, kafka-python): stop all, start all."""
+    _check(found, to)
+    way = in_a_window(found, Green(green, change, to))
+    moved = all_owned(found)
+    return Migration(
+        kind=ASSIGNOR,
+        steps=way.steps,
+        must_be_true=(f"the changed template makes every consumer assign by {to}", CONTENT),
+        why=tuple(told(way, [way])),
+        moved=moved,
+        cost=known_cost(way.transition),
+        unknowns=(way.unknown,) if way.unknown else (),
+    )
+
+
+def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int, to: str = "uniform") -> Migration:
+    """Return the roll of a classic group to the consumer protocol, which ``change`` of the template brings (KIP-848).
+
+    The first member that comes by the new protocol converts the group: the server's assignor ``to`` takes over for all.
+    """
+    if found.snapshot.system != "kafka" or to not in SERVER_ASSIGNORS:
+        raise BadInputError(
+            f"group {found.snapshot.group} on {found.snapshot.system} to {to}: expected a Kafka group and one of "
+            f"{', '.join(SERVER_ASSIGNORS)}"
+        )
+    if found.strategy in SERVER_ASSIGNORS:
+        raise BadInputError(f"group {found.snapshot.group} has the consumer protocol already: nothing is to be changed")
+    moved = all_owned(found)
+    return Migration(
+        kind=PROTOCOL,
+        steps=update_steps(found, change, from_revision, ONE_AT_A_TIME, moved, to),
+        must_be_true=(
+            "brokers are 4.0 or later with feature group.version 1",
+            "group.consumer.migration.policy of the brokers allows upgrades",
+            "clients are Java 4.0, librdkafka 2.12 or later, and set group.protocol=consumer",
+            "partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms are no longer set",
+            f"group.remote.assignor asks for {to.removesuffix('-server')}",
+        ),
+        why=(f"One roll, one member at a time: the first one converts the group, and {to} takes over for all.",),
+        moved=moved,
+        unknowns=(
+            "what the migration costs in pauses and duplicates: a move to the consumer protocol has no forecast",
+        ),
+    )
+
+
+def _check(found: Ground, to: str) -> None:
+    snapshot = found.snapshot
+    if snapshot.system != "kafka" or found.strategy not in JAVA_ASSIGNORS:
+        raise BadInputError(
+            f"group {snapshot.group} on {snapshot.system} with {found.strategy}: expected a classic Kafka group"
+        )
+    if to not in JAVA_ASSIGNORS:
+        raise UnknownNameError(f"assignor {to!r} is none of a client's: choose one of {', '.join(JAVA_ASSIGNORS)}")
+    if to == found.strategy:
+        raise BadInputError(f"group {snapshot.group} has assignor {to} already: nothing is to be changed")
+
+
+def _switched(found: Ground, to: str) -> Transition | str:
+    ready = found.ready_s
+    if ready is None:
+        return "how long a pod takes until it is ready: none of the present ones tells"
+
+    def change(interval_s: float) -> Document:
+        clients = list(found.snapshot.clients)
+        return {"kind": "strategy", "to": to, "clients": clients, "interval_s": interval_s}
+
+    return timed(found, (change(ready.least), change(ready.most)))

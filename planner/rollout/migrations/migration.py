@@ -1,0 +1,150 @@
+"""What every migration is: steps, what must be true, what it costs, and why this way and no other."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from planner.errors import PlannerError
+from planner.model.deployments import Deployment
+from planner.model.snapshot import GroupSnapshot
+from planner.rollout.batches import Span
+from planner.rollout.build import RolloutSettings, cost_of, forecast_outcome
+from planner.rollout.plan import Cost, GroupRef, Preconditions, RolloutPlan, SnapshotRef
+from planner.rollout.refusals import Refusal, refused
+from planner.rollout.steps import MovedQueues, Step
+from planner.simulation.candidates import can_simulate, simulate_candidate
+from planner.simulation.dynamics.trials import Document
+from planner.simulation.outcome import CandidateOutcome, Transition
+from planner.simulation.transition import TRIALS, transition_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a migration stands on: the group, its Deployment at rest, and the policy's names, limits and prices."""
+
+    snapshot: GroupSnapshot
+    digest: str
+    deployment: Deployment
+    settings: RolloutSettings
+    current: CandidateOutcome
+
+    @property
+    def count(self) -> int:
+        """Members, which are the Deployment's replicas."""
+        return len(self.snapshot.clients)
+
+    @property
+    def strategy(self) -> str:
+        """The group's strategy now."""
+        return self.current.strategy
+
+    @property
+    def ready_s(self) -> Span | None:
+        """How long the present pods took from their start until they were ready; ``None`` where none tells."""
+        pods = [pod for pod in self.deployment.pods or () if not pod.restarts]
+        took = [(pod.ready_at - pod.started_at).total_seconds() for pod in pods if pod.ready_at and pod.started_at]
+        return Span(min(took), max(took)) if took else None
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One migration of a group, by the name of its ``kind``.
+
+    ``must_be_true`` are half sentences that somebody has to answer for, as nothing that the planner reads tells of
+    them. ``why`` are sentences about the ways that were compared. ``moved`` are the queues that have another owner in
+    the end; ``cost`` is what the way there costs, ``None`` where it cannot be told: ``unknowns`` then says why.
+    """
+
+    kind: str
+    steps: tuple[Step, ...]
+    must_be_true: tuple[str, ...]
+    why: tuple[str, ...]
+    moved: MovedQueues
+    cost: Cost | None = None
+    unknowns: tuple[str, ...] = ()
+
+
+def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> Ground:
+    """Return what a migration of the group stands on, ``digest`` being the snapshot's.
+
+    Raises ``RefusedError`` where the Deployment is not at rest or not the planner's to change, or where the group's
+    strategy cannot be simulated, so that nobody could tell when it has settled.
+    """
+    deployment, group = snapshot.deployment, snapshot.group
+    if deployment is None:
+        raise refused(
+            Refusal.NOT_AT_REST,
+            f"the Deployment of group {group} was not read: let spec.kubernetes of the policy read it",
+        )
+    scalers = deployment.active_autoscalers
+    if scalers is None or scalers:
+        named = ", ".join(f"{one.kind} {one.name}" for one in scalers or ()) or "an autoscaler that could not be read"
+        raise refused(
+            Refusal.OTHER_SCALER, f"{named} may set the replicas of {deployment.workload} meanwhile: pause it"
+        )
+    counts = {deployment.replicas, deployment.ready, deployment.updated, len(snapshot.clients)}
+    if len(counts) > 1 or not deployment.is_observed:
+        raise refused(
+            Refusal.NOT_AT_REST,
+            f"{deployment.workload} asks for {deployment.replicas} pods, {deployment.updated} of the newest template, "
+            f"{deployment.ready} ready, and group {group} has {len(snapshot.clients)} members: wait until all agree",
+        )
+    if not can_simulate(snapshot):
+        raise refused(
+            Refusal.UNKNOWN_STRATEGY, f"the strategy of group {group} is not one whose answer can be computed"
+        )
+    current = simulate_candidate(snapshot, len(snapshot.clients), snapshot.strategy or "")
+    return Ground(snapshot, digest, deployment, settings, current)
+
+
+def all_owned(found: Ground) -> MovedQueues:
+    """Return what moves where every member is replaced: all queues that have an owner."""
+    owned = sum(owner.owner is not None for owner in found.current.owners)
+    return MovedQueues(owned, owned)
+
+
+def known_cost(found: Transition | str | None) -> Cost | None:
+    """Return what ``timed`` told in the plan's words, ``None`` where it could not tell."""
+    return cost_of(found) if isinstance(found, Transition) else None
+
+
+def timed(found: Ground, changes: tuple[Document, Document]) -> Transition | str:
+    """Return what a change costs, or in half a sentence why that cannot be told."""
+    try:
+        return transition_of(found.current, found.snapshot, found.digest, changes, TRIALS)
+    except PlannerError as error:
+        return f"what the migration costs in pauses and duplicates: {str(error).rstrip('.')}"
+
+
+def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
+    """Return the plan that carries the migration out, made at ``at``."""
+    snapshot, settings = found.snapshot, found.settings
+    forecast = replace(
+        forecast_outcome(snapshot, found.current),
+        moved_queues=migration.moved,
+        owners_after=(),
+        unknowns=tuple(_unknowns(migration)),
+        cost=migration.cost,
+    )
+    return RolloutPlan(
+        policy=settings.policy,
+        group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
+        deployment=settings.deployment,
+        snapshot=SnapshotRef(found.digest, snapshot.at),
+        made_at=at,
+        valid_until=at + timedelta(seconds=settings.valid_for_s),
+        reason=f"Migration {migration.kind}, which somebody asked for.",
+        rejected=(),
+        preconditions=Preconditions(found.count, snapshot.clients, found.strategy, len(snapshot.data_queues)),
+        forecast=forecast,
+        steps=migration.steps,
+        migration=migration.kind,
+        policy_digest=settings.policy_digest,
+        ways=migration.why,
+    )
+
+
+def _unknowns(migration: Migration) -> Iterator[str]:
+    yield "who owns which queue afterwards, as new pods bring new member ids"
+    yield from (f"whether {one}: somebody has to make sure" for one in migration.must_be_true)
+    yield from migration.unknowns
