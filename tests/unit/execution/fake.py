@@ -377,6 +377,7 @@ class FakeCluster:
             name=pod.name,
             uid=pod.uid,
             phase="Failed" if pod.has_failed else "Running",
+            node="node-1",
             is_ready=pod.is_ready(self.now_s),
             is_ending=pod.ending_at is not None,
             deletion_cost=pod.cost,
