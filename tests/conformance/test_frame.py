@@ -1,5 +1,6 @@
 """Records, their file, their halves, and the arithmetic of the report."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,22 @@ def test_half_a_line_is_not_read_and_gives_way_to_the_next_record(tmp_path: Path
     assert store.records() == [made(1), made(3)]
 
 
+def seen_at(number: int, when: str) -> Record:
+    return replace(made(number), setup={"when": when})
+
+
 def test_either_half_holds_about_half_and_never_changes() -> None:
-    ids = [record_id("rocketmq", {"n": number}, 0) for number in range(1000)]
-    assert 450 < sum(half(one) == CHECK for one in ids) < 550
-    # Pinned: a transition that changed sides would have been fitted and then judged by itself.
-    assert [half(one) for one in ("000000000000", "0123456789ab", "ffffffffffff")] == [CALIBRATION, CALIBRATION, CHECK]
-    records = [made(number) for number in range(10)]
+    records = [seen_at(number, "2026-11-21T21:00:00+00:00") for number in range(1000)]
+    assert 450 < len(of_half(records, CHECK)) < 550
     assert len(of_half(records, CHECK)) + len(of_half(records, CALIBRATION)) == len(records)
+    # Pinned: a transition that changed sides would have been fitted and then judged by itself.
+    pinned = [replace(records[0], id=one) for one in ("000000000000", "0123456789ab", "ffffffffffff")]
+    assert [half(one) for one in pinned] == [CALIBRATION, CALIBRATION, CHECK]
+
+
+def test_what_was_looked_at_before_the_split_judges_nothing() -> None:
+    records = [seen_at(number, "2026-11-21T19:59:59+00:00") for number in range(20)] + [made(n) for n in range(20)]
+    assert of_half(records, CHECK) == []
 
 
 def test_a_figure_within_the_interval_is_covered_and_one_outside_is_not() -> None:

@@ -10,7 +10,7 @@ from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, RollingUpdate
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.spreads import spread, tailed
 
 NEVER, ALWAYS = np.inf, -np.inf
 
@@ -66,8 +66,9 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
             if life.follows is not None:
                 waits = random.random(shape[0]) < calibration.closing_waits
                 at = np.maximum(at, saved[:, life.follows] + np.where(waits, CLOSING_WAIT_S, 0.0))
-            constructed[:, index] = at + spread(random, calibration.start_to_construction_s, shape[0])
-            heartbeat[:, index] = at + spread(random, calibration.start_to_heartbeat_s, shape[0])
+            constructed[:, index] = at + tailed(random, calibration.start_to_construction_s, shape[0])
+            takes_s = tailed(random, calibration.construction_to_heartbeat_s, shape[0])
+            heartbeat[:, index] = constructed[:, index] + takes_s
     return LifeTimes(constructed, heartbeat, ended, stopped, saved, graceful, finishes)
 
 
