@@ -88,7 +88,8 @@ def _begin(turn: Turn, index: int, step: Step) -> Move:
         pods = found.live_pods if found else None
     if pods is None:
         return _limited(turn, step, _waiting_since(turn), "the pods could not be read")
-    before = tuple(PodBefore(pod.name, pod.deletion_cost) for pod in sorted(pods, key=lambda pod: pod.name))
+    kept = [pod for pod in pods if not isinstance(step, MarkVictims) or pod.name in step.pods]
+    before = tuple(PodBefore(pod.name, pod.deletion_cost) for pod in sorted(kept, key=lambda pod: pod.name))
     begun = turn.status.begin(StepProgress(index, step.kind, turn.now, pods_before=before))
     told = f"step {index + 1} of {len(turn.plan.steps)}: {tell_step(step)}"
     return Write(replace(begun, message=told), reason="StepBegun")
@@ -117,7 +118,9 @@ def _go_on(turn: Turn, step: Step, progress: StepProgress) -> Move:
 
 
 def _finish(turn: Turn, progress: StepProgress, state: Finished) -> Write:
-    done = replace(progress, finished_at=turn.now, seen=None, seen_at=None, message=state.message)
+    # Who was there before a stop is of no use after it, and a status must stay small; marks need it for their undo.
+    before = progress.pods_before if isinstance(turn.plan.steps[progress.index], MarkVictims) else ()
+    done = replace(progress, finished_at=turn.now, seen=None, seen_at=None, pods_before=before, message=state.message)
     told = f"step {progress.index + 1} is done: {state.message}"
     status = replace(turn.status.with_step(done), held=None, message=told)
     if state.surprise is not None:

@@ -38,7 +38,7 @@ class StepProgress:
     """How far one step has come; it is written before the step's effect, so its undo is known from then on.
 
     ``index`` counts the plan's steps from 0. ``paused_s`` seconds since ``started_at`` count for no time limit.
-    ``pods_before`` are the pods of its Deployment when it began, with the deletion costs that they had then.
+    ``pods_before`` are the pods that it may stop or that it marks, as they were when it began.
     ``seen`` and ``seen_at`` tell of the first of two looks that must agree. ``undo_since`` is when its undo began.
     ``message`` tells what was observed, against the forecast where there is one.
     """

@@ -57,7 +57,10 @@ class Turned:
 
 
 def run_turn(ports: Ports, name: str, executor: str) -> Turned:
-    """Return how one turn of the plan ``name`` ended. Raises nothing that a later turn can mend."""
+    """Return how one turn of the plan ``name`` ended. Raises nothing that a later turn can mend.
+
+    ``executor`` must be this process's alone (host and process id, pod name): its lease is known by it.
+    """
     try:
         stored = ports.plans.read(name)
         if stored is None:
