@@ -70,7 +70,7 @@ def _check_rooms(found: Ground) -> None:
         raise refused(
             Refusal.SPLIT_BRAIN,
             f"group {group} allocates by {found.strategy}: members of two rooms beside each other would leave queues "
-            "without an owner; use the migration strategy, which stops all before any start",
+            "without an owner; use the migration strategy with the new rooms, which stops all before any start",
         )
     if found.strategy.startswith("MACHINE_ROOM_NEARBY"):
         raise refused(

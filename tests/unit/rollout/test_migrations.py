@@ -17,13 +17,14 @@ from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.rollout.batches import Prices
 from planner.rollout.build import RolloutSettings
 from planner.rollout.explain import explain_plan
+from planner.rollout.migrations.expand import expand
 from planner.rollout.migrations.kafka import Variable, assignor, assignor_in_a_window, consumer_protocol
 from planner.rollout.migrations.migration import Ground, Migration, ground, plan_of
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
 from planner.rollout.migrations.strategy import refuse_rolling, strategy
 from planner.rollout.migrations.update import update
-from planner.rollout.steps import UpdateTemplate
+from planner.rollout.steps import PauseForPerson, UpdateTemplate
 from planner.rollout.template import ContainerChange, TemplateChange
 from tests.builders import AT, clients, snapshot
 from tests.unit.rollout.test_victims import in_pods
@@ -177,6 +178,31 @@ def test_rooms_are_not_mixed(strategy_name: str, options: dict[str, Any], name: 
     assert refused.value.name == name
 
 
+def test_consumers_are_there_before_the_queues_that_a_person_raises() -> None:
+    made = expand(found(), "orders", each=12, consumers=6)
+    assert kinds(made) == [*START, "pauseForPerson", "awaitSettled", "checkForecast"]
+    ask = next(step for step in made.steps if isinstance(step, PauseForPerson))
+    assert ask.question == (
+        "Does topic orders have 12 read queues, and after them 12 write queues, on each of broker-a, broker-b now?"
+    )
+    assert made.cost is not None
+    # AVG, 6 members: shares of 3 3 3 3 2 2 become 4 each. a3, a6, a7, b0, b6 and b7 get another owner.
+    assert made.why[0].startswith("Consumers first, then queues: orders gets 8 more, and 6 of those that are there ")
+    assert kinds(expand(found(), "orders", each=12)) == ["pauseForPerson", "awaitSettled", "checkForecast"]
+
+
+def test_partitions_are_raised_all_together() -> None:
+    made = expand(kafka(), "t", each=8)
+    ask = next(step for step in made.steps if isinstance(step, PauseForPerson))
+    assert ask.question == "Does topic t have 8 partitions now?"
+
+
+def test_consumers_for_whom_there_is_nothing_to_do_are_refused() -> None:
+    with pytest.raises(RefusedError, match="with 24 queues 13 consumers relieve nobody whom 12 would not") as refused:
+        expand(found(), "orders", each=12, consumers=13)
+    assert refused.value.name == "MoreConsumersThanUseful"
+
+
 def test_an_eager_kafka_group_becomes_cooperative_in_two_rolls() -> None:
     made = assignor(kafka(), "cooperative-sticky", Variable("app", "ASSIGNORS"), from_revision=5)
     assert kinds(made) == [*ROLL, *ROLL, "checkForecast"]
@@ -212,6 +238,7 @@ EVERY: list[tuple[Callable[[], Ground], Callable[[Ground], Migration]]] = [
     (found, lambda one: strategy(one, "AVG_BY_CIRCLE", {}, CHANGE, "green", "billing-2")),
     (found, lambda one: rename(one, "billing-2", CHANGE, "green")),
     (found, lambda one: relocate(one, CHANGE, "green")),
+    (found, lambda one: expand(one, "orders", 12, 6)),
     (kafka, lambda one: assignor(one, "sticky", Variable("app", "ASSIGNORS"), 1)),
     (kafka, lambda one: consumer_protocol(one, CHANGE, 1)),
 ]
@@ -261,6 +288,9 @@ def test_no_migration_of_what_is_not_at_rest_or_not_ours(taken: GroupSnapshot, n
         (lambda: assignor(kafka(), "uniform", Variable("a", "A"), 1), UnknownNameError, "choose one of"),
         (lambda: consumer_protocol(kafka("uniform"), CHANGE, 1), BadInputError, "consumer protocol already"),
         (lambda: consumer_protocol(found(), CHANGE, 1), BadInputError, "expected a Kafka group"),
+        (lambda: expand(found(), "bills", 9), UnknownNameError, "it consumes orders"),
+        (lambda: expand(found(), "orders", 8), BadInputError, "has 8 queues in one place already"),
+        (lambda: expand(found(), "orders", 9, 3), BadInputError, "expected as many or more, not 3"),
     ],
 )
 def test_wrong_wishes_get_one_sentence(attempt: Callable[[], object], error: type[Exception], words: str) -> None:

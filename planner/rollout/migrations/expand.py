@@ -1,0 +1,178 @@
+"""More queues for a topic, with more consumers for them. Brokers are only read, so a person raises the queues."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from planner.errors import BadInputError, UnknownNameError
+from planner.model.queues import MessageQueue, Queue, TopicPartition
+from planner.model.snapshot import GroupSnapshot, QueueState
+from planner.rollout.build import cost_of, costs_together
+from planner.rollout.migrations.migration import Ground, Migration, timed
+from planner.rollout.plan import Cost
+from planner.rollout.refusals import Refusal, refused
+from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    MovedQueues,
+    PauseForPerson,
+    StartConsumers,
+    Step,
+)
+from planner.simulation.candidates import simulate_candidate
+from planner.simulation.dynamics.trials import Document
+from planner.simulation.outcome import CandidateOutcome
+from planner.simulation.transition import with_transition
+
+KIND = "expand"
+ASK_LIMIT_S = 3_600
+"""How long a person has to raise the queues."""
+
+
+def expand(found: Ground, topic: str, each: int, consumers: int | None = None) -> Migration:
+    """Return the way to ``each`` queues of the topic on every broker (Kafka: partitions in all), and ``consumers``.
+
+    Consumers start first and wait for their queues, so that no queue is read late by a group that is still growing.
+    Raises ``RefusedError`` for more consumers than can be useful then, ``UnknownNameError`` for a topic that the group
+    does not consume, ``BadInputError`` for fewer queues or consumers than there are.
+    """
+    snapshot, wanted = found.snapshot, consumers or found.count
+    grown = _grown(snapshot, topic, each)
+    _check_count(found, grown, wanted)
+    joined = _joined(found, wanted)
+    before, after = (_owners(one, wanted, found.strategy) for one in (snapshot, grown))
+    shifted = sum(owner is not None and after[queue] != owner for queue, owner in before.items())
+    costs = _costs(found, topic, each, joined)
+    return Migration(
+        kind=KIND,
+        steps=tuple(_steps(found, topic, each, wanted, joined)),
+        must_be_true=(f"nothing that writes to {topic} counts on a key staying in its queue",),
+        why=(
+            f"Consumers first, then queues: {topic} gets {len(grown.data_queues) - len(snapshot.data_queues)} more, "
+            f"and {shifted} of those that are there change owner once more as the order shifts.",
+        ),
+        moved=_moved(joined, shifted),
+        cost=costs if isinstance(costs, Cost) else None,
+        unknowns=(costs,) if isinstance(costs, str) else (),
+    )
+
+
+def _steps(found: Ground, topic: str, each: int, consumers: int, joined: CandidateOutcome | None) -> Iterator[Step]:
+    settings, count = found.settings, found.count
+    if joined is not None:
+        moved = MovedQueues(joined.moved_fewest, joined.moved_most)
+        undo = f"set the replicas of {settings.deployment} back to {count}"
+        yield StartConsumers(count, consumers, settings.ready_limit_s, moved, undo)
+        yield AwaitReady(consumers, settings.ready_limit_s)
+        yield AwaitSettled(consumers, found.strategy, settings.settled_limit_s)
+    yield PauseForPerson(_question(found.snapshot, topic, each), ASK_LIMIT_S)
+    yield AwaitSettled(consumers, found.strategy, settings.settled_limit_s)
+    yield CheckForecast(settings.settled_limit_s)
+
+
+def _question(snapshot: GroupSnapshot, topic: str, each: int) -> str:
+    if snapshot.system == "kafka":
+        return f"Does topic {topic} have {each} partitions now?"
+    brokers = ", ".join(_brokers(snapshot, topic))
+    return f"Does topic {topic} have {each} read queues, and after them {each} write queues, on each of {brokers} now?"
+
+
+def _check_count(found: Ground, grown: GroupSnapshot, consumers: int) -> None:
+    if consumers < found.count:
+        raise BadInputError(
+            f"group {grown.group} has {found.count} consumers: expected as many or more, not {consumers}"
+        )
+    if not simulate_candidate(grown, consumers, found.strategy).is_useful and consumers > found.count:
+        raise refused(
+            Refusal.MORE_CONSUMERS_THAN_USEFUL,
+            f"with {len(grown.data_queues)} queues {consumers} consumers relieve nobody whom {consumers - 1} would not",
+        )
+
+
+def _joined(found: Ground, consumers: int) -> CandidateOutcome | None:
+    if consumers == found.count:
+        return None
+    return with_transition(simulate_candidate(found.snapshot, consumers, found.strategy), found.snapshot, found.digest)
+
+
+def _moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
+    """A queue that moves as consumers join and again as the order shifts may come back: between none of it and all."""
+    if joined is None:
+        return MovedQueues(shifted, shifted)
+    if joined.moved_fewest is None or joined.moved_most is None:
+        return MovedQueues()
+    return MovedQueues(0, joined.moved_most + shifted)
+
+
+def _costs(found: Ground, topic: str, each: int, joined: CandidateOutcome | None) -> Cost | str:
+    """Return what all rebalances cost, brokers being raised one after the other; else why that cannot be told."""
+    costs: list[Cost] = []
+    if joined is not None:
+        if joined.transition is None:
+            return joined.unknowns[-1]
+        costs.append(cost_of(joined.transition))
+    for change in _changes(found.snapshot, topic, each):
+        raised = timed(found, (change, change))
+        if isinstance(raised, str):
+            return raised
+        costs.append(cost_of(raised))
+    return costs_together(costs)
+
+
+def _changes(snapshot: GroupSnapshot, topic: str, each: int) -> list[Document]:
+    if snapshot.system == "kafka":
+        return [{"kind": "queues", "topic": topic, "partitions": each}]
+    return [
+        {"kind": "queues", "topic": topic, "broker": broker, "read_queues": each, "write_queues": each}
+        for broker in _brokers(snapshot, topic)
+    ]
+
+
+def _owners(snapshot: GroupSnapshot, consumers: int, strategy: str) -> dict[Queue, str | None]:
+    """Return who owns what with so many consumers, newcomers last in order."""
+    return {owned.queue: owned.owner for owned in simulate_candidate(snapshot, consumers, strategy).owners}
+
+
+def _brokers(snapshot: GroupSnapshot, topic: str) -> list[str]:
+    queues = [state.queue for state in snapshot.data_queues]
+    return sorted({queue.broker for queue in queues if isinstance(queue, MessageQueue) and queue.topic == topic})
+
+
+def _grown(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
+    """Return the group with the topic's queues as they will be: the new ones are empty, and what arrives is shared."""
+    places: dict[tuple[str, ...], list[QueueState]] = {}
+    for state in snapshot.data_queues:
+        if state.queue.topic == topic:
+            places.setdefault(state.queue.place, []).append(state)
+    if not places:
+        known = sorted({state.queue.topic for state in snapshot.data_queues})
+        raise UnknownNameError(
+            f"group {snapshot.group} does not consume topic {topic!r}: it consumes {', '.join(known)}"
+        )
+    most = max(len(states) for states in places.values())
+    if each <= most:
+        raise BadInputError(
+            f"topic {topic} has {most} queues in one place already: expected more than that, not {each}"
+        )
+    others = [state for state in snapshot.queues if state.queue.topic != topic]
+    raised = [state for states in places.values() for state in _raised(states, each)]
+    return replace(snapshot, queues=tuple(sorted([*others, *raised], key=lambda state: state.queue)))
+
+
+def _raised(states: Sequence[QueueState], each: int) -> Iterator[QueueState]:
+    share = len(states) / each
+    for number in range(each):
+        state = states[number] if number < len(states) else _empty(states[0], number)
+        rates = (rate and rate * share for rate in (state.arrival_rate, state.upper_arrival_rate))
+        arrival, upper = rates
+        yield replace(state, arrival_rate=arrival, upper_arrival_rate=upper)
+
+
+def _empty(like: QueueState, number: int) -> QueueState:
+    queue = like.queue
+    grown: Queue = (
+        MessageQueue(queue.topic, queue.broker, number)
+        if isinstance(queue, MessageQueue)
+        else TopicPartition(queue.topic, number)
+    )
+    return replace(like, queue=grown, broker_offset=0, consumer_offset=0, lag=0, owner=None)
