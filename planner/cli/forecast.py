@@ -135,6 +135,8 @@ HAPPENINGS = {
     "joins": "asks to join",
     "sleeps": "stands still",
     "wakes": "goes on",
+    "loses": "is cut off",
+    "returns": "is connected again",
     "leaves": "is out of the group",
     "assigns": "has everybody back and assigns",
 }

@@ -30,7 +30,18 @@ waits = st.floats(0, 40)
 def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document:
     """Return any change of a group with so many clients."""
     some = st.lists(st.integers(1, max(clients, 1)), min_size=1, max_size=3, unique=True)
-    kinds = ["join", "broker_down", "broker_up", "queues", "leave", "restart", "freeze", "strategy", "rolling_update"]
+    kinds = [
+        "join",
+        "broker_down",
+        "broker_up",
+        "queues",
+        "leave",
+        "restart",
+        "freeze",
+        "strategy",
+        "rolling_update",
+        "upgrade",
+    ]
     kind = draw(st.sampled_from(kinds if clients else ["join"]))
     members = [client_id(number) for number in draw(some)]
     if kind == "join":
@@ -41,6 +52,8 @@ def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document
         "leave": {"how": draw(ways), "stagger_s": draw(waits)},
         "restart": {"how": draw(ways), "interval_s": draw(waits)},
         "freeze": {"for_s": draw(st.one_of(waits, st.floats(90, 300)))},
+        "partition": {"for_s": draw(st.one_of(waits, st.floats(90, 300)))},
+        "upgrade": {"to": draw(st.sampled_from(["4.9.4", "4.9.8", "5.5.0"])), "interval_s": draw(waits)},
         "strategy": {"to": "AVG_BY_CIRCLE", "interval_s": draw(waits)},
     }
     if kind in of_members:

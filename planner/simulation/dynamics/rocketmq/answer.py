@@ -8,7 +8,7 @@ from planner.allocation.group import allocate_group
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.rocketmq.broadcasting import broadcasting_trials
 from planner.simulation.dynamics.rocketmq.causes import find_causes
-from planner.simulation.dynamics.rocketmq.changes import RollingUpdate
+from planner.simulation.dynamics.rocketmq.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
@@ -57,7 +57,7 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
 
 def _unread(world: World, found: Simulation) -> dict[str, Any]:
     """Return under ``unread_s`` for how long some queue has nobody, where queues pass through several hands."""
-    passes_on = isinstance(world.request.change, RollingUpdate)
+    passes_on = isinstance(world.request.change, RollingUpdate | Upgrade)
     return {"unread_s": interval(found.observed.unread_s)} if passes_on else {}
 
 

@@ -12,6 +12,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     Restart,
     RollingUpdate,
     StrategyChange,
+    Upgrade,
 )
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
@@ -97,7 +98,7 @@ def _levers(world: World) -> dict[str, Lever]:
         found["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
         found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
-    if leaves_gracefully or isinstance(change, StrategyChange | RollingUpdate):
+    if leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate):
         found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
         found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}

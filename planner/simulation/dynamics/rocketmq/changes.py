@@ -8,14 +8,14 @@ from planner.allocation import fields
 from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError, UnknownNameError
-from planner.simulation.dynamics.reading import number, required, seconds
+from planner.simulation.dynamics.reading import Version, number, required, seconds, version
 from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
-GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
+GRACEFUL, CRASH, SILENT, FREEZE, CUT = "graceful", "crash", "silent", "freeze", "cut"
 WAYS = (GRACEFUL, CRASH, SILENT)
 MOST_READ_QUEUES = 10_000
 DEFAULT_THREADS = 20
-LONGEST_FREEZE_S = 3_600.0
+LONGEST_STANDSTILL_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,23 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class Partition:
+    """The network between these clients and all brokers and name servers is down for ``for_s`` seconds."""
+
+    clients: tuple[str, ...]
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """These clients are shut down in order, one every ``interval_s``, and start at once with another release."""
+
+    to: Version
+    clients: tuple[str, ...]
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RollingUpdate:
     """A Deployment replaces the pods of all clients by new ones, whose clients these are."""
 
@@ -106,7 +123,17 @@ class StrategyChange:
     interval_s: float
 
 
-Change = Join | Leave | Restart | Freeze | RollingUpdate | BrokerDown | BrokerUp | QueueCount | StrategyChange
+OfMembers = Leave | Restart | Freeze | Partition | Upgrade | StrategyChange
+"""Changes that name members of the group."""
+
+Change = OfMembers | Join | RollingUpdate | BrokerDown | BrokerUp | QueueCount
+
+
+def newest_client(change: object, client: Version) -> Version:
+    """Return the newest release that a client has before or after the change of a request, read ahead of the rest."""
+    if isinstance(change, Mapping) and change.get("kind") == "upgrade" and "to" in change:
+        return max(client, version(change["to"], "change.to"))
+    return client
 
 
 def newcomers(change: Change) -> tuple[Client, ...]:
@@ -184,8 +211,22 @@ def _restart(document: Document, members: Sequence[Client], _: object) -> Restar
 
 
 def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
-    required(document, "change", {"for_s": f"seconds from 0 to {LONGEST_FREEZE_S:g}"})
-    return Freeze(_member_ids(document, members), number(document["for_s"], "change.for_s", 0, LONGEST_FREEZE_S))
+    return Freeze(_member_ids(document, members), _standstill(document))
+
+
+def _partition(document: Document, members: Sequence[Client], _: object) -> Partition:
+    return Partition(_member_ids(document, members), _standstill(document))
+
+
+def _standstill(document: Document) -> float:
+    required(document, "change", {"for_s": f"seconds from 0 to {LONGEST_STANDSTILL_S:g}"})
+    return number(document["for_s"], "change.for_s", 0, LONGEST_STANDSTILL_S)
+
+
+def _upgrade(document: Document, members: Sequence[Client], _: object) -> Upgrade:
+    required(document, "change", {"to": "the version that the clients get"})
+    to = version(document["to"], "change.to")
+    return Upgrade(to, _member_ids(document, members), seconds(document, "interval_s", "change"))
 
 
 def _rolling_update(document: Document, members: Sequence[Client], _: object) -> RollingUpdate:
@@ -264,6 +305,8 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Se
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
+    "partition": (("clients", "for_s"), _partition),
+    "upgrade": (("to", "clients", "interval_s"), _upgrade),
     "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),

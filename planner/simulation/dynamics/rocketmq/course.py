@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.simulation.dynamics.rocketmq.changes import Partition
 from planner.simulation.dynamics.rocketmq.draws import Draws, Stage
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times
 from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
@@ -101,6 +102,9 @@ def _looks(
     if (world.resumed >= 0).any():
         # What was due while a process stood still, its tick or a notification, happens as it wakes.
         awake = times.heartbeat + spread(random, calibration.woken_timer_s, ready.shape)
+        if isinstance(world.request.change, Partition):
+            wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
+            awake = awake + random.uniform(0, wait, ready.shape)
         ready = np.where(world.resumed >= 0, awake, ready)
     until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
     changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)

@@ -57,22 +57,22 @@ def _unlock_times(
     random: np.random.Generator,
 ) -> Floats:
     """Return when each hold's lock is free."""
-    generation, settings = world.request.generation, world.request.settings
-    shape = holds.life.shape
+    traits, settings = world.traits, world.request.settings
+    shape, owner = holds.life.shape, np.maximum(holds.life, 0)
+    patience = traits.listener_wait_s[owner]
     busy = np.minimum(rates.consumed[holds.queues] * rates.service_s, 1.0)[None, :, None]
     runs = random.random(shape) < busy
     remaining = np.where(runs, random.uniform(0, rates.service_s, shape), 0.0)
-    waits_longer = remaining > generation.listener_wait_s
-    released = holds.dropped + np.minimum(remaining, generation.listener_wait_s)
+    waits_longer = remaining > patience
+    released = holds.dropped + np.minimum(remaining, patience)
     released = released + spread(random, calibration.listener_lock_s, shape)
-    if generation.unlocks_late:
+    if traits.unlocks_late.any():
         backlog = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
         has_cached = backlog | (runs & (random.random(shape) < busy))
-        released = np.where(has_cached, released + settings.seconds("rocketmq.client.unlockDelayTimeMills"), released)
+        late = released + settings.seconds("rocketmq.client.unlockDelayTimeMills")
+        released = np.where(has_cached & traits.unlocks_late[owner], late, released)
     # The owner's next round tries again, once the call is over or nearly so.
-    tried_again = _next_looks(
-        world, looks, holds.life, holds.dropped, holds.dropped + remaining - generation.listener_wait_s
-    )
+    tried_again = _next_looks(world, looks, holds.life, holds.dropped, holds.dropped + remaining - patience)
     released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
     # A client renews all its locks in one request, so they are of one age.
@@ -90,16 +90,14 @@ def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free:
 
     NEVER where the lock is never free, or nothing was gained.
     """
-    generation, settings = world.request.generation, world.request.settings
+    traits, owner = world.traits, np.maximum(holder, 0)
     found = np.where(np.isfinite(free), _next_looks(world, looks, holder, gained, free), NEVER)
-    if not generation.retries_lock:
-        return found
-    gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
-    pace = max(gap, ORDERLY_RETRY_AFTER_LOCK_S)
+    pace = np.maximum(traits.gap_s, ORDERLY_RETRY_AFTER_LOCK_S)[owner]
     waits = np.isfinite(found)
     since = np.where(waits, gained, 0.0)
     retries = np.ceil(np.maximum(np.where(waits, free, 0.0) - since, 0) / pace)
-    return np.where(waits, np.minimum(found, since + retries * pace), NEVER)
+    again = np.where(traits.retries_lock[owner], since + retries * pace, NEVER)
+    return np.where(waits, np.minimum(found, again), NEVER)
 
 
 def _next_looks(world: World, looks: Looks, holder: Indexes, since: Floats, wanted: Floats) -> Floats:

@@ -40,13 +40,12 @@ def member_looks(
     A look happens when a notification or the tick comes, but not before the gap since the last one is over; every
     wake-up restarts the wait, so one notification sets all members' ticks to one phase.
     """
-    settings, generation = world.request.settings, world.request.generation
-    gap = settings.seconds("rocketmq.client.rebalance.minInterval") if generation.has_min_gap else 0.0
-    wait = settings.seconds("rocketmq.client.rebalance.waitInterval")
+    gap, wait = world.traits.gap_s, world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
     shape = wakes.shape[:2]
     query_s = spread(random, calibration.query_s, shape)
     round_s = query_s * len(world.topics)
     starts_later = np.isfinite(times.heartbeat)
+    is_new = starts_later & (world.resumed < 0)
     due = np.where(starts_later, ready, _first_ticks(first_change, shape, wait, calibration, random))
     last = np.where(starts_later, times.constructed, due - wait)
     seen = np.where(starts_later, ALWAYS, last)
@@ -56,7 +55,7 @@ def member_looks(
         told = np.take_along_axis(padded, (wakes <= seen[..., None]).sum(axis=2)[..., None], axis=2)[..., 0]
         at = np.maximum(np.minimum(told, due), last + gap)
         # A process that starts is told of itself at once, and takes its time for its first look.
-        at = np.where(starts_later & (seen == ALWAYS), np.maximum(at, ready), at)
+        at = np.where(is_new & (seen == ALWAYS), np.maximum(at, ready), at)
         at = np.where((seen <= until) & (at < times.ended), at, NEVER)
         going = np.isfinite(at)
         if not going.any():

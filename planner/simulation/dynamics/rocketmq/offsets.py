@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import Freeze
+from planner.simulation.dynamics.rocketmq.changes import Freeze, Partition
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.pulls import Starts
@@ -207,7 +207,7 @@ def _dies_unsaved(times: LifeTimes, holds: Holds) -> Booleans:
 
 def _rest(world: World) -> str:
     """Return the name of what both owners deliver although the stored offset has it."""
-    return "zombie" if isinstance(world.request.change, Freeze) else "overlap"
+    return "zombie" if isinstance(world.request.change, Freeze | Partition) else "overlap"
 
 
 def _split(twice: Floats, flying: Floats, lacking: Floats, rest: str) -> dict[str, Floats]:

@@ -3,8 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from planner.simulation.dynamics.reading import Version
 from planner.simulation.dynamics.rocketmq.changes import (
+    CUT,
     FREEZE,
     GRACEFUL,
     BrokerDown,
@@ -14,10 +17,13 @@ from planner.simulation.dynamics.rocketmq.changes import (
     Freeze,
     Join,
     Leave,
+    OfMembers,
+    Partition,
     QueueCount,
     Restart,
     RollingUpdate,
     StrategyChange,
+    Upgrade,
 )
 from planner.simulation.dynamics.rolling import Rolling
 
@@ -29,13 +35,15 @@ BEFORE, AFTER = 0, 1
 class Life:
     """One process of the group.
 
-    ``client`` is its place in the world's clients; ``starts_s`` is ``None`` for one that runs before the change;
-    ``follows`` is the life of the same client that must have ended first, ``resumes`` the one that stood still and goes
-    on as this one; ``strategy`` is BEFORE or AFTER. A graceful end that takes longer than ``grace_s`` ends in a kill.
+    ``client`` is its place in the world's clients, ``version`` its release; ``starts_s`` is ``None`` for one that runs
+    before the change; ``follows`` is the life of the same client that must have ended first, ``resumes`` the one that
+    stood still or was cut off and goes on as this one; ``strategy`` is BEFORE or AFTER. A graceful end that takes more
+    than ``grace_s`` ends in a kill.
     """
 
     client: int
     threads: int
+    version: Version
     starts_s: float | None = None
     ends_s: float | None = None
     how: str | None = None
@@ -45,22 +53,22 @@ class Life:
     grace_s: float = math.inf
 
 
-def processes(clients: Sequence[Client], change: Change) -> tuple[Life, ...]:
+def processes(clients: Sequence[Client], version: Version, change: Change) -> tuple[Life, ...]:
     """Return every process of the change, those that run before it first, in the clients' order."""
-    running = tuple(Life(index, client.threads) for index, client in enumerate(clients))
+    running = tuple(Life(index, client.threads, version) for index, client in enumerate(clients))
     if isinstance(change, Join):
-        return (*running, *_joining(change, len(clients)))
+        starts = tuple(order * change.stagger_s for order in range(len(change.clients)))
+        return (*running, *_started(change.clients, version, len(clients), starts))
     if isinstance(change, RollingUpdate):
-        return (*_stopped(running, change.rolling), *_started(change, len(clients)))
+        starts = change.rolling.clients_start_s
+        return (*_stopped(running, change.rolling), *_started(change.clients, version, len(clients), starts))
     if isinstance(change, BrokerDown | BrokerUp | QueueCount):
         return running
     place = {client.id: index for index, client in enumerate(clients)}
     return _of_members(running, [place[name] for name in change.clients], change)
 
 
-def _of_members(
-    running: Sequence[Life], places: Sequence[int], change: Leave | Restart | Freeze | StrategyChange
-) -> tuple[Life, ...]:
+def _of_members(running: Sequence[Life], places: Sequence[int], change: OfMembers) -> tuple[Life, ...]:
     """Return the processes where those in these places change."""
     match change:
         case Leave():
@@ -68,16 +76,13 @@ def _of_members(
         case Restart():
             return _restarted(running, places, change)
         case Freeze():
-            return _frozen(running, places, change.for_s)
+            return _interrupted(running, places, FREEZE, change.for_s)
+        case Partition():
+            return _interrupted(running, places, CUT, change.for_s)
         case StrategyChange():
-            return _switched(running, places, change.interval_s)
-
-
-def _joining(change: Join, first: int) -> list[Life]:
-    return [
-        Life(first + order, client.threads, starts_s=order * change.stagger_s)
-        for order, client in enumerate(change.clients)
-    ]
+            return _switched(running, places, change.interval_s, strategy=AFTER)
+        case Upgrade():
+            return _switched(running, places, change.interval_s, version=change.to)
 
 
 def _ended(running: Sequence[Life], places: Sequence[int], how: str, stagger_s: float) -> tuple[Life, ...]:
@@ -96,9 +101,10 @@ def _restarted(running: Sequence[Life], places: Sequence[int], change: Restart) 
     )
 
 
-def _frozen(running: Sequence[Life], places: Sequence[int], for_s: float) -> tuple[Life, ...]:
+def _interrupted(running: Sequence[Life], places: Sequence[int], how: str, for_s: float) -> tuple[Life, ...]:
+    """Return the processes where those in these places do nothing for a while and then go on."""
     woken = (replace(running[place], starts_s=for_s, resumes=place) for place in places)
-    return (*_ended(running, places, FREEZE, 0.0), *woken)
+    return (*_ended(running, places, how, 0.0), *woken)
 
 
 def _stopped(running: Sequence[Life], rolling: Rolling) -> list[Life]:
@@ -107,13 +113,14 @@ def _stopped(running: Sequence[Life], rolling: Rolling) -> list[Life]:
     return [replace(life, ends_s=at, how=GRACEFUL, grace_s=rolling.grace_s) for life, at in ends]
 
 
-def _started(change: RollingUpdate, first: int) -> list[Life]:
-    starts = zip(change.clients, change.rolling.clients_start_s, strict=True)
-    return [Life(first + order, client.threads, starts_s=at) for order, (client, at) in enumerate(starts)]
+def _started(clients: Sequence[Client], version: Version, first: int, starts_s: Sequence[float]) -> list[Life]:
+    """Return a process for each new client, the first of which has this place."""
+    starts = zip(clients, starts_s, strict=True)
+    return [Life(first + order, client.threads, version, starts_s=at) for order, (client, at) in enumerate(starts)]
 
 
-def _switched(running: Sequence[Life], places: Sequence[int], interval_s: float) -> tuple[Life, ...]:
-    """Return the processes where those in these places end in turn and start at once with the other strategy."""
+def _switched(running: Sequence[Life], places: Sequence[int], interval_s: float, **other: Any) -> tuple[Life, ...]:
+    """Return the processes where those in these places end in turn and start at once as something else."""
     ended = _ended(running, places, GRACEFUL, interval_s)
-    started = (replace(running[place], starts_s=ended[place].ends_s, strategy=AFTER, follows=place) for place in places)
+    started = (replace(running[place], starts_s=ended[place].ends_s, follows=place, **other) for place in places)
     return (*ended, *started)

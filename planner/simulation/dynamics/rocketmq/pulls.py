@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.simulation.dynamics.rocketmq.changes import Partition
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages, has_backlog
-from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, PULL_TIMEOUT_S, Calibration
+from planner.simulation.dynamics.rocketmq.timing import PULL_TIMEOUT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -29,23 +30,24 @@ def first_deliveries(
 ) -> Starts:
     """Return when every hold begins to deliver; holds from before the change deliver all along."""
     shape = holds.life.shape
-    generation = world.request.generation
     is_new = np.isfinite(holds.gained)
     read = holds.gained + spread(random, calibration.query_s, shape)
     starts = np.array([life.starts_s is not None and life.resumes is None for life in world.lives])
     pull = _pull_delays(world, holds, calibration, random)
+    first_pull = world.traits.first_pull_s[np.maximum(holds.life, 0)]
     race = _version_race(world, holds, calibration, random)
     delays = {
-        "first_pull": np.full(shape, generation.first_pull_s),
+        "first_pull": first_pull,
         "version_race": race,
         "pull": np.where(
             starts[np.maximum(holds.life, 0)], pull + tailed(random, calibration.cold_pull_s, shape), pull
         ),
-        "head_of_line": _head_of_line(world, holds, rates, race + generation.first_pull_s, random),
+        "head_of_line": _head_of_line(world, holds, rates, race + first_pull, random),
     }
-    if world.request.orderly and world.request.client < ORDERLY_START_FIXED:
+    if world.request.orderly and not world.traits.starts_locked.all():
         interval = world.request.settings.seconds("rocketmq.client.rebalance.lockInterval")
-        delays["lock_renewal"] = random.uniform(0, interval, shape)
+        waits = ~world.traits.starts_locked[np.maximum(holds.life, 0)]
+        delays["lock_renewal"] = np.where(waits, random.uniform(0, interval, shape), 0.0)
     delays = {cause: np.where(is_new & ~holds.resumed, seconds, 0.0) for cause, seconds in delays.items()}
     if holds.resumed.any():
         delays["pull"] = np.where(holds.resumed, _resuming(world, holds, rates, calibration, random), delays["pull"])
@@ -59,10 +61,11 @@ def _pull_delays(world: World, holds: Holds, calibration: Calibration, random: n
 
     A process's first pulls go out together, so what delays one of them, its machine mostly, delays them all.
     """
-    together = calibration.pull_s if world.request.generation.first_pull_s else calibration.immediate_pull_s
     trials = len(holds.life)
-    of_life = tailed(random, together, (trials, len(world.lives)))
-    common = of_life[np.arange(trials)[:, None, None], np.maximum(holds.life, 0)]
+    waits = (world.traits.first_pull_s > 0)[:, None]
+    low, high = np.where(waits, calibration.pull_s, calibration.immediate_pull_s).T
+    of_life: Floats = low + (high - low) * tailed(random, (0.0, 1.0), (trials, len(world.lives)))
+    common: Floats = of_life[np.arange(trials)[:, None, None], np.maximum(holds.life, 0)]
     return common + spread(random, calibration.pull_step_s, holds.life.shape)
 
 
@@ -70,6 +73,8 @@ def _resuming(
     world: World, holds: Holds, rates: Rates, calibration: Calibration, random: np.random.Generator
 ) -> Floats:
     """Return how long after waking a process delivers again: at once, or when it repeats a pull that it gave up.
+
+    One that was cut off had its pulls refused all along, and repeats them at any time within the wait after a refusal.
 
     What it had cached it works off without any pull.
     """
@@ -80,7 +85,10 @@ def _resuming(
     lost = lost[np.arange(shape[0])[:, None, None], life] & (slept >= PULL_TIMEOUT_S)
     lost &= ~has_backlog(world, rates.service_s)[holds.queues][None, :, None]
     awake = spread(random, calibration.woken_timer_s, shape)
-    return awake + np.where(lost, settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
+    retry = settings.seconds("pullTimeDelayMillsWhenException")
+    if isinstance(world.request.change, Partition):
+        return awake + random.uniform(0, retry, shape)
+    return awake + np.where(lost, retry, 0.0)
 
 
 def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -88,10 +96,11 @@ def _version_race(world: World, holds: Holds, calibration: Calibration, random: 
 
     A round's pulls to one broker meet the same heartbeat, so they win or lose together.
     """
-    if not world.request.generation.has_version_race:
+    if not world.traits.races.any():
         return np.zeros(holds.life.shape)
     trials = holds.life.shape[0]
     loses = random.random((trials, len(world.lives), len(world.brokers))) < calibration.version_race_lost
+    loses &= world.traits.races[:, None]
     brokers = np.array([world.brokers.index(world.queues[queue].broker) for queue in holds.queues], dtype=np.intp)
     lost = loses[np.arange(trials)[:, None, None], np.maximum(holds.life, 0), brokers[None, :, None]]
     return np.where(lost, world.request.settings.seconds("pullTimeDelayMillsWhenException"), 0.0)

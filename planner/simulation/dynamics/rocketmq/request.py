@@ -20,7 +20,9 @@ from planner.simulation.dynamics.rocketmq.changes import (
     Client,
     Join,
     QueueCount,
+    Upgrade,
     newcomers,
+    newest_client,
     read_change,
     read_clients,
 )
@@ -78,12 +80,14 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     reading.required(document, "", _REQUIRED)
     client, broker, warnings = _versions(document["versions"])
     queues, rates, lags, unknown_lags = _queues(document["queues"])
-    settings = read_settings(fields.mapping(document.get("settings") or {}, "settings"), client, broker)
+    newest = newest_client(document["change"], client)
+    settings = read_settings(fields.mapping(document.get("settings") or {}, "settings"), newest, broker)
     clients = _clients(document["clients"], settings)
     group = document.get("group", "")
     if not isinstance(group, str):
         raise fields.refusal("group", group, "a text")
     trials, seed = reading.trials_and_seed(document)
+    change = read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues])
     request = ForecastRequest(
         client,
         broker,
@@ -95,10 +99,10 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
         clients,
         number(document["service_time_s"], "service_time_s", 0, MOST_SECONDS),
         settings,
-        read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues]),
+        change,
         trials,
         seed,
-        (*warnings, *unknown_lags, *_about_settings(settings)),
+        (*warnings, *_about_target(change), *unknown_lags, *_about_settings(settings)),
     )
     _refuse_what_has_no_model(request)
     _check_size(request)
@@ -110,12 +114,17 @@ def _versions(value: object) -> tuple[Version, Version, list[str]]:
     fields.only_known(document, ("client", "broker"), "versions")
     reading.required(document, "versions", {"client": "a version such as 5.5.0", "broker": "a version such as 5.5.0"})
     found = {side: reading.version(document[side], f"versions.{side}") for side in ("client", "broker")}
-    warnings = [
-        f"{side} {version} has no model of its own; {_nearest(version)} is used instead"
-        for side, version in found.items()
-        if not timing.has_model(version)
-    ]
-    return found["client"], found["broker"], warnings
+    return found["client"], found["broker"], [line for one in found.items() for line in _about_version(*one)]
+
+
+def _about_target(change: Change) -> list[str]:
+    return _about_version("client", change.to) if isinstance(change, Upgrade) else []
+
+
+def _about_version(side: str, version: Version) -> list[str]:
+    if timing.has_model(version):
+        return []
+    return [f"{side} {version} has no model of its own; {_nearest(version)} is used instead"]
 
 
 def _nearest(version: Version) -> str:

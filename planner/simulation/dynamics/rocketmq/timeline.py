@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import FREEZE
+from planner.simulation.dynamics.rocketmq.changes import CUT, FREEZE
 from planner.simulation.dynamics.rocketmq.lives import NEVER
 from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
@@ -17,9 +17,10 @@ MOST_EVENTS = 200
 def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
     """Return events in the order of their median time, the earliest 200.
 
-    ``event`` is ``starts``, ``registers``, ``ends``, ``stops`` (last delivery), ``sleeps``, ``wakes``, ``removed``
-    (from a broker's member table), ``drops``, ``takes`` or ``delivers`` (first delivery after taking); ``client`` says
-    whose, ``queues`` which queues in the median trial's sense: those concerned in at least half of the trials.
+    ``event`` is ``starts``, ``registers``, ``ends``, ``stops`` (last delivery), ``sleeps``, ``wakes``, ``loses`` and
+    ``returns`` (its connections), ``removed`` (from a broker's member table), ``drops``, ``takes`` or ``delivers``
+    (first delivery after taking); ``client`` says whose, ``queues`` which queues in the median trial's sense: those
+    concerned in at least half of the trials.
     """
     events = [*_life_events(world, found), *_table_events(world, found), *_queue_events(world, found)]
     return tuple(sorted(events, key=lambda event: float(event["at_s"]["p50"]))[:MOST_EVENTS])
@@ -29,11 +30,12 @@ def _life_events(world: World, found: Simulation) -> Iterator[Document]:
     for index, life in enumerate(world.lives):
         client = found.names.labels[life.client]
         if life.resumes is not None:
-            yield from _event("sleeps", client, found.course.times.ended[:, life.resumes])
-            yield from _event("wakes", client, found.course.times.heartbeat[:, index])
+            was_cut = world.lives[life.resumes].how == CUT
+            yield from _event("loses" if was_cut else "sleeps", client, found.course.times.ended[:, life.resumes])
+            yield from _event("returns" if was_cut else "wakes", client, found.course.times.heartbeat[:, index])
         elif life.starts_s is not None:
             yield from _event("starts", client, found.course.times.constructed[:, index])
-        if life.ends_s is not None and life.how != FREEZE:
+        if life.ends_s is not None and life.how not in (FREEZE, CUT):
             yield from _event("ends", client, found.course.times.ended[:, index])
             yield from _event("stops", client, found.course.times.stopped[:, index])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import Freeze, QueueCount, RollingUpdate, StrategyChange
+from planner.simulation.dynamics.rocketmq.changes import Freeze, Partition, QueueCount, RollingUpdate, StrategyChange
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
@@ -79,7 +79,14 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
 
 def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
     woken = world.resumed >= 0
-    if found.course.tables.tells_entering[:, woken].any() and isinstance(world.request.change, Freeze):
+    if not found.course.tables.tells_entering[:, woken].any():
+        return
+    if isinstance(world.request.change, Partition):
+        yield (
+            "who comes back after brokers have given it up goes on with what it owned until it looks anew, and "
+            "delivers again what others delivered meanwhile"
+        )
+    if isinstance(world.request.change, Freeze):
         yield (
             "who wakes after brokers have given it up looks anew before or after it has registered again, which is not "
             "known: either it gives up its queues first, or it delivers again all that others delivered meanwhile"

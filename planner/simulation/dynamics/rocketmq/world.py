@@ -20,6 +20,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
 )
 from planner.simulation.dynamics.rocketmq.processes import Life, processes
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
+from planner.simulation.dynamics.rocketmq.traits import Traits, find_traits
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
@@ -47,6 +48,7 @@ class World:
     request: ForecastRequest
     clients: tuple[Client, ...]
     lives: tuple[Life, ...]
+    traits: Traits
     queues: tuple[MessageQueue, ...]
     rates: Floats
     lags: Floats
@@ -83,10 +85,12 @@ def build_world(request: ForecastRequest) -> World:
     place = {queue: index for index, queue in enumerate(queues)}
     broker_of = np.array([brokers.index(queue.broker) for queue in queues], dtype=np.intp)
     rates, lags = _loads(request, queues)
+    lives = processes(request.clients, request.client, change)
     return World(
         request,
         (*request.clients, *newcomers(change)),
-        processes(request.clients, change),
+        lives,
+        find_traits(lives, request.settings),
         queues,
         rates,
         lags,

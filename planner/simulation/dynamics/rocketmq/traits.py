@@ -1,0 +1,45 @@
+"""What each process does by its client's release: one figure a life, as an upgrade mixes generations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.simulation.dynamics.rocketmq.processes import Life
+from planner.simulation.dynamics.rocketmq.settings import Settings
+from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, generation
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traits:
+    """The fields of ``timing.Generation`` by life; ``gap_s`` is the least time between two looks.
+
+    ``starts_locked``: what is locked in a round is consumed at once, not after the next renewal of locks (4.9.5+).
+    """
+
+    gap_s: Floats
+    first_pull_s: Floats
+    races: Booleans
+    retries_lock: Booleans
+    unlocks_late: Booleans
+    listener_wait_s: Floats
+    starts_locked: Booleans
+
+
+def find_traits(lives: Sequence[Life], settings: Settings) -> Traits:
+    """Return the traits of every life."""
+    kinds = [generation(life.version) for life in lives]
+    gap_s = settings.seconds("rocketmq.client.rebalance.minInterval")
+    return Traits(
+        gap_s=np.array([gap_s if kind.has_min_gap else 0.0 for kind in kinds]),
+        first_pull_s=np.array([kind.first_pull_s for kind in kinds]),
+        races=np.array([kind.has_version_race for kind in kinds], dtype=bool),
+        retries_lock=np.array([kind.retries_lock for kind in kinds], dtype=bool),
+        unlocks_late=np.array([kind.unlocks_late for kind in kinds], dtype=bool),
+        listener_wait_s=np.array([kind.listener_wait_s for kind in kinds]),
+        starts_locked=np.array([life.version >= ORDERLY_START_FIXED for life in lives], dtype=bool),
+    )
