@@ -236,7 +236,8 @@ def other_group(it: Case, _: random.Random) -> Case:
 
 
 def withdrawn(it: Case, chance: random.Random) -> Case:
-    asked = replace(it.stored.requests, **{chance.choice(["abort", "is_deleted"]): True})
+    is_deleted = chance.random() < 0.5
+    asked = replace(it.stored.requests, abort=not is_deleted, is_deleted=is_deleted)
     return replace(it, stored=replace(it.stored, requests=asked), code=Code.WITHDRAWN, says="withdrawn by a person")
 
 

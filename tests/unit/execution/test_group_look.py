@@ -28,7 +28,7 @@ def test_a_settled_group_is_seen_with_members_queues_and_owners() -> None:
 def test_a_queue_with_two_owners_is_misplaced_and_names_both() -> None:
     first, second, *others = SAMPLE.members
     assert first.owned is not None
-    both = replace(second, owned=(*(second.owned or ()), first.owned[0]))  # type: ignore[type-var, arg-type]
+    both = replace(second, owned=(*(second.owned or ()), first.owned[0]))  # type: ignore[arg-type]
     look = looked(replace(SAMPLE, members=(first, both, *others)))
     assert look.misplaced == 1
     assert dict(look.owners or ())[first.owned[0]] == (first.identity, second.identity)

@@ -69,7 +69,7 @@ def test_an_abort_at_any_request_ends_old_or_new_and_says_which(scenario: Scenar
     ended = set()
     for at in range(1, whole(scenario).requests + 1):
         cluster = world(scenario)
-        Chaos(cluster, happens={at: lambda cluster=cluster: cluster.ask("plan-1", abort=True)}).run()  # type: ignore[misc]
+        Chaos(cluster, happens={at: lambda cluster=cluster: cluster.ask("plan-1", abort=True)}).run()
         ended.add(check(cluster, scenario).ended)
     assert ended == {"nothing", "old", "new"}
 
