@@ -52,13 +52,12 @@ def test_observed_queues_lie_within_the_intervals(
 
 
 def test_a_forecast_is_not_right_by_being_vague() -> None:
-    """Crashes of 5.x were seen within 0.15 s of each other; graceful leaves too, or else a second later."""
-    crash, graceful = (
-        forecast(rocketmq_request(leave(how, 2), "5.3.3"))["total"]["pause_s"] for how in ("crash", "graceful")
-    )
-    assert crash["p95"] - crash["p05"] < 0.15
-    assert graceful["p50"] - graceful["p05"] < 0.15
-    assert graceful["p95"] - graceful["p05"] < 1.25
+    """Crashes and graceful leaves of 5.x were seen within 0.2 s of each other, or else, since 5.2, a second later."""
+    for change in (leave("crash", 2), leave("graceful", 2)):
+        older, newer = (forecast(rocketmq_request(change, v))["total"]["pause_s"] for v in ("5.1.4", "5.3.3"))
+        assert older["p95"] - older["p05"] < 0.2
+        assert newer["p50"] - newer["p05"] < 0.2
+        assert newer["p95"] - newer["p05"] < 1.25
 
 
 def test_interrupted_calls_of_a_saturated_pool() -> None:
@@ -87,13 +86,13 @@ def late_reactions(change: dict[str, Any]) -> float:
 
 
 def test_how_often_a_member_reacts_a_second_late() -> None:
-    """13 of 33 reactions to a join, none to a crash (second series), 11 of 27 to a graceful leave (docs/conformance.md).
+    """13 of 33 reactions to a join (second series); 11 of 27 to a graceful leave, after 8 of 27 crashes (conformance.md).
 
     1 of 41 to a graceful leave in the second series, whose clients shared one process: it had unregistered before.
     """
     assert 0.25 < late_reactions(JOIN) < 0.55
     assert 0.2 < late_reactions(leave("graceful", 2)) < 0.5
-    assert late_reactions(leave("crash", 2)) < 0.1
+    assert 0.1 < late_reactions(leave("crash", 2)) < 0.3
 
 
 def test_half_of_the_moved_queues_lose_the_version_race() -> None:

@@ -23,10 +23,6 @@ BATCHED_NOTIFICATION_S = 15.0
 PULL_TIMEOUT_S = 30.0
 """A client gives up a pull after 30 s (``consumerTimeoutMillisWhenSuspend``) and tries again a second later."""
 
-NETWORK_TIMEOUT_S = 3.0
-"""Heartbeats and member queries give up after 3 s and close their connection (``closeSocketIfTimeout``, true in 4.9.7
-to 5.5.0), attempts to connect do after 3 s, too (``NettySystemConfig``)."""
-
 CLOSING_WAIT_S = 1.0
 """``PullMessageService#shutdown`` gives pulls that were put off one second, after the client has unregistered."""
 
@@ -107,20 +103,21 @@ class Calibration:
     """Odds that a shutdown waits for pulls that were put off: 9 of 14 took 1.02-1.12 s, the others 0.02-0.16 s."""
     reset_noticed_s: Spread = (0.001, 0.03)
     """Death of a process to the brokers' close events (detection "about 0", 3.12)."""
-    reset_step_s: Spread = (0.0, 0.001)
-    """How much later one broker may notice than another: no reaction to a crash came late (second series)."""
+    reset_step_s: Spread = (0.0, 0.02)
+    """How much later one broker notices than another, tailed: after 8 of 27 crashes a member was a second late, on a calm
+    machine too (5.2+, own runs); after none in the second series."""
     notified_s: Spread = (0.001, 0.01)
     """Change of a broker's table to the wake-up of a member (at most 0.1 s, 3.12)."""
     notification_lost: float = 0.0
     """Odds that a member is not told: one-way requests with 10 ms to go out (3.2). None was lost in what we saw."""
     query_s: Spread = (0.001, 0.006)
     """One member list request, and one offset request, each."""
-    pull_s: Spread = (0.001, 0.08)
+    pull_s: Spread = (0.0, 0.11)
     """First pull sent to first delivery, 5.x, tailed: 0.503-0.57 s after the queue is gained, 0.5 s of them the fixed
     delay (own runs)."""
-    immediate_pull_s: Spread = (0.002, 0.1)
+    immediate_pull_s: Spread = (0.001, 0.1)
     """The same for 4.9, which pulls in the midst of its round: 0.007-0.03 s, 1.0-1.03 s with the retry (own runs)."""
-    pull_step_s: Spread = (0.0, 0.008)
+    pull_step_s: Spread = (0.0, 0.004)
     """How much later than its process's first one the pull of a queue is answered."""
     cold_pull_s: Spread = (0.004, 0.12)
     """What a new process's first pull takes longer, tailed: half of them 0.05 s, 0.02-0.13 s with 5.x (own runs)."""
