@@ -6,9 +6,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.simulation.dynamics.rocketmq.changes import GRACEFUL, RollingUpdate
+from planner.simulation.dynamics.rocketmq.changes import CUT, GRACEFUL, RollingUpdate
+from planner.simulation.dynamics.rocketmq.processes import Life
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
-from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, Calibration
+from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, NETWORK_TIMEOUT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -61,7 +62,7 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
         if life.starts_s is not None:
             at = np.full(shape[0], life.starts_s)
             if life.resumes is not None:
-                heartbeat[:, index] = at
+                heartbeat[:, index] = at + _reconnecting(world, life, random)
                 continue
             if life.follows is not None:
                 waits = random.random(shape[0]) < calibration.closing_waits
@@ -80,6 +81,19 @@ def _ends(world: World, random: np.random.Generator) -> Floats:
         old = list(world.initial)
         ends[:, old] = random.permuted(ends[:, old], axis=1)
     return ends
+
+
+def _reconnecting(world: World, life: Life, random: np.random.Generator) -> Floats:
+    """Return for each trial how long after the network is back a client that was cut off is connected again.
+
+    Once a heartbeat has timed out, the connection is closed and a new one is tried for; until then TCP sends again what
+    was lost, after waits that are about as long as it was lost already.
+    """
+    trials, cut_s = world.request.trials, life.starts_s or 0.0
+    if world.lives[life.resumes or 0].how != CUT:
+        return np.zeros(trials)
+    closed = random.uniform(0, world.request.settings.seconds("heartbeatBrokerInterval"), trials) + NETWORK_TIMEOUT_S
+    return random.random(trials) * np.where(cut_s < closed, cut_s, NETWORK_TIMEOUT_S)
 
 
 def _shutdown(world: World, rates: Rates, life: int, random: np.random.Generator) -> tuple[Floats, Booleans]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import FREEZE, SILENT
+from planner.simulation.dynamics.rocketmq.changes import CUT, FREEZE, SILENT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,
@@ -60,7 +60,7 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
         elif life.starts_s is not None:
             steps = _one_after_the_other(calibration.register_step_s, shape, random)
             entered[:, index] = times.heartbeat[:, index, None] + steps
-        if life.how in (SILENT, FREEZE):
+        if life.how in (SILENT, FREEZE, CUT):
             left[:, index], tables.tells_leaving[:, index] = _expiry(world, times.ended[:, index], random)
         elif life.how is not None:
             left[:, index] = _noticed(times, index, calibration, shape, random)
@@ -85,8 +85,13 @@ def _wake(
 
 
 def _until_heartbeat(world: World, index: int, calibration: Calibration, random: np.random.Generator) -> Floats:
-    """Return how long after waking a process sends a heartbeat: at once if one was due, or as it connects (5.2+)."""
+    """Return how long after waking a process sends a heartbeat: at once if one was due, or as it connects (5.2+).
+
+    The timers of one that was only cut off went on.
+    """
     request, slept = world.request, world.lives[index].starts_s or 0.0
+    if world.lives[world.lives[index].resumes or 0].how == CUT:
+        slept = 0.0
     at_once = spread(random, calibration.woken_timer_s, (request.trials, 1))
     interval = request.settings.seconds("heartbeatBrokerInterval")
     if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):

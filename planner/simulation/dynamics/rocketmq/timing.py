@@ -23,6 +23,10 @@ BATCHED_NOTIFICATION_S = 15.0
 PULL_TIMEOUT_S = 30.0
 """A client gives up a pull after 30 s (``consumerTimeoutMillisWhenSuspend``) and tries again a second later."""
 
+NETWORK_TIMEOUT_S = 3.0
+"""Heartbeats and member queries give up after 3 s and close their connection (``closeSocketIfTimeout``, true in 4.9.7
+to 5.5.0), attempts to connect do after 3 s, too (``NettySystemConfig``)."""
+
 CLOSING_WAIT_S = 1.0
 """``PullMessageService#shutdown`` gives pulls that were put off one second, after the client has unregistered."""
 
