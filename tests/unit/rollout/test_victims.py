@@ -11,7 +11,8 @@ from planner.errors import RefusedError
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.rollout.ranking import stop_order
 from planner.rollout.victims import Choice, choose_victims
-from tests.builders import AT, clients, snapshot
+from planner.simulation.candidates import leaving
+from tests.builders import AT, clients, queues, snapshot
 from tests.unit.rollout.random_groups import KAFKA, ROCKETMQ, Case, random_case
 from tests.unit.workload.builders import deployment, pod
 
@@ -72,11 +73,14 @@ def test_what_is_called_best_is_the_best_of_all(strategy: str) -> None:
         assert moved_by(case, choice) == min(case.moved([m for m in homes if homes[m] not in gone]) for gone in every)
 
 
-def test_the_last_in_order_stop_where_that_moves_least() -> None:
-    # AVG, 8 queues: 8 to 4 members. Each stayer must own two neighbours of the eight blocks; its own is one of them.
-    taken = in_pods(snapshot(clients=clients(8)))
+def test_the_last_in_order_are_the_worst_victims_under_avg() -> None:
+    # 32 queues, 8 to 4 members: a stayer keeps all its 4 where its new 8 cover them. The first four do so only at the
+    # very front, every second one does everywhere.
+    taken = in_pods(snapshot(queues(each=16), clients(8)))
+    assert leaving(taken).range_of(taken.clients[:4]).fewest == 28
+    assert leaving(taken).range_of(taken.clients[::2]).fewest == 16
     choice = choose_victims(taken, 4)
-    assert (choice.moved.fewest, choice.is_best) == (8, True)
+    assert (choice.moved.fewest, choice.is_best) == (16, True)
     assert set(choice.staying) | {name for victim in choice.victims for name in victim.members} == set(taken.clients)
 
 
