@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock java fmt lint types imports test run picture demo-doctor bench capture conformance calibrate conformance-report fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test run picture demo-doctor bench capture conformance calibrate conformance-report fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ $(STAMP): requirements.lock pyproject.toml scripts/setup.sh
 lock: setup ## renew requirements.lock from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --generate-hashes --no-header --no-annotate \
 	    --no-emit-index-url --python-version 3.11 --upgrade --quiet -o requirements.lock
+
+crds: setup ## renew k8s/crds from the types in planner/documents
+	@$(BIN)/python -m planner.documents.crd k8s/crds
 
 java: ## check that Java 17 or newer is there; as root on Debian install it
 	@bash scripts/java.sh

@@ -28,7 +28,7 @@ def _known_zone(name: str) -> str:
     return name
 
 
-Clock = Annotated[StrictStr, BeforeValidator(_quoted), Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$")]
+Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_quoted)]
 
 
 class ChangeWindowSpec(Part):

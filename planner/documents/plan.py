@@ -1,15 +1,15 @@
 """``ConsumerRolloutPlan`` and, when the answer is hold, ``ConsumerScalingDecision``: YAML with a digest."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast, get_args
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import TypeAdapter, ValidationError
 
 from planner.decision.decision import Decision, Rejection
 from planner.documents.format import API_VERSION, canonical, check_digest, check_header, digest_of, document_error
+from planner.documents.spelling import spell_in_camel_case
 from planner.documents.yaml import dump_yaml, load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout import plan as plan_types
@@ -28,21 +28,9 @@ _NOTE = {
 }
 
 
-def _spell_in_camel_case() -> None:
-    """Kubernetes documents spell fields in camelCase, the core in snake_case: pydantic translates, here only."""
-    members = [
-        *vars(plan_types).values(),
-        *vars(step_types).values(),
-        *vars(template_types).values(),
-        Decision,
-        Rejection,
-    ]
-    for member in members:
-        if isinstance(member, type) and is_dataclass(member):
-            member.__pydantic_config__ = ConfigDict(alias_generator=to_camel)  # type: ignore[attr-defined]
-
-
-_spell_in_camel_case()
+spell_in_camel_case(
+    [*vars(plan_types).values(), *vars(step_types).values(), *vars(template_types).values(), Decision, Rejection]
+)
 
 
 @dataclass(frozen=True, slots=True)

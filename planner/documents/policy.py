@@ -16,6 +16,7 @@ from planner.documents.timing import TimingSpec, check_timing
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.approval import ApprovalRule
+from planner.rollout.batches import DEFAULT_PRICES, Prices
 from planner.rollout.build import RolloutSettings
 from planner.snapshot.build import SnapshotSettings
 
@@ -23,12 +24,13 @@ KIND = "ConsumerScalingPolicy"
 
 NOT_BUILT_YET = {
     "stabilisation": "each run decides by its own window",
-    "prices": "the smallest count that meets the objective wins",
+    "autoscaler": "a Deployment whose replicas an HPA or KEDA object sets is left alone",
 }
 """Fields that the design names and this version does not have, with what holds instead."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
@@ -76,6 +78,14 @@ class RolloutSpec(Part):
     settled_seconds: Annotated[StrictInt, Field(ge=1)] = 180
 
 
+class PricesSpec(Part):
+    """What a change may cost, each in seconds of one consumer: what batches and migrations are weighed by."""
+
+    moved_queue_seconds: Price = DEFAULT_PRICES.moved_queue_s
+    duplicate_seconds: Price = DEFAULT_PRICES.duplicate_s
+    standstill_seconds: Price = DEFAULT_PRICES.standstill_s
+
+
 class PolicySpec(Part):
     """The policy's body."""
 
@@ -91,6 +101,7 @@ class PolicySpec(Part):
     window: WindowSpec = WindowSpec()
     freshness: FreshnessSpec = FreshnessSpec()
     rollout: RolloutSpec = RolloutSpec()
+    prices: PricesSpec = PricesSpec()
     approval: ApprovalSpec = ApprovalSpec()
     change_windows: tuple[ChangeWindowSpec, ...] = ()
     timing: TimingSpec | None = None
@@ -175,7 +186,7 @@ class ConsumerScalingPolicy(Part):
     @property
     def rollout_settings(self) -> RolloutSettings:
         """How a plan is to be carried out."""
-        rollout = self.spec.rollout
+        rollout, prices = self.spec.rollout, self.spec.prices
         return RolloutSettings(
             policy=self.metadata.name,
             deployment=self.spec.scale_target_ref.name,
@@ -183,6 +194,7 @@ class ConsumerScalingPolicy(Part):
             valid_for_s=rollout.valid_for_seconds,
             ready_limit_s=rollout.ready_seconds,
             settled_limit_s=rollout.settled_seconds,
+            prices=Prices(prices.moved_queue_seconds, prices.duplicate_seconds, prices.standstill_seconds),
         )
 
 

@@ -1,5 +1,6 @@
 """A wrong policy gets one sentence that names file, field, what was found and what was expected."""
 
+from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -10,6 +11,7 @@ from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
 from planner.model.snapshot import KafkaTiming
 from planner.rollout.approval import ApprovalRule
+from planner.rollout.batches import DEFAULT_PRICES
 from planner.rollout.windows import ChangeWindow
 from tests.sample_builders import POLICY, kafka_policy
 
@@ -49,6 +51,9 @@ WRONG = [
     ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
     ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation is not built yet"),
+    ("minReplicas: 1", "autoscaler: {}", "field spec.autoscaler is not built yet"),
+    ("minReplicas: 1", "prices: {duplicateSeconds: -1}", "spec.prices.duplicateSeconds: found -1, expected greater"),
+    ("minReplicas: 1", "prices: {queue: 1}", "field spec.prices.queue is not known"),
     ("minReplicas: 1", "timing: {clientVersion: '4', brokerVersion: '4'}", "field spec.timing is for Kafka"),
     ("minReplicas: 1", "approval: {mode: Auto}", "field spec.approval: expected criteria with mode Auto"),
     ("minReplicas: 1", "approval: {criteria: {mostDuplicates: 1}}", "field spec.approval: expected criteria with mode"),
@@ -74,6 +79,14 @@ WRONG = [
     ("spec:", "spec: [", "p.yaml line 6, column 3: not valid YAML"),
     ("apiVersion:", "--- {}\n---\napiVersion:", "found 2 YAML documents"),
 ]  # fmt: skip
+
+
+def test_prices_are_those_that_a_rollout_is_weighed_by() -> None:
+    assert parse_policy(POLICY, "p.yaml").rollout_settings.prices == DEFAULT_PRICES
+    priced = POLICY.replace("minReplicas: 1", "prices: {movedQueueSeconds: 5, standstillSeconds: 0}")
+    assert parse_policy(priced, "p.yaml").rollout_settings.prices == replace(
+        DEFAULT_PRICES, moved_queue_s=5.0, standstill_s=0.0
+    )
 
 
 def test_a_policy_that_approves_by_rule() -> None:

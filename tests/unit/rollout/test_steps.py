@@ -78,7 +78,7 @@ def test_a_step_says_what_it_needs_and_when_it_is_done(step: Step) -> None:
 
 
 def test_a_step_on_another_deployment_or_group_names_it() -> None:
-    assert "of Deployment green" in tell_step(replace(STEPS[0], deployment="green"))  # type: ignore[call-arg]
+    assert "of Deployment green" in tell_step(StartConsumers(3, 5, 60, MOVED, "x", deployment="green"))
     assert "Deployment green has 5 pods" in tell_step(AwaitReady(5, 300, deployment="green"))
     assert "all 5 members of group shop-2 own" in tell_step(AwaitSettled(5, "AVG", 180, group="shop-2"))
     assert "as Deployment blue is" in tell_step(CreateDeployment("green", 60, origin="blue"))

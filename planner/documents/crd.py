@@ -1,0 +1,210 @@
+"""The custom resource definitions, made from the same types that the planner reads: ``make crds`` writes them.
+
+Run as ``python -m planner.documents.crd FOLDER``.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.documents.format import API_GROUP, API_VERSION
+from planner.documents.plan import PLAN
+from planner.documents.policy import KIND as POLICY_KIND
+from planner.documents.policy import PolicySpec
+from planner.documents.status import STATUS
+from planner.documents.structural import Schema, field_at, structural
+from planner.documents.yaml import dump_yaml
+
+CATEGORY = "consumerplanner"
+MOST_STEPS = 1_000
+"""Kubernetes wants to know how often a rule runs at most before it takes it."""
+
+_HEADER = "# Made by `make crds` from the types in planner/documents: change those, not this file.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule at ``path`` below the root, with what it says when it is broken."""
+
+    path: tuple[str, ...]
+    rule: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of ``kubectl get``; ``kind`` is ``string``, ``integer`` or ``date``."""
+
+    name: str
+    kind: str
+    path: str
+    is_wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of object that the API server is to keep."""
+
+    kind: str
+    plural: str
+    short_name: str
+    description: str
+    spec: Schema
+    columns: Sequence[Column]
+    rules: Sequence[Rule]
+    status: Schema | None = None
+
+    @property
+    def file_name(self) -> str:
+        """The manifest's file."""
+        return f"{self.plural}.yaml"
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the CustomResourceDefinition."""
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{self.plural}.{API_GROUP}"},
+            "spec": {
+                "group": API_GROUP,
+                "scope": "Namespaced",
+                "names": {
+                    "kind": self.kind,
+                    "listKind": f"{self.kind}List",
+                    "plural": self.plural,
+                    "singular": self.kind.lower(),
+                    "shortNames": [self.short_name],
+                    "categories": [CATEGORY],
+                },
+                "versions": [self._version()],
+            },
+        }
+
+    def _version(self) -> dict[str, Any]:
+        return {
+            "name": API_VERSION.rpartition("/")[2],
+            "served": True,
+            "storage": True,
+            **({"subresources": {"status": {}}} if self.status else {}),
+            "additionalPrinterColumns": [_column(column) for column in self.columns],
+            "schema": {"openAPIV3Schema": self._schema()},
+        }
+
+    def _schema(self) -> Schema:
+        properties: dict[str, Schema] = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": self.spec,
+            **({"status": self.status} if self.status else {}),
+        }
+        root: Schema = {
+            "type": "object",
+            "description": self.description,
+            "required": ["spec"],
+            "properties": properties,
+        }
+        for rule in self.rules:
+            rules = field_at(root, rule.path).setdefault("x-kubernetes-validations", [])
+            rules.append({"rule": rule.rule, "message": rule.message})
+        return root
+
+
+def _column(column: Column) -> dict[str, Any]:
+    wide = {"priority": 1} if column.is_wide else {}
+    return {"name": column.name, "type": column.kind, "jsonPath": column.path, **wide}
+
+
+def policy_resource() -> Resource:
+    """Return ``ConsumerScalingPolicy``."""
+    return Resource(
+        kind=POLICY_KIND,
+        plural="consumerscalingpolicies",
+        short_name="csp",
+        description="What somebody wants for one consumer group.",
+        spec=structural(PolicySpec.model_json_schema(by_alias=True)),
+        columns=(
+            Column("System", "string", ".spec.source.system"),
+            Column("Group", "string", ".spec.source.group"),
+            Column("Deployment", "string", ".spec.scaleTargetRef.name"),
+            Column("Min", "integer", ".spec.minReplicas"),
+            Column("Max", "integer", ".spec.maxReplicas"),
+            Column("Approval", "string", ".spec.approval.mode"),
+            Column("Age", "date", ".metadata.creationTimestamp"),
+        ),
+        rules=(
+            Rule(
+                ("spec",),
+                "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+                "minReplicas must be at most maxReplicas",
+            ),
+            Rule(
+                ("spec",),
+                "!has(self.strategyOptions) || has(self.strategy)",
+                "strategyOptions must stand beside the strategy that they belong to",
+            ),
+            Rule(
+                ("spec", "approval"),
+                "(has(self.mode) && self.mode == 'Auto') == has(self.criteria)",
+                "criteria must stand beside mode Auto, and beside no other",
+            ),
+        ),
+    )
+
+
+def plan_resource() -> Resource:
+    """Return ``ConsumerRolloutPlan``."""
+    spec = structural(PLAN.adapter.json_schema(by_alias=True))
+    spec["properties"]["steps"]["maxItems"] = MOST_STEPS
+    return Resource(
+        kind=PLAN.kind,
+        plural="consumerrolloutplans",
+        short_name="crp",
+        description="Ordered steps from the present consumers of one group to those that were decided on.",
+        spec=spec,
+        status=structural(STATUS.json_schema(by_alias=True, mode="serialization")),
+        columns=(
+            Column("Group", "string", ".spec.group.group"),
+            Column("From", "integer", ".spec.preconditions.replicas"),
+            Column("To", "integer", ".spec.targetReplicas"),
+            Column("Phase", "string", ".status.phase"),
+            Column("Moved", "integer", ".spec.forecast.movedQueues.most"),
+            Column("Approved", "date", ".status.approval.at"),
+            Column("Age", "date", ".metadata.creationTimestamp"),
+            Column("Message", "string", ".status.message", is_wide=True),
+        ),
+        rules=(
+            Rule(
+                (),
+                "self.spec == oldSelf.spec || !has(oldSelf.status) || !has(oldSelf.status.phase) "
+                "|| oldSelf.status.phase == 'Pending'",
+                "a plan that was approved cannot be changed any more: make a new one",
+            ),
+            Rule(("spec",), "size(self.steps) > 0", "a plan must have steps: to hold is a decision, not a plan"),
+            Rule(("spec",), "self.validUntil > self.madeAt", "validUntil must be after madeAt"),
+            Rule(
+                ("spec",),
+                "has(self.migration) || !self.steps.exists(step, step.kind in ['cloneOffsets', 'resetOffsets'])",
+                "only a migration may write offsets",
+            ),
+        ),
+    )
+
+
+def manifests() -> Iterator[tuple[str, str]]:
+    """Yield file name and text of every definition."""
+    for resource in (policy_resource(), plan_resource()):
+        yield resource.file_name, _HEADER + dump_yaml(resource.manifest())
+
+
+def main(folder: Path) -> None:
+    """Write every definition below the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in manifests():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,236 @@
+"""Policies and plans on a real API server: it takes the definitions, keeps documents whole, refuses wrong ones."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planner.documents.approve import APPROVE_ANNOTATION, CONFIRM_ANNOTATION
+from planner.documents.plan import PLAN
+from planner.documents.status import dump_status, parse_status
+from planner.execution.phases import Phase
+from planner.execution.progress import Approval, RolloutStatus
+from planner.rollout.plan import RolloutPlan
+from tests.builders import AT, OBJECTIVE, clients, decided, queues, snapshot
+from tests.clusters.errors import StartFailedError
+from tests.clusters.kubernetes import ControlPlane
+from tests.clusters.kubernetes.rest import ApiError, Json, Rest
+from tests.step_builders import STEPS
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+ROOT = Path(__file__).parents[2]
+K8S = ROOT / "k8s"
+MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A cluster with the definitions, and a namespace."""
+
+    cluster: ControlPlane
+    namespace: str
+
+    @property
+    def plans(self) -> str:
+        return f"/apis/consumerplanner.dev/v1alpha1/namespaces/{self.namespace}/consumerrolloutplans"
+
+    def kubectl(self, *arguments: str, text: str | None = None) -> str:
+        return self.cluster.kubectl("--namespace", self.namespace, *arguments, text=text)
+
+
+def documents(path: Path) -> list[Json]:
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane: ControlPlane) -> Iterator[Installed]:
+    definitions = [document for path in sorted((K8S / "crds").glob("*.yaml")) for document in documents(path)]
+    admission = documents(K8S / "admission" / "approval.yaml")
+    control_plane.apply(*definitions, *admission, namespace="default")
+    names = [definition["metadata"]["name"] for definition in definitions]
+    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *[f"crd/{name}" for name in names])
+    yield Installed(control_plane, control_plane.namespace("plans"))
+    control_plane.kubectl("delete", *[f"crd/{name}" for name in names])
+    for one in admission:
+        control_plane.kubectl("delete", one["kind"], one["metadata"]["name"])
+
+
+def small() -> RolloutPlan:
+    plan = decided(snapshot(capacity=65.0)).plan
+    assert plan is not None
+    return replace(plan, target_replicas=4)
+
+
+def large() -> RolloutPlan:
+    """Return a plan over 1000 queues, each of 400 consumers with a range of its own for every other queue."""
+    taken = snapshot(queues(brokers=("a", "b", "c", "d"), each=250), clients(400), strategy="AVG_BY_CIRCLE")
+    plan = decided(taken, replace(OBJECTIVE, highest=1_000), ("AVG_BY_CIRCLE",)).plan
+    assert plan is not None
+    return plan
+
+
+def every_step() -> RolloutPlan:
+    return replace(small(), steps=STEPS, migration="strategy", forecast=replace(small().forecast, utilisation=1.0))
+
+
+@pytest.mark.parametrize("make", [small, large, every_step])
+def test_a_plan_that_was_applied_is_read_back_as_it_was(installed: Installed, make: Callable[[], RolloutPlan]) -> None:
+    plan, name = make(), make.__name__.replace("_", "-")
+    installed.kubectl("apply", "-f", "-", text=PLAN.dump(plan, name))
+    assert PLAN.parse(installed.cluster.rest.get(f"{installed.plans}/{name}"), name) == plan
+    # Once more, as somebody does who is not sure: kubectl then sends a difference, which must be none.
+    assert "unchanged" in installed.kubectl("apply", "-f", "-", text=PLAN.dump(plan, name))
+
+
+def test_the_example_policies_apply_and_kubectl_shows_what_matters(installed: Installed) -> None:
+    installed.kubectl("apply", "-f", str(ROOT / "examples" / "policies"))
+    shown = installed.kubectl("get", "csp")
+    assert shown.split("\n")[0].split() == ["NAME", "SYSTEM", "GROUP", "DEPLOYMENT", "MIN", "MAX", "APPROVAL", "AGE"]
+    assert "shop-orders-consumer" in shown
+    installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "shown"))
+    status = dump_status(RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT)))
+    installed.cluster.rest.patch(f"{installed.plans}/shown/status", {"status": status}, MERGE)
+    heading, row = installed.kubectl("get", "crp", "shown").splitlines()
+    assert heading.split() == ["NAME", "GROUP", "FROM", "TO", "PHASE", "MOVED", "APPROVED", "AGE"]
+    most = small().forecast.moved_queues.most
+    assert row.split()[:6] == ["shown", "billing", "3", "4", "Approved", str(most)]
+    everything = installed.kubectl("get", "consumerplanner")
+    assert "shown" in everything
+    assert "shop-orders" in everything
+
+
+def changed(**spec: Any) -> Callable[[Json], None]:
+    return lambda document: document["spec"].update(spec)
+
+
+def step(**fields: Any) -> Callable[[Json], None]:
+    return lambda document: document["spec"].update(steps=[{"timeLimitSeconds": 5, **fields}])
+
+
+OFFSETS = {"kind": "cloneOffsets", "toGroup": "g", "confirmation": "x"}
+WRONG_PLANS = [
+    (changed(steps=[]), "a plan must have steps"),
+    (changed(steps=None), "spec.steps"),
+    (changed(validUntil="2020-01-01T00:00:00Z"), "validUntil must be after madeAt"),
+    (changed(madeAt="noon"), "spec.madeAt"),
+    (changed(surprise=1), 'unknown field "spec.surprise"'),
+    (step(kind="drainNode"), "spec.steps[0].kind: Unsupported value"),
+    (step(kind="awaitReady"), "spec.steps[0]"),
+    (step(**OFFSETS), "only a migration may write offsets"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG_PLANS, ids=[said for _, said in WRONG_PLANS])
+def test_a_wrong_plan_is_refused_by_the_server(installed: Installed, change: Callable[[Json], None], said: str) -> None:
+    document = PLAN.document(small(), "wrong")
+    change(document)
+    with pytest.raises(StartFailedError, match=r".") as refused:
+        installed.kubectl("create", "-f", "-", text=yaml.safe_dump(document))
+    assert said in str(refused.value)
+
+
+WRONG_POLICIES = [
+    (changed(minReplicas=13), "minReplicas must be at most maxReplicas"),
+    (changed(strategyOptions={"virtual_nodes": 5}), "strategyOptions must stand beside the strategy"),
+    (changed(approval={"mode": "Auto"}), "criteria must stand beside mode Auto"),
+    (changed(approval={"criteria": {"mostDuplicates": 1}}), "criteria must stand beside mode Auto"),
+    (changed(changeWindows=[{"from": "25:00"}]), "spec.changeWindows[0].from"),
+    (changed(source={"system": "kafka", "cluster": "c", "group": "g"}), "spec.source"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), WRONG_POLICIES, ids=range(len(WRONG_POLICIES)))
+def test_a_wrong_policy_is_refused_by_the_server(
+    installed: Installed, change: Callable[[Json], None], said: str
+) -> None:
+    (document,) = documents(ROOT / "examples" / "policies" / "shop-orders.yaml")
+    document["metadata"]["name"] = "wrong"
+    change(document)
+    with pytest.raises(StartFailedError, match=r".") as refused:
+        installed.kubectl("create", "-f", "-", text=yaml.safe_dump(document))
+    assert said in str(refused.value)
+
+
+def test_a_plan_can_be_changed_until_it_is_approved_and_its_status_comes_back(installed: Installed) -> None:
+    path = f"{installed.plans}/frozen"
+    installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "frozen"))
+    rest = installed.cluster.rest
+    rest.patch(path, {"spec": {"reason": "another"}}, MERGE)
+    rest.patch(f"{path}/status", {"status": dump_status(RolloutStatus())}, MERGE)
+    rest.patch(path, {"spec": {"reason": "a third"}}, MERGE)
+    status = RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT), phase_since=AT)
+    written = {**rest.get(path), "status": dump_status(status)}
+    rest.call("PUT", f"{path}/status", written)
+    assert parse_status(rest.get(path)["status"], "frozen") == status
+    with pytest.raises(ApiError, match="cannot be changed any more") as refused:
+        rest.patch(path, {"spec": {"reason": "a fourth"}}, MERGE)
+    assert refused.value.status == 422
+    rest.patch(path, {"metadata": {"annotations": {"a": "b"}}}, MERGE)
+
+
+def account(installed: Installed, role: str) -> Rest:
+    """Return the calls of a new service account that has one of the roles."""
+    cluster, namespace = installed.cluster, installed.namespace
+    roles = documents(K8S / "rbac" / "plan-roles.yaml")
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": f"consumer-planner-{role}"},
+        "subjects": [{"kind": "ServiceAccount", "name": role, "namespace": namespace}],
+    }
+    cluster.rest.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": role}})
+    cluster.apply(*roles, binding, namespace=namespace)
+    rest = Rest(cluster.server, cluster.ca_file, cluster.token(namespace, role))
+    cluster.wait_until("the right", lambda: can(rest, namespace, "consumerrolloutplans", "get"))
+    return rest
+
+
+def can(rest: Rest, namespace: str, resource: str, verb: str) -> bool:
+    kind, _, below = resource.partition("/")
+    attributes = {"group": "consumerplanner.dev", "resource": kind, "subresource": below, "verb": verb}
+    review = {"spec": {"resourceAttributes": {**attributes, "namespace": namespace}}}
+    answer = rest.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
+
+
+READS = {"get", "list", "watch"}
+ROLES = {
+    "viewer": (READS, READS),
+    "planner": (READS, READS | {"create"}),
+    "approver": (READS, READS | {"patch", "approve"}),
+}
+VERBS = (*sorted(READS), "create", "update", "patch", "delete", "deletecollection", "approve")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_has_its_rights_and_only_an_approver_approves(installed: Installed, role: str) -> None:
+    rest = account(installed, role)
+    for resource, verbs in zip(("consumerscalingpolicies", "consumerrolloutplans"), ROLES[role], strict=True):
+        assert {verb for verb in VERBS if can(rest, installed.namespace, resource, verb)} == verbs
+        assert not any(can(rest, installed.namespace, f"{resource}/status", verb) for verb in VERBS)
+    name = f"for-{role}"
+    installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), name))
+    approval = {"metadata": {"annotations": {APPROVE_ANNOTATION: PLAN.digest(small())}}}
+    if role == "approver":
+        rest.patch(f"{installed.plans}/{name}", approval, MERGE)
+        return
+    with pytest.raises(ApiError) as refused:
+        rest.patch(f"{installed.plans}/{name}", approval, MERGE)
+    assert (refused.value.status, refused.value.reason) == (403, "Forbidden")
+
+
+@pytest.mark.parametrize("annotation", [APPROVE_ANNOTATION, CONFIRM_ANNOTATION])
+def test_who_may_make_a_plan_cannot_make_an_approved_one(installed: Installed, annotation: str) -> None:
+    namespace = Installed(installed.cluster, installed.cluster.namespace("forged"))
+    rest = account(namespace, "planner")
+    forged = PLAN.document(small(), "forged")
+    forged["metadata"]["annotations"][annotation] = PLAN.digest(small())
+    with pytest.raises(ApiError, match="takes the verb approve") as refused:
+        rest.create(namespace.plans, forged)
+    assert refused.value.status == 403
+    rest.create(namespace.plans, PLAN.document(small(), "forged"))
