@@ -11,11 +11,14 @@ from planner.rollout.steps import CreateDeployment, DeleteDeployment
 def taken_back(turn: Turn) -> str | None:
     """Return how somebody else has brought a Deployment back to its old state, ``None`` when nobody has.
 
-    A claim that was taken away belongs here too: without it, nobody can tell which effects are in.
+    A claim that was taken away belongs here too: without it, nobody can tell which effects are in. One that says that
+    the plan is being undone is newer than the status that was read.
     """
     for found in _running(turn):
         if found.claim is None:
             return f"somebody took the claim away from Deployment {found.name}"
+        if found.claim.plan == turn.key and found.claim.is_undoing:
+            return f"the steps of Deployment {found.name} are being undone already"
         if _count(found) != _by_claim(turn, found) and _count(found) == replicas_after(turn.plan, found.name, -1):
             return f"somebody set Deployment {found.name} back to {_count(found)} replicas"
     return None

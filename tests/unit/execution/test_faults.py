@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from planner.execution.look import Look
+from planner.execution.engine import decide
+from planner.execution.look import Claim, Look
+from planner.execution.moves import Wait, Write
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
@@ -342,20 +344,105 @@ def test_a_node_that_is_gone_makes_the_plan_wait_until_its_pods_run_elsewhere() 
 
 def test_a_paused_plan_does_nothing_and_its_pause_counts_for_no_limit() -> None:
     cluster = world(UP)
-    hook = when(cluster, Phase.RUNNING, 1, lambda: cluster.ask("plan-1", pause=True))
     since: list[float] = []
+
+    def pauses() -> None:
+        cluster.ask("plan-1", pause=True)
+        cluster.crash(cluster.live(DEPLOYMENT)[0], 2.0 * LIMIT_S)
+        since.append(cluster.now_s)
+
+    hook = when(cluster, Phase.RUNNING, 1, pauses)
 
     def pause(number: int) -> None:
         hook(number)
-        if cluster.status("plan-1").phase is Phase.PAUSED:
-            since.append(cluster.now_s)
-            if cluster.now_s - since[0] > 200:
-                cluster.ask("plan-1", pause=False)
+        if since and cluster.now_s > since[0] + 1.5 * LIMIT_S:
+            cluster.ask("plan-1", pause=False)
 
     status = ended(cluster, pause)
     assert status.phase is Phase.SUCCEEDED
-    assert status.steps[1].paused_s > 200
+    assert status.steps[1].paused_s > LIMIT_S
     assert len(cluster.touched) == 2
+
+
+def test_what_changes_between_the_start_and_the_first_effect_is_still_refused() -> None:
+    cluster = world(UP)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 0, lambda: cluster.crash(cluster.live(DEPLOYMENT)[0], 60.0)))
+    assert status.phase is Phase.ROLLED_BACK
+    assert "MembersChanged" in [refusal.code for refusal in status.refusals]
+    assert {touched.before == touched.after for touched in cluster.touched} == {True}
+
+
+def test_the_old_state_is_there_again_only_once_its_pods_are_ready() -> None:
+    cluster = world(DOWN)
+    status = ended(cluster, when(cluster, Phase.RUNNING, 2, lambda: cluster.ask("plan-1", abort=True)))
+    assert status.phase is Phase.ROLLED_BACK
+    assert cluster.ready == 5
+
+
+def test_new_consumers_are_not_stopped_while_too_few_old_ones_are_ready_again() -> None:
+    cluster = world(BLUE_GREEN)
+    aborts = when(cluster, Phase.RUNNING, 5, lambda: cluster.ask("plan-1", abort=True))
+    fallen: list[float] = []
+
+    def hook(number: int) -> None:
+        aborts(number)
+        steps = cluster.status("plan-1").steps
+        if not fallen and len(steps) > 4 and steps[4].undone_at is not None:
+            fallen.append(cluster.now_s)
+            for pod in cluster.live(DEPLOYMENT):
+                cluster.crash(pod, 30.0)
+
+    status = ended(cluster, hook)
+    assert fallen
+    assert status.phase is Phase.ROLLED_BACK
+    assert is_old(cluster)
+    assert cluster.lowest_ready == 3
+    assert ("Held", "plan-1: only 0 consumers would stay ready, 3 must") in cluster.told
+
+
+def settling() -> tuple[FakeCluster, StoredPlan]:
+    """Return a plan whose group was found settled once."""
+    cluster = world(UP)
+    for _ in range(200):
+        if any(step.seen for step in cluster.status("plan-1").steps):
+            return cluster, cluster.plans["plan-1"]
+        run_turn(ports(cluster), "plan-1", "one")
+        cluster.advance(0.5)
+    raise AssertionError("the group never settled")
+
+
+def test_a_group_is_settled_only_when_nothing_changed_between_two_looks() -> None:
+    cluster, made = settling()
+    cluster.advance(6.0)
+    look = cluster.look(made, cluster.now)
+    (group,) = look.groups
+    again = decide(made, look, cluster.now)
+    assert isinstance(again, Write)
+    assert again.status.steps[-1].finished_at is not None
+    other = decide(made, replace(look, groups=(replace(group, epoch=7),)), cluster.now)
+    assert isinstance(other, Write)
+    assert other.status.steps[-1].finished_at is None
+    assert other.status.steps[-1].seen != made.status.steps[-1].seen
+
+
+def test_two_looks_at_one_moment_are_one_look() -> None:
+    cluster, made = settling()
+    move = decide(made, cluster.look(made, made.status.steps[-1].seen_at or cluster.now), cluster.now)
+    assert isinstance(move, Wait) or (isinstance(move, Write) and move.status.steps[-1].finished_at is None)
+
+
+def test_an_executor_whose_status_is_old_does_not_do_again_what_is_being_undone() -> None:
+    cluster = world(UP)
+    for _ in range(6):
+        run_turn(ports(cluster), "plan-1", "one")
+        cluster.advance(0.2)
+    old = cluster.plans["plan-1"]
+    assert old.status.phase is Phase.RUNNING
+    found = cluster.deployments[DEPLOYMENT]
+    found.replicas, found.claim = 3, str(Claim(old.key, 0, is_undoing=True))
+    move = decide(old, cluster.look(old, cluster.now), cluster.now)
+    assert isinstance(move, Write)
+    assert move.status.phase is Phase.ABORTING
 
 
 def test_a_plan_that_is_deleted_while_it_runs_is_undone_first() -> None:

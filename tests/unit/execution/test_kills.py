@@ -1,7 +1,7 @@
 """Whatever is killed, and at whichever request: the plan ends in the new state or in the old one."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -38,6 +38,11 @@ def kills(chaos: Chaos, first: int = 1) -> Iterator[float]:
             yield number + 0.5
 
 
+def aborts(cluster: FakeCluster) -> Callable[[], None]:
+    """Return what has a person abort the plan."""
+    return lambda: cluster.ask("plan-1", abort=True)
+
+
 def check(cluster: FakeCluster, scenario: Scenario) -> RolloutStatus:
     """Whatever happened: no harm was done, and what the status says is so."""
     _, before, after, _ = scenario
@@ -69,7 +74,7 @@ def test_an_abort_at_any_request_ends_old_or_new_and_says_which(scenario: Scenar
     ended = set()
     for at in range(1, whole(scenario).requests + 1):
         cluster = world(scenario)
-        Chaos(cluster, happens={at: lambda cluster=cluster: cluster.ask("plan-1", abort=True)}).run()
+        Chaos(cluster, happens={at: aborts(cluster)}).run()
         ended.add(check(cluster, scenario).ended)
     assert ended == {"nothing", "old", "new"}
 
@@ -78,12 +83,11 @@ def test_an_abort_at_any_request_ends_old_or_new_and_says_which(scenario: Scenar
 def test_an_executor_killed_at_any_request_of_the_way_back_is_followed_by_one_that_finishes(scenario: Scenario) -> None:
     at = whole(scenario).requests * 3 // 4
     cluster = world(scenario)
-    aborted = Chaos(cluster, happens={at: lambda: cluster.ask("plan-1", abort=True)})
+    aborted = Chaos(cluster, happens={at: aborts(cluster)})
     aborted.run()
     for kill in kills(aborted, first=at):
         cluster = world(scenario)
-        happens = {at: lambda cluster=cluster: cluster.ask("plan-1", abort=True)}
-        Chaos(cluster, kills=frozenset({kill}), happens=happens).run()  # type: ignore[arg-type]
+        Chaos(cluster, kills=frozenset({kill}), happens={at: aborts(cluster)}).run()
         assert check(cluster, scenario).ended == "old", kill
 
 
@@ -93,6 +97,5 @@ def test_three_kills_and_an_abort_at_random_requests(seed: int) -> None:
     scenario = chance.choice(SCENARIOS)
     cluster = world(scenario)
     dies = frozenset(chance.randint(2, 300) / 2 for _ in range(3))
-    happens = {chance.randint(1, 200): lambda: cluster.ask("plan-1", abort=True)}
-    Chaos(cluster, kills=dies, happens=happens).run()
+    Chaos(cluster, kills=dies, happens={chance.randint(1, 200): aborts(cluster)}).run()
     check(cluster, scenario)
