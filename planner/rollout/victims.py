@@ -26,8 +26,11 @@ Loss = tuple[float, ...]
 DRAWN = 200
 """Choices drawn at random where not all can be weighed, beside those that a rule names."""
 _IMPROVED = 3
+_ROUNDS = 12
+_MOST_SWAPS = 200
+"""Choices that are improved by exchanging pods, how often, and the exchanges that are weighed each time."""
 _EQUALS = 6
-"""Choices that are improved by exchanging pods, and equally good ones whose losses are compared."""
+"""Equally good choices whose losses are compared."""
 _SEED = 7
 _TEMPLATE = "pod-template-hash"
 
@@ -168,19 +171,23 @@ class _Scale:
 
     def _improved(self, choice: NDArray[np.bool_]) -> Choices:
         """Return the choice with single pods exchanged for others, as long as that moves fewer queues."""
-        moved = int(self.moved(choice[None])[0])
-        while True:
-            swapped = self._swapped(choice)
+        random, moved = np.random.default_rng(_SEED), int(self.moved(choice[None])[0])
+        for _ in range(_ROUNDS):
+            swapped = self._swapped(choice, random)
             found = self.moved(swapped)
             if found.min() >= moved:
-                return choice[None]
+                break
             choice, moved = swapped[int(found.argmin())], int(found.min())
+        return choice[None]
 
-    def _swapped(self, choice: NDArray[np.bool_]) -> Choices:
-        pairs = [(gone, left) for gone in np.flatnonzero(choice) for left in np.flatnonzero(~choice)]
+    def _swapped(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
+        """Return the choice with one pod exchanged, in every way; in a large group in some ways drawn at random."""
+        pairs = np.array([(gone, left) for gone in np.flatnonzero(choice) for left in np.flatnonzero(~choice)])
+        if len(pairs) > _MOST_SWAPS:
+            pairs = pairs[random.choice(len(pairs), _MOST_SWAPS, replace=False)]
         swapped = np.repeat(choice[None], len(pairs), axis=0)
-        for row, (gone, left) in enumerate(pairs):
-            swapped[row, [gone, left]] = False, True
+        rows = np.arange(len(pairs))
+        swapped[rows, pairs[:, 0]], swapped[rows, pairs[:, 1]] = False, True
         return swapped
 
 

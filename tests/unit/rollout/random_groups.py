@@ -45,9 +45,9 @@ class Case:
     moved: Moved
 
 
-def random_case(draw: random.Random, strategy: str) -> Case:
-    """Return a group of 2 to 14 pods, now and then with several members each, that are all ready."""
-    count = draw.choice((1, 1, 1, 2)) * draw.randint(2, 14)
+def random_case(draw: random.Random, strategy: str, fewest: int = 2, most: int = 14) -> Case:
+    """Return a group of so many members, or twice as many, now and then several in one pod, that are all ready."""
+    count = draw.choice((1, 1, 1, 2)) * draw.randint(fewest, most)
     members = tuple(sorted(f"10.0.{draw.randint(0, 9)}.{number}@{draw.randint(1, 9999)}" for number in range(count)))
     made = _kafka(draw, members, strategy) if strategy in KAFKA else _rocketmq(draw, members, strategy)
     return replace(made, snapshot=_in_pods(draw, made.snapshot))
