@@ -1,5 +1,6 @@
 """A plan that turns back: its steps are undone, the last one first, until the old state is there again."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,7 +10,8 @@ from planner.execution.fence import overruled, ready_after, ready_now
 from planner.execution.look import Claim, DeploymentLook
 from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
-from planner.execution.progress import Refusal, StepProgress
+from planner.execution.progress import Refusal, RolloutStatus, StepProgress
+from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     CreateDeployment,
     DeleteDeployment,
@@ -49,13 +51,23 @@ def _may_be_in(turn: Turn, step: Step, progress: StepProgress) -> bool:
     return turn.look.offsets_set is not False
 
 
+def undo_list(plan: RolloutPlan, status: RolloutStatus) -> tuple[str, ...]:
+    """Return in words what an abort would undo now, in its order; empty while nothing that has an undo was begun."""
+    steps = [(progress.index + 1, plan.steps[progress.index]) for progress in _left(status)]
+    return tuple(f"step {number}: {step.undo}" for number, step in steps if step.undo is not None)
+
+
+def _left(status: RolloutStatus) -> Iterator[StepProgress]:
+    """Yield the steps that were begun and are not undone, the last one first."""
+    return (progress for progress in reversed(status.steps) if progress.undone_at is None)
+
+
 def aborting(turn: Turn) -> Move:
     """Return the next move of a plan in ``ABORTING``."""
     if turn.edited is not None:
         return turn.stuck(turn.edited)
-    for progress in reversed(turn.status.steps):
-        if progress.undone_at is None:
-            return _undo(turn, turn.plan.steps[progress.index], progress)
+    for progress in _left(turn.status):
+        return _undo(turn, turn.plan.steps[progress.index], progress)
     if (drop := drop_claim(turn)) is not None:
         return drop
     entered = turn.status.enter(Phase.ROLLED_BACK, f"the old state is there again: {turn.status.message}", turn.now)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from planner.execution.backward import undo_list
 from planner.execution.engine import decide
 from planner.execution.look import Claim, Look
 from planner.execution.moves import Wait, Write
@@ -453,6 +454,19 @@ def test_a_plan_that_is_deleted_while_it_runs_is_undone_first() -> None:
     assert "aborted by a person" in ended_turn.why
     assert "plan-1" not in cluster.plans
     assert is_old(cluster)
+
+
+def test_what_an_abort_would_undo_is_told_last_step_first() -> None:
+    cluster = world(BLUE_GREEN)
+    told: list[tuple[str, ...]] = []
+
+    def look(_: int) -> None:
+        made = cluster.plans["plan-1"]
+        told.append(undo_list(made.plan, made.status))
+
+    ended(cluster, look)
+    assert told[0] == ()
+    assert told[-1] == ("step 5: set 3", "step 2: set 0", f"step 1: delete Deployment {GREEN}")
 
 
 def test_a_plan_at_its_end_does_nothing_when_it_is_applied_again() -> None:
