@@ -66,8 +66,8 @@ def aborting(turn: Turn) -> Move:
     """Return the next move of a plan in ``ABORTING``."""
     if turn.edited is not None:
         return turn.stuck(turn.edited)
-    for progress in _left(turn.status):
-        return _undo(turn, turn.plan.steps[progress.index], progress)
+    if (last := next(_left(turn.status), None)) is not None:
+        return _undo(turn, turn.plan.steps[last.index], last)
     if (drop := drop_claim(turn)) is not None:
         return drop
     entered = turn.status.enter(Phase.ROLLED_BACK, f"the old state is there again: {turn.status.message}", turn.now)
