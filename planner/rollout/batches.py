@@ -19,6 +19,8 @@ LEAST_TRIALS = 10
 MOST_CELLS = 2_000_000
 """Trials of each batch that is compared with all at once, and bounds for large groups: trials x queues x members."""
 MOST_BATCHES = 3
+CLEARLY = 0.1
+"""By which share each further rebalance must make a way cheaper to be worth it."""
 _LAST = "\uffff"
 """Newcomers are taken to sort behind every id that is there."""
 
@@ -105,7 +107,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways that were compared, the cheapest first by the upper end; of equal ones that with fewest rebalances."""
+    """All ways that were compared, the cheapest by the upper end first; one more rebalance must be worth it clearly."""
 
     compared: tuple[Way, ...]
 
@@ -137,15 +139,22 @@ def find_ways(
         ways.append(way)
     if at_once.is_timed and any(not way.is_timed and _may_be_cheaper(way, at_once) for way in ways):
         ways = [replace(way, cost=_by_moves(way, prices)) for way in ways]
-    return Ways(tuple(sorted(ways, key=_upper_end)))
+    return Ways(in_order(ways))
 
 
 def _may_be_cheaper(way: Way, other: Way) -> bool:
     return way.cost is not None and other.cost is not None and way.cost.least < other.cost.most
 
 
+def in_order(ways: Sequence[Way]) -> tuple[Way, ...]:
+    """Return the ways by the upper ends of their costs, unknown ones last."""
+    return tuple(sorted(ways, key=_upper_end))
+
+
 def _upper_end(way: Way) -> tuple[float, int]:
-    return way.cost.most if way.cost else math.inf, len(way.batches)
+    """Costs that lie nearer than the trials can tell speak for fewer rebalances."""
+    rebalances = len(way.batches)
+    return way.cost.most * (1 + CLEARLY * (rebalances - 1)) if way.cost else math.inf, rebalances
 
 
 def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:

@@ -81,7 +81,7 @@ def choose_victims(snapshot: GroupSnapshot, stop: int, loss: Callable[[Sequence[
     pods = pods_of_members(snapshot)
     if not 1 <= stop <= len(pods):
         raise ValueError(f"group {snapshot.group} to stop 1 to {len(pods)} pods, not {stop}")
-    weigh = _Scale(leaving(snapshot), pods)
+    weigh = _scale(leaving(snapshot), pods)
     choices, is_best = weigh.choices(stop)
     moved = weigh.moved(choices)
     equal = weigh.in_order(choices[moved == moved.min()])[:_EQUALS]
@@ -98,16 +98,11 @@ def choose_victims(snapshot: GroupSnapshot, stop: int, loss: Callable[[Sequence[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scale:
-    """Choices of pods, weighed by the members in them."""
+    """Choices of pods, weighed by the members in them; ``pod_of`` is the place of each member's pod."""
 
     leaving: Leaving
     pods: Sequence[Victim]
-
-    @property
-    def pod_of(self) -> NDArray[np.intp]:
-        """The place of each member's pod."""
-        places = {member: place for place, pod in enumerate(self.pods) for member in pod.members}
-        return np.array([places[member] for member in self.leaving.members], dtype=np.intp)
+    pod_of: NDArray[np.intp]
 
     def moved(self, choices: Choices) -> Counts:
         return self.leaving.moved(~choices[:, self.pod_of])
@@ -189,6 +184,11 @@ class _Scale:
         rows = np.arange(len(pairs))
         swapped[rows, pairs[:, 0]], swapped[rows, pairs[:, 1]] = False, True
         return swapped
+
+
+def _scale(found: Leaving, pods: Sequence[Victim]) -> _Scale:
+    places = {member: place for place, pod in enumerate(pods) for member in pod.members}
+    return _Scale(found, pods, np.array([places[member] for member in found.members], dtype=np.intp))
 
 
 def _row(places: Sequence[int] | NDArray[np.intp], count: int) -> Choices:

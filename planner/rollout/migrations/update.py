@@ -39,13 +39,14 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
     wanted = sorted({1, math.ceil(found.count * _SHARE), found.count}) if surge is None else [surge]
     turns = [_turn(found, size, 0) for size in wanted]
     best = min(turns, key=_upper_end)
-    usual = _turn(found, math.ceil(found.count * _SHARE), math.floor(found.count * _SHARE))
+    fewer = math.floor(found.count * _SHARE)
+    usual = [_turn(found, math.ceil(found.count * _SHARE), fewer)] if fewer or surge is not None else []
     moved = all_owned(found)
     return Migration(
         kind=KIND,
         steps=update_steps(found, change, from_revision, best.surge, moved, found.strategy),
         must_be_true=("the new version can run beside the old one in one group",),
-        why=tuple(_why(best, [turn for turn in (*turns, usual) if turn is not best])),
+        why=tuple(_why(best, [turn for turn in (*turns, *usual) if turn is not best])),
         moved=moved,
         cost=known_cost(best.found),
         unknowns=(best.found,) if isinstance(best.found, str) else (),

@@ -8,7 +8,7 @@ import pytest
 from planner.documents.policy import parse_policy
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.pipeline import candidates, decide, plan, simulate_candidates
-from planner.rollout.batches import DEFAULT_PRICES, Prices, Span, Way, Ways, find_ways
+from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Span, Way, Ways, find_ways, in_order
 from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MarkVictims, StartConsumers, StopConsumers
@@ -20,6 +20,7 @@ from tests.unit.rollout.test_victims import in_pods
 from tests.unit.workload.builders import deployment, pod
 
 SETTINGS = RolloutSettings("billing", "billing-consumer")
+BATCH = Batch(3, simulate_candidate(snapshot(), 4, "AVG"))
 
 
 def ways_to(taken: GroupSnapshot, target: int, prices: Prices = DEFAULT_PRICES, *, has_pods: bool = False) -> Ways:
@@ -85,6 +86,33 @@ def test_all_at_once_costs_least_of_all_ways_and_each_way_ends_at_the_target() -
         for way in ways:
             steps = [batch.count for batch in way.batches]
             assert [batch.before for batch in way.batches] == [6, *steps[:-1]]
+
+
+def test_a_way_costs_its_moved_queues_what_comes_twice_and_the_time_until_all_is_settled() -> None:
+    (at_once,) = (
+        one for one in ways_to(snapshot(clients=clients(6)), 3, Prices(7.0, 3.0)).compared if len(one.batches) == 1
+    )
+    found = at_once.batches[0].outcome.transition
+    assert found
+    assert found.settle_s
+    assert found.duplicates.p05 > 0
+    assert at_once.moved.fewest
+    assert at_once.moved.most
+    assert at_once.cost
+    # Three consumers are not gone until then.
+    least = 7.0 * at_once.moved.fewest + 3.0 * found.duplicates.p05 + 3 * found.settle_s.p05
+    most = 7.0 * at_once.moved.most + 3.0 * found.duplicates.p95 + 3 * found.settle_s.p95
+    assert (at_once.cost.least, at_once.cost.most) == (pytest.approx(least), pytest.approx(most))
+
+
+def test_batches_win_only_where_they_are_clearly_cheaper() -> None:
+    def ways(*most: float) -> list[int]:
+        made = [Way((BATCH,) * number, Span(0.0, cost)) for number, cost in enumerate(most, start=1)]
+        return [len(way.batches) for way in in_order(made)]
+
+    assert ways(100.0, 95.0, 90.0) == [1, 2, 3]
+    assert ways(100.0, 90.0, 90.0) == [2, 1, 3]
+    assert ways(100.0, 95.0, 80.0) == [3, 1, 2]
 
 
 def test_each_batch_starts_from_the_group_that_the_one_before_left() -> None:
