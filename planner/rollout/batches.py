@@ -188,20 +188,25 @@ def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: boo
 
 
 def _timed(snapshot: GroupSnapshot, digest: str, way: Way) -> Way:
-    """Return the way with what each of its batches costs, fewer trials the larger the group is."""
+    """Return the way with what each of its batches costs."""
     batches: list[Batch] = []
     for batch in way.batches:
-        cells = len(snapshot.data_queues) * max(batch.before, batch.count)
-        trials = min(max(MOST_CELLS // cells, LEAST_TRIALS), TRIALS)
+        trials = _trials(snapshot, batch.count)
         batches.append(replace(batch, outcome=with_transition(batch.outcome, snapshot, digest, trials)))
         snapshot = after(snapshot, batch.outcome)
     return replace(way, batches=tuple(batches))
 
 
+def _trials(snapshot: GroupSnapshot, count: int) -> int:
+    """Return how many trials a comparison is worth: fewer, the larger the group is."""
+    cells = len(snapshot.data_queues) * max(len(snapshot.clients), count)
+    return min(max(MOST_CELLS // cells, LEAST_TRIALS), TRIALS)
+
+
 def loss_of(snapshot: GroupSnapshot, digest: str, staying: Sequence[str]) -> Loss:
     """Return the duplicates and the longest pause (s) that the others' stop costs, in the median; () where unknown."""
     outcome = simulate_candidate(snapshot, len(staying), snapshot.strategy or "", staying)
-    transition = with_transition(outcome, snapshot, digest, TRIALS).transition
+    transition = with_transition(outcome, snapshot, digest, _trials(snapshot, outcome.count)).transition
     if transition is None:
         return ()
     return transition.duplicates.p50, transition.pause_s.p50 if transition.pause_s else 0.0
@@ -236,7 +241,7 @@ def _with_times(way: Way, moves: Span, prices: Prices) -> Span:
 def after(snapshot: GroupSnapshot, outcome: CandidateOutcome) -> GroupSnapshot:
     """Return the group as it is once ``outcome`` has come about; newcomers are set up like those that were there."""
     newcomers = {
-        load.client: f"{_LAST}{load.client} of {outcome.count}"
+        load.client: f"{_LAST}{load.client} towards {outcome.count}"
         for load in outcome.loads
         if load.client not in snapshot.clients
     }

@@ -96,7 +96,7 @@ def build_plan(
         reason=decision.reason,
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
-        forecast=_forecast_of(snapshot, ways.best),
+        forecast=_forecast_of(snapshot, ways.best, chosen),
         steps=build_steps(snapshot.clients, ways.best, settings),
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,
@@ -160,9 +160,10 @@ def _costs(way: Way) -> str:
     return f"{moved}, worth {count_between(round(way.cost.least), round(way.cost.most))} consumer-seconds"
 
 
-def _forecast_of(snapshot: GroupSnapshot, way: Way) -> Forecast:
-    """Return what is expected of the way: the group after its last batch, at the cost of all of them."""
-    forecast = forecast_outcome(snapshot, way.batches[-1].outcome)
+def _forecast_of(snapshot: GroupSnapshot, way: Way, chosen: CandidateOutcome) -> Forecast:
+    """Return what is expected of the way: the group that it ends in, at the cost of it all."""
+    last = way.batches[-1]
+    forecast = forecast_outcome(snapshot, last.outcome if last.choice else chosen)
     costs = [cost_of(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
     known = len(costs) == len(way.batches)
     return replace(forecast, moved_queues=way.moved, cost=costs_together(costs) if known else None)

@@ -8,6 +8,7 @@ import pytest
 from planner.documents.policy import parse_policy
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.pipeline import candidates, decide, plan, simulate_candidates
+from planner.rollout import batches
 from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Span, Way, Ways, find_ways, in_order
 from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
 from planner.rollout.plan import Cost, RolloutPlan
@@ -60,6 +61,18 @@ def test_victims_are_marked_before_they_are_stopped_and_the_forecast_is_exact() 
     assert (exact.moved_fewest, made.forecast.utilisation) == (stop.forecast.fewest, exact.utilisation)
     assert not any("consumers stop" in unknown for unknown in made.forecast.unknowns)
     assert made.forecast.cost is not None
+
+
+def test_a_plan_in_batches_names_newcomers_as_all_at_once_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Batches win where each rebalance is told to be a bargain.
+    monkeypatch.setattr(batches, "CLEARLY", -0.9)
+    taken = snapshot(capacity=40.0)
+    made = plan_of(taken, trials=20)
+    starts = [step for step in made.steps if isinstance(step, StartConsumers)]
+    assert len(starts) > 1
+    newcomers = [owned.consumer for owned in made.forecast.owners_after[len(taken.clients) :]]
+    assert newcomers == [f"new consumer {number}" for number in range(1, len(newcomers) + 1)]
+    assert made.forecast.moved_queues.most == sum(step.forecast.most or 0 for step in starts)
 
 
 def test_without_kubernetes_the_plan_names_a_range_and_marks_nobody() -> None:
