@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MINUTES_A_DAY = 24 * 60
@@ -37,9 +37,9 @@ class ChangeWindow:
 
     def next_opening(self, at: datetime) -> datetime:
         """Return the first time after ``at`` at which the window opens, in its zone."""
-        today = at.astimezone(self.zone).date()
-        clock = time(self.opens // 60, self.opens % 60, tzinfo=self.zone)
-        openings = (datetime.combine(today + timedelta(days=ahead), clock) for ahead in range(8))
+        local = at.astimezone(self.zone)
+        today = local.replace(hour=self.opens // 60, minute=self.opens % 60, second=0, microsecond=0, fold=0)
+        openings = (today + timedelta(days=ahead) for ahead in range(8))
         return next(opening for opening in openings if opening > at and opening.weekday() in self.days)
 
 
