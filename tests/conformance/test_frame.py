@@ -9,7 +9,7 @@ import pytest
 
 from planner.simulation.dynamics import forecast
 from tests.conformance.record import Record, read_record, record_id
-from tests.conformance.report import compare, markdown, rows
+from tests.conformance.report import Compared, compare, markdown, rows
 from tests.conformance.split import CALIBRATION, CHECK, half, of_half
 from tests.conformance.store import Store
 from tests.unit.dynamics.small_groups import leave, rocketmq_request
@@ -94,6 +94,18 @@ def test_moved_queues_are_right_when_exactly_those_moved() -> None:
     wrong = made()
     wrong.observed["moved"].pop()
     assert not compare(wrong).is_moved_right
+
+
+@pytest.mark.parametrize(("moved", "is_right"), [([0], True), ([0, 1], True), ([1], False), ([0, 2], False)])
+def test_a_queue_that_moves_in_some_trials_may_stay_or_move(moved: list[int], is_right: bool) -> None:
+    answer = {
+        "moved": [["T", "b", 0]],
+        "queues": [{"queue": ["T", "b", 0]}, {"queue": ["T", "b", 1], "moves_in": 0.5}],
+        "total": {"moved_queues": {"p05": 1, "p50": 1, "p95": 2}},
+    }
+    record = made()
+    record.observed["moved"] = [["T", "b", number] for number in moved]
+    assert Compared(record, answer, ()).is_moved_right is is_right
 
 
 def test_a_row_gives_coverage_and_medians_of_its_kind() -> None:
