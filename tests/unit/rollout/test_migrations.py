@@ -1,13 +1,16 @@
 """Migrations: each kind's steps in order, what it costs by the simulation, and what is refused by name."""
 
 import re
+import runpy
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN
 from planner.errors import BadInputError, RefusedError, UnknownNameError
 from planner.model.deployments import Autoscaler
@@ -296,3 +299,39 @@ def test_no_migration_of_what_is_not_at_rest_or_not_ours(taken: GroupSnapshot, n
 def test_wrong_wishes_get_one_sentence(attempt: Callable[[], object], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         attempt()
+
+
+POLICY = """
+apiVersion: consumerplanner.dev/v1alpha1
+kind: ConsumerScalingPolicy
+metadata: {name: billing}
+spec:
+  source: {system: rocketmq, cluster: DefaultCluster, group: billing, nameServers: ["127.0.0.1:9876"]}
+  scaleTargetRef: {name: app}
+  maxReplicas: 16
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (found, ["update", "--image", "shop:2", "--revision", "3"]),
+        (found, ["strategy", "--to", "AVG_BY_CIRCLE", "--green", "g"]),
+        (found, ["rename", "--to", "billing-2", "--green", "g"]),
+        (found, ["relocate", "--node-label", "zone=b", "--green", "g"]),
+        (found, ["expand", "--topic", "orders", "--each", "12", "--consumers", "6"]),
+        (kafka, ["assignor", "--to", "cooperative-sticky"]),
+        (kafka, ["protocol"]),
+    ],
+)
+def test_the_example_plans_each_of_them(
+    of: Callable[[], Ground], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = runpy.run_path("examples/migrations.py")["main"]
+    taken, policy = tmp_path / "snapshot.json", tmp_path / "policy.yaml"
+    taken.write_bytes(SNAPSHOT.dump(of().snapshot))
+    policy.write_text(POLICY)
+    assert main([str(taken), str(policy), *words]) == 0
+    assert "Step 1: " in capsys.readouterr().out
+    assert main([str(taken), str(policy), "strategy", "--to", "NONE"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
