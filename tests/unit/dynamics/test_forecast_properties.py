@@ -58,6 +58,10 @@ def changes(draw: st.DrawFn, clients: int, brokers: tuple[str, ...]) -> Document
     }
     if kind in of_members:
         return {"kind": kind, "clients": members, **of_members[kind]}
+    if kind == "blue_green":
+        clone = draw(st.floats(0, 20))
+        times = {"clone_s": clone, "stop_s": draw(waits), "start_s": clone + draw(waits)}
+        return {"kind": kind, "to_group": "h", "clients": [{"id": None}, {"id": "zz@z"}], **times}
     if kind == "rolling_update":
         shares = st.sampled_from([1, 3, "25%", "100%"])
         seconds = {"ready_s": 12.0, "start_s": draw(st.floats(0, 12)), "grace_s": draw(st.sampled_from([0, 1, 30]))}

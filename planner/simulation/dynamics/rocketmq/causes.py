@@ -7,6 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.rocketmq.changes import (
     GRACEFUL,
     SILENT,
+    BlueGreen,
     Join,
     Leave,
     Restart,
@@ -98,7 +99,7 @@ def _levers(world: World) -> dict[str, Lever]:
         found["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
         found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
-    if leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate):
+    if leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate | BlueGreen):
         found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
         found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}

@@ -83,6 +83,20 @@ class Upgrade:
 
 
 @dataclass(frozen=True, slots=True)
+class BlueGreen:
+    """Another group takes over: it gets this one's offsets at ``clone_s``, and its clients start at ``start_s``.
+
+    All clients of this one are shut down at ``stop_s``.
+    """
+
+    to_group: str
+    clients: tuple[Client, ...]
+    clone_s: float
+    stop_s: float
+    start_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RollingUpdate:
     """A Deployment replaces the pods of all clients by new ones, whose clients these are."""
 
@@ -126,7 +140,7 @@ class StrategyChange:
 OfMembers = Leave | Restart | Freeze | Partition | Upgrade | StrategyChange
 """Changes that name members of the group."""
 
-Change = OfMembers | Join | RollingUpdate | BrokerDown | BrokerUp | QueueCount
+Change = OfMembers | Join | RollingUpdate | BlueGreen | BrokerDown | BrokerUp | QueueCount
 
 
 def newest_client(change: object, client: Version) -> Version:
@@ -138,7 +152,7 @@ def newest_client(change: object, client: Version) -> Version:
 
 def newcomers(change: Change) -> tuple[Client, ...]:
     """Return the clients that a change brings, in the order in which they start."""
-    return change.clients if isinstance(change, Join | RollingUpdate) else ()
+    return change.clients if isinstance(change, Join | RollingUpdate | BlueGreen) else ()
 
 
 Document = Mapping[str, Any]
@@ -229,6 +243,21 @@ def _upgrade(document: Document, members: Sequence[Client], _: object) -> Upgrad
     return Upgrade(to, _member_ids(document, members), seconds(document, "interval_s", "change"))
 
 
+def _blue_green(document: Document, members: Sequence[Client], _: object) -> BlueGreen:
+    required(document, "change", {"to_group": "the name of the other group", "clients": "a list of its clients"})
+    to_group = fields.text(document["to_group"], "change.to_group", "the name of the other group")
+    clients = _new_clients(document["clients"], members)
+    _refuse_none(clients, "starts")
+    clone_s, stop_s = seconds(document, "clone_s", "change"), seconds(document, "stop_s", "change", 0.0)
+    start_s = seconds(document, "start_s", "change", max(clone_s, stop_s))
+    if start_s < clone_s:
+        raise BadInputError(
+            f"change.start_s: found {start_s:g}, expected at least clone_s ({clone_s:g}): clients that start before "
+            "the offsets are there begin anywhere"
+        )
+    return BlueGreen(to_group, clients, clone_s, stop_s, start_s)
+
+
 def _rolling_update(document: Document, members: Sequence[Client], _: object) -> RollingUpdate:
     unknown = [{"id": None, "threads": client.threads, "orderly": client.orderly} for client in members]
     clients = _new_clients(document.get("clients", unknown), members)
@@ -307,6 +336,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Se
     "freeze": (("clients", "for_s"), _freeze),
     "partition": (("clients", "for_s"), _partition),
     "upgrade": (("to", "clients", "interval_s"), _upgrade),
+    "blue_green": (("to_group", "clients", "clone_s", "stop_s", "start_s"), _blue_green),
     "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),

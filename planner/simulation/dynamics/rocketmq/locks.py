@@ -36,6 +36,7 @@ def locked_holds(
         for earlier in range(number):
             other = holds.life[:, :, earlier]
             locked = (gained[:, :, earlier] < holds.dropped[:, :, earlier]) & (client[other] != client[holder])
+            locked &= world.groups[other] == world.groups[holder]
             free = np.maximum(free, np.where(locked, unlocked[:, :, earlier], -np.inf))
         gained[:, :, number] = np.where(
             free <= gained[:, :, number],

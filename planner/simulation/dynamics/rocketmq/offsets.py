@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import Freeze, Partition
+from planner.simulation.dynamics.rocketmq.changes import BlueGreen, Freeze, Partition
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
+from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.timing import Calibration
@@ -67,7 +68,9 @@ class _Flow:
             return np.broadcast_to(values[holds.queues][None, :, None], holds.life.shape).reshape(shape)
 
         self.life, self.resumed = holds.life.reshape(shape), holds.resumed.reshape(shape)
-        self.resumes = world.resumed
+        self.resumes, self.groups = world.resumed, world.groups
+        change = world.request.change
+        self.clone_s = change.clone_s if isinstance(change, BlueGreen) else -np.inf
         self.is_held = self.life != NOBODY
         self.rate, self.lag = rows(world.rates), rows(world.lags)
         self.read = starts.read.reshape(shape)
@@ -76,6 +79,11 @@ class _Flow:
         self.is_old = np.isneginf(holds.gained).reshape(shape)
         self.limit = np.where(self.is_old, rows(rates.consumed), rows(rates.limit))
         self.delivers = self.is_held & (starts.first < holds.dropped).reshape(shape)
+
+    def known_until(self, rows: Indexes, number: int, earlier: int) -> Floats:
+        """Return until when these rows' holds with that number know what an earlier one stored."""
+        mine, other = self.groups[self.life[rows, number]], self.groups[self.life[rows, earlier]]
+        return np.where(mine == other, np.inf, np.where(mine == AFTER, self.clone_s, -np.inf))
 
     def position(self, start: Floats, rows: Indexes, number: int, at: Floats) -> Floats:
         """Return up to where these rows' holds with that number have delivered at a time at which they deliver."""
@@ -109,9 +117,11 @@ def _start_offsets(
             rows, read, latest = rows[may_be_later], read[may_be_later], latest[may_be_later]
             if not len(rows):
                 break
-            until = np.minimum(read, flow.dropped[rows, earlier])
+            # What another group stored counts up to when its offsets were copied.
+            stored_s = np.minimum(read, flow.known_until(rows, number, earlier))
+            until = np.minimum(stored_s, flow.dropped[rows, earlier])
             is_latest = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) & (until > latest)
-            is_saved = (flow.dropped[rows, earlier] <= read) & ~dies_unsaved[rows, earlier]
+            is_saved = (flow.dropped[rows, earlier] <= stored_s) & ~dies_unsaved[rows, earlier]
             lacking = np.where(is_saved, 0.0, unsaved[rows, earlier])
             stored = flow.position(start, rows, earlier, until) - flying[rows, earlier] - lacking
             start[rows, number] = np.where(is_latest, stored, start[rows, number])
@@ -207,6 +217,8 @@ def _dies_unsaved(times: LifeTimes, holds: Holds) -> Booleans:
 
 def _rest(world: World) -> str:
     """Return the name of what both owners deliver although the stored offset has it."""
+    if isinstance(world.request.change, BlueGreen):
+        return "clone"
     return "zombie" if isinstance(world.request.change, Freeze | Partition) else "overlap"
 
 

@@ -10,6 +10,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     CUT,
     FREEZE,
     GRACEFUL,
+    BlueGreen,
     BrokerDown,
     BrokerUp,
     Change,
@@ -37,8 +38,8 @@ class Life:
 
     ``client`` is its place in the world's clients, ``version`` its release; ``starts_s`` is ``None`` for one that runs
     before the change; ``follows`` is the life of the same client that must have ended first, ``resumes`` the one that
-    stood still or was cut off and goes on as this one; ``strategy`` is BEFORE or AFTER. A graceful end that takes more
-    than ``grace_s`` ends in a kill.
+    stood still or was cut off and goes on as this one; ``strategy`` and ``group`` are BEFORE or AFTER. A graceful end
+    that takes more than ``grace_s`` ends in a kill.
     """
 
     client: int
@@ -51,6 +52,7 @@ class Life:
     follows: int | None = None
     resumes: int | None = None
     grace_s: float = math.inf
+    group: int = BEFORE
 
 
 def processes(clients: Sequence[Client], version: Version, change: Change) -> tuple[Life, ...]:
@@ -62,6 +64,10 @@ def processes(clients: Sequence[Client], version: Version, change: Change) -> tu
     if isinstance(change, RollingUpdate):
         starts = change.rolling.clients_start_s
         return (*_stopped(running, change.rolling), *_started(change.clients, version, len(clients), starts))
+    if isinstance(change, BlueGreen):
+        started = _started(change.clients, version, len(clients), [change.start_s] * len(change.clients))
+        stopped = (replace(life, ends_s=change.stop_s, how=GRACEFUL) for life in running)
+        return (*stopped, *(replace(life, group=AFTER) for life in started))
     if isinstance(change, BrokerDown | BrokerUp | QueueCount):
         return running
     place = {client.id: index for index, client in enumerate(clients)}

@@ -14,6 +14,7 @@ from planner.simulation.dynamics import reading
 from planner.simulation.dynamics.reading import MOST_RATE, MOST_SECONDS, Version, number
 from planner.simulation.dynamics.rocketmq import timing
 from planner.simulation.dynamics.rocketmq.changes import (
+    BlueGreen,
     BrokerDown,
     BrokerUp,
     Change,
@@ -181,10 +182,15 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
     if not request.clients and not isinstance(request.change, Join):
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
+    if isinstance(request.change, BlueGreen) and request.change.to_group == request.group:
+        raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
     if isinstance(request.strategy, PopSharing):
         raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
-    if not request.settings.is_on("clientRebalance"):
-        raise BadInputError("settings.clientRebalance: found false; allocation by the broker has no forecast yet")
+    if not request.settings.is_on("clientRebalance") and not request.orderly:
+        raise BadInputError(
+            "settings.clientRebalance: found false; allocation by the broker has no forecast yet, other than for "
+            "orderly clients, which allocate for themselves all the same"
+        )
 
 
 def _check_size(request: ForecastRequest) -> None:

@@ -143,7 +143,11 @@ def notifications(world: World, tables: Tables, calibration: Calibration, random
     )
     told = np.concatenate([entered, left], axis=1)
     happen = np.argwhere(np.isfinite(told).any(axis=0)).tolist()
-    wakes = [_woken(tables, told[:, which, broker], broker) for which, broker in happen]
+    groups = world.groups
+    wakes = [
+        np.where(groups == groups[which % lives], _woken(tables, told[:, which, broker], broker), NEVER)
+        for which, broker in happen
+    ]
     if not wakes:
         return np.full((trials, lives, 0), NEVER)
     found = np.stack(wakes, axis=2)

@@ -56,6 +56,7 @@ def topic_views(
     for index, place in enumerate(places):
         trial, life, look = np.unravel_index(place, at.shape)
         seen = _members(tables, int(trial), int(asked[trial, life, look]), float(at[trial, life, look]))
+        seen = seen[world.groups[seen] == world.lives[life].group]
         ids = names.placements[names.of_trial[trial]]
         side = world.lives[life].strategy
         owned[index] = ownership_matrix(world, topic, int(route[trial, life, look]), side, seen, ids)
@@ -86,18 +87,20 @@ def _keys(
     A key is a sum of fixed random 64-bit weights, one a member and one for each other thing that the answer rests on:
     two different views of a million have the same key with odds of one in ten million.
     """
-    weights = np.random.default_rng(len(world.lives)).integers(1, 2**63, len(world.lives) + 3, dtype=np.uint64)
+    weights = np.random.default_rng(len(world.lives)).integers(1, 2**63, len(world.lives) + 4, dtype=np.uint64)
     strategy = np.array([life.strategy for life in world.lives], dtype=np.uint64)
     keys = route.astype(np.uint64) * weights[-1] + (strategy * weights[-2])[None, :, None]
     if not names.are_known:
         keys = keys + (names.of_trial.astype(np.uint64) * weights[-3])[:, None, None]
+    keys = keys + (world.groups.astype(np.uint64) * weights[-4])[None, :, None]
     count = np.zeros(at.shape, dtype=np.intp)
     brokers = np.maximum(asked, 0)
     for life in range(len(world.lives)):
+        is_listed = (world.groups == world.lives[life].group)[None, :, None]
         if np.isneginf(tables.entered[:, life]).all() and np.isposinf(tables.left[:, life]).all():
-            count += 1
+            count += is_listed
             continue
-        holds = tables.holds(life, brokers, at)
+        holds = tables.holds(life, brokers, at) & is_listed
         keys = keys + holds * weights[life]
         count += holds
     return keys, count

@@ -4,7 +4,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import Freeze, Partition, QueueCount, RollingUpdate, StrategyChange
+from planner.simulation.dynamics.rocketmq.changes import (
+    BlueGreen,
+    Freeze,
+    Partition,
+    QueueCount,
+    RollingUpdate,
+    StrategyChange,
+)
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
@@ -24,6 +31,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_strategies(world, found),
         *_about_standstills(world, found),
         *_about_rolling(world, found),
+        *_about_groups(world),
         *_about_load(world, found),
     )
 
@@ -103,6 +111,18 @@ def _about_rolling(world: World, found: Simulation) -> Iterator[str]:
     killed = (np.isfinite(found.course.times.ended) & ~found.course.times.graceful).any(axis=1).mean()
     if killed:
         yield f"in {killed:.0%} of the trials a client is killed as it takes longer than grace_s to end"
+
+
+def _about_groups(world: World) -> Iterator[str]:
+    change = world.request.change
+    if not isinstance(change, BlueGreen):
+        return
+    yield (
+        f"{change.to_group} starts from offsets copied after {change.clone_s:g} s; what waits in the retry topic of "
+        f"{world.request.group or 'the old group'} is not copied and stays unread"
+    )
+    if change.stop_s > change.start_s:
+        yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
 
 
 def _about_load(world: World, found: Simulation) -> Iterator[str]:

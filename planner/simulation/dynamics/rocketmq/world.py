@@ -66,6 +66,11 @@ class World:
         return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
 
     @property
+    def groups(self) -> Indexes:
+        """Return for each life whether it is of the group itself or of the one that takes over: BEFORE or AFTER."""
+        return np.array([life.group for life in self.lives], dtype=np.intp)
+
+    @property
     def resumed(self) -> Indexes:
         """Return for each life the one that stood still and goes on as it, -1 for all others."""
         return np.array([-1 if life.resumes is None else life.resumes for life in self.lives], dtype=np.intp)
