@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from planner.errors import BadInputError
 from planner.rollout.batches import Span
-from planner.rollout.migrations.migration import Ground, all_owned, timed
+from planner.rollout.migrations.migration import Ground, all_owned, check_orderly, timed
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -125,7 +125,11 @@ def _costs(way: Takeover) -> str:
 
 
 def _restarted(found: Ground) -> Transition | str:
-    """Return what it costs that all members stop at once and as many start as soon as a pod can."""
+    """Return what it costs that all members stop at once and as many start as soon as a pod can.
+
+    Raises ``RefusedError`` for an orderly group whose pods are killed.
+    """
+    check_orderly(found)
     ready = found.ready_s
     if ready is None:
         return "how long a pod takes until it is ready: none of the present ones tells"
@@ -133,7 +137,7 @@ def _restarted(found: Ground) -> Transition | str:
         {
             "kind": "restart",
             "clients": list(found.snapshot.clients),
-            "how": "graceful",
+            "how": "graceful" if found.deployment.grace_s else "crash",
             "interval_s": ready_s,
             "stagger_s": 0,
         }

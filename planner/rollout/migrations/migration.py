@@ -97,6 +97,16 @@ def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> G
     return Ground(snapshot, digest, deployment, settings, current)
 
 
+def check_orderly(found: Ground) -> None:
+    """Raise ``RefusedError`` where pods of an orderly group are killed at once: locks outlive them by a minute."""
+    if found.snapshot.orderly and found.deployment.grace_s == 0:
+        raise refused(
+            Refusal.ORDERLY_WITHOUT_SURGE,
+            f"group {found.snapshot.group} consumes in order, and {found.deployment.workload} kills its pods at once "
+            "(terminationGracePeriodSeconds 0), so that their locks stay up to 60 s: give them time to stop",
+        )
+
+
 def all_owned(found: Ground) -> MovedQueues:
     """Return what moves where every member is replaced: all queues that have an owner."""
     owned = sum(owner.owner is not None for owner in found.current.owners)

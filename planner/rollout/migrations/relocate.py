@@ -5,7 +5,7 @@ from dataclasses import replace
 from planner.rollout.batches import after
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, CREATE_LIMIT_S
-from planner.rollout.migrations.migration import Ground, Migration, all_owned
+from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
@@ -31,6 +31,7 @@ def relocate(found: Ground, change: TemplateChange, green: str) -> Migration:
     twice. Raises ``RefusedError`` under strategies that go by rooms: while both are there, shares of one room's queues
     would fall to members of the other, and nobody would consume them.
     """
+    check_orderly(found)
     _check_rooms(found)
     settings, count = found.settings, found.count
     joined, left = _rebalances(found)

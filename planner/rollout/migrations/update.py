@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.rollout.batches import Prices, Span
-from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
+from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
@@ -35,7 +35,13 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
     forecast, and the cheapest is taken; Kubernetes' default of 25 % more and 25 % less stands beside them.
     Raises ``RefusedError`` for an orderly group whose consumers would be killed, or would stop before others start.
     """
-    check_orderly(found, surge)
+    check_orderly(found)
+    if found.snapshot.orderly and surge == 0:
+        raise refused(
+            Refusal.ORDERLY_WITHOUT_SURGE,
+            f"group {found.snapshot.group} consumes in order, and without surge each queue waits until its new owner "
+            "has started: allow one pod more",
+        )
     wanted = sorted({1, math.ceil(found.count * _SHARE), found.count}) if surge is None else [surge]
     turns = [_turn(found, size, 0) for size in wanted]
     best = min(turns, key=_upper_end)
@@ -51,24 +57,6 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
         cost=known_cost(best.found),
         unknowns=(best.found,) if isinstance(best.found, str) else (),
     )
-
-
-def check_orderly(found: Ground, surge: int | None) -> None:
-    """Raise ``RefusedError`` where an orderly group would stand still: its locks outlive a killed owner by a minute."""
-    if not found.snapshot.orderly:
-        return
-    if surge == 0:
-        raise refused(
-            Refusal.ORDERLY_WITHOUT_SURGE,
-            f"group {found.snapshot.group} consumes in order, and without surge each queue waits until its new owner "
-            "has started: allow one pod more",
-        )
-    if found.deployment.grace_s == 0:
-        raise refused(
-            Refusal.ORDERLY_WITHOUT_SURGE,
-            f"group {found.snapshot.group} consumes in order, and {found.deployment.workload} kills its pods at once "
-            "(terminationGracePeriodSeconds 0), so that their locks stay up to 60 s: give them time to stop",
-        )
 
 
 def update_steps(

@@ -112,6 +112,29 @@ def test_an_orderly_group_is_not_left_to_locks_of_the_dead(changes: dict[str, An
     assert refused.value.name == "OrderlyWithoutSurge"
 
 
+@pytest.mark.parametrize(
+    "migrate",
+    [
+        lambda one: strategy(one, "AVG_BY_CIRCLE", {}, CHANGE, "g"),
+        lambda one: rename(one, "billing-2", CHANGE, "g"),
+        lambda one: relocate(one, CHANGE, "g"),
+    ],
+)
+def test_no_pod_of_an_orderly_group_is_killed_at_once(migrate: Callable[[Ground], Migration]) -> None:
+    orderly = replace(snapshot(clients=clients(4)), orderly=True)
+    with pytest.raises(RefusedError, match="kills its pods at once"):
+        migrate(ground(at_rest(orderly, grace_s=0), "d", SETTINGS))
+    assert migrate(ground(at_rest(orderly), "d", SETTINGS)).steps
+
+
+def test_a_group_whose_pods_are_killed_is_forecast_to_lose_what_was_not_stored() -> None:
+    kind, killed = found(), ground(at_rest(snapshot(clients=clients(4)), grace_s=0), "d", SETTINGS)
+    costs = [strategy(one, "AVG_BY_CIRCLE", {}, CHANGE, "g").cost for one in (kind, killed)]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert costs[0] != costs[1]
+
+
 def test_a_strategy_changes_while_nobody_consumes() -> None:
     made = strategy(found(), "AVG_BY_CIRCLE", {}, CHANGE, "app-green")
     assert kinds(made) == ["createDeployment", *STOP, *START, "checkForecast"]
