@@ -26,6 +26,7 @@ from planner.simulation.outcome import NO_SECONDS, Transition
 
 CREATE_LIMIT_S = 60
 CLONE_LIMIT_S = 120
+ONLY_TWICE = "how long two groups side by side take to settle: what comes twice is forecast alone"
 CONTENT = "spec.scaleTargetRef of the policy names the green Deployment once the plan has succeeded"
 
 
@@ -101,7 +102,8 @@ def side_by_side(found: Ground, green: Green) -> Takeover:
         *_stopped(found),
         CheckForecast(settings.settled_limit_s),
     )
-    return Takeover("both groups side by side", steps, Span(), twice, cost, None, None if cost else _no_rates(forecast))
+    unknown = ONLY_TWICE if cost else _no_rates(forecast)
+    return Takeover("both groups side by side", steps, Span(), twice, cost, None, unknown)
 
 
 def cheapest(ways: Sequence[Takeover]) -> Takeover:

@@ -156,6 +156,7 @@ def test_two_groups_side_by_side_are_taken_where_that_costs_less() -> None:
     beside = changed(free)
     assert kinds(beside) == ["createDeployment", "cloneOffsets", *START, *STOP, "checkForecast"]
     assert beside.why[1].startswith("Chosen: both groups side by side")
+    assert (beside.cost, len(beside.unknowns)) == (None, 1)
     # Two groups at a time break the order.
     assert "stopConsumers" in kinds(changed(free, orderly=True))[1]
 
