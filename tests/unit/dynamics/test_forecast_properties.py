@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
 from planner.simulation.dynamics import forecast
+from planner.simulation.dynamics.changing import MOST_PLACEMENTS
 from planner.simulation.dynamics.rocketmq.changes import DEFAULT_THREADS
-from planner.simulation.dynamics.rocketmq.names import MOST_PLACEMENTS
 from planner.simulation.dynamics.rocketmq.ownership import first_life, state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.rates import find_rates

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, SILENT
+from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.simulate import Simulation
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, World

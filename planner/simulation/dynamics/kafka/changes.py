@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from planner.allocation import fields
-from planner.errors import BadInputError, UnknownNameError
+from planner.errors import BadInputError
+from planner.simulation.dynamics.changing import (
+    Document,
+    named_members,
+    one_of,
+    read_kind,
+    refuse_none,
+    way_of_ending,
+)
 from planner.simulation.dynamics.reading import required, seconds
 from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
-GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
-WAYS = (GRACEFUL, CRASH, SILENT)
 MOST_PARTITIONS = 10_000
-
-Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +131,15 @@ class Surroundings:
 
 def read_change(value: object, around: Surroundings) -> Change:
     """Return the change, checked against the group."""
-    document = fields.mapping(value, "change", 'an object such as {"kind": "join", "clients": [{"id": null}]}')
-    required(document, "change", {"kind": f"one of {', '.join(KINDS)}"})
-    kind = document["kind"]
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise fields.refusal("change.kind", kind, f"one of {', '.join(KINDS)}")
-    names, read = KINDS[kind]
-    fields.only_known(document, ("kind", *names), "change")
-    return read(document, around)
+    document, read = read_kind(value, KINDS)
+    found: Change = read(document, around)
+    return found
 
 
 def _join(document: Document, around: Surroundings) -> Join:
     required(document, "change", {"clients": "a list of members that join"})
     members = _new_members(document["clients"], around)
-    _refuse_none(members, "joins")
+    refuse_none(members, "member", "joins")
     return Join(members, seconds(document, "stagger_s", "change", 0.0))
 
 
@@ -168,17 +166,21 @@ def _new_members(value: object, around: Surroundings) -> tuple[Member, ...]:
 
 
 def _leave(document: Document, around: Surroundings) -> Leave:
-    return Leave(_member_ids(document, around), _how(document), seconds(document, "stagger_s", "change", 0.0))
+    return Leave(_named(document, around), way_of_ending(document), seconds(document, "stagger_s", "change", 0.0))
 
 
 def _restart(document: Document, around: Surroundings) -> Restart:
     interval = seconds(document, "interval_s", "change")
     stagger = seconds(document, "stagger_s", "change", interval)
-    return Restart(_member_ids(document, around), _how(document), interval, stagger)
+    return Restart(_named(document, around), way_of_ending(document), interval, stagger)
 
 
 def _freeze(document: Document, around: Surroundings) -> Freeze:
-    return Freeze(_member_ids(document, around), seconds(document, "for_s", "change"))
+    return Freeze(_named(document, around), seconds(document, "for_s", "change"))
+
+
+def _named(document: Document, around: Surroundings) -> tuple[str, ...]:
+    return named_members(document, [member.id for member in around.members], "member")
 
 
 def _broker_down(document: Document, around: Surroundings) -> BrokerDown:
@@ -192,7 +194,7 @@ def _broker_up(document: Document, around: Surroundings) -> BrokerUp:
 def _queues(document: Document, around: Surroundings) -> PartitionCount:
     required(document, "change", {"topic": "a topic's name"})
     topic = fields.text(document["topic"], "change.topic")
-    _one_of(topic, list(around.partitions), "change.topic", "topics")
+    one_of(topic, list(around.partitions), "change.topic", "topics")
     given = [name for name in ("partitions", "read_queues", "write_queues") if name in document]
     if not given:
         raise fields.missing("change.partitions", "how many partitions the topic has from now on")
@@ -216,45 +218,15 @@ def _strategy(document: Document, around: Surroundings) -> StrategyChange:
     if to not in around.strategies:
         raise fields.refusal("change.to", to, f"one of {', '.join(around.strategies)}")
     fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
-    return StrategyChange(to, _member_ids(document, around), seconds(document, "interval_s", "change"))
-
-
-def _member_ids(document: Document, around: Surroundings) -> tuple[str, ...]:
-    required(document, "change", {"clients": "a list of member ids"})
-    known = [member.id for member in around.members if member.id is not None]
-    found = fields.sequence(document["clients"], "change.clients", "a list of member ids")
-    for index, member in enumerate(found):
-        _one_of(fields.text(member, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
-        if member in found[:index]:
-            raise BadInputError(f"change.clients: found {fields.shown(member)} twice, expected each member once")
-    _refuse_none(found, "changes")
-    return tuple(found)
-
-
-def _refuse_none(members: Sequence[object], verb: str) -> None:
-    if not members:
-        raise BadInputError(f"change.clients: found none, expected at least one member that {verb}")
-
-
-def _how(document: Document) -> str:
-    required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
-    if document["how"] not in WAYS:
-        raise fields.refusal("change.how", document["how"], f"one of {', '.join(WAYS)}")
-    return str(document["how"])
+    return StrategyChange(to, _named(document, around), seconds(document, "interval_s", "change"))
 
 
 def _broker(document: Document, around: Surroundings) -> str:
     required(document, "change", {"broker": "a broker's name or number"})
     broker = fields.text(document["broker"], "change.broker")
     if around.brokers:
-        _one_of(broker, around.brokers, "change.broker", "leaders")
+        one_of(broker, around.brokers, "change.broker", "leaders")
     return broker
-
-
-def _one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
-    if name not in known:
-        listed = ", ".join(known[:12]) or "none"
-        raise UnknownNameError(f"{field}: {fields.shown(name)} is not in the request, whose {nouns} are {listed}")
 
 
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Change]]] = {

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, GRACEFUL, SILENT, RollingUpdate
+from planner.simulation.dynamics.changing import CRASH, FREEZE, GRACEFUL, SILENT
+from planner.simulation.dynamics.kafka.changes import RollingUpdate
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration

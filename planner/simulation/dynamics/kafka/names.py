@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.changing import gaps, labels
 from planner.simulation.dynamics.kafka.world import Indexes, World
 
-MOST_PLACEMENTS, MOST_DRAWN = 64, 16
+MOST_DRAWN = 16
 POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
 """Assignors that go by a member's place alone; the others' hash order is any order."""
 
@@ -42,19 +42,12 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
     strangers = _strangers(world)
     if not unknown and (world.request.strategy in POSITIONAL or len(strangers) < 2):
-        return Names((last,), np.zeros(trials, dtype=np.intp), _labels(ids))
+        return Names((last,), np.zeros(trials, dtype=np.intp), labels(ids))
     if world.request.strategy in POSITIONAL:
-        found = [_placed(ids, known, chosen) for chosen in _gaps(len(known) + 1, unknown, trials, random)]
+        found = [_placed(ids, known, chosen) for chosen in gaps(len(known) + 1, unknown, trials, random)]
     else:
         found = [_drawn(ids, strangers, random) for _ in range(min(MOST_DRAWN, trials))]
-    return Names((last, *found), random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, _labels(ids))
-
-
-def _gaps(places: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return the gaps that the newcomers take in each placement: all combinations where they are few."""
-    if places**unknown <= min(MOST_PLACEMENTS, trials):
-        return list(product(range(places), repeat=unknown))
-    return [tuple(row) for row in random.integers(0, places, (min(MOST_PLACEMENTS, trials), unknown)).tolist()]
+    return Names((last, *found), random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, labels(ids))
 
 
 def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]) -> tuple[str, ...]:
@@ -83,16 +76,3 @@ def _drawn(ids: Sequence[str | None], strangers: set[int], random: np.random.Gen
         f"{one or ''}-{end}" if number in strangers or one is None else one
         for number, (one, end) in enumerate(zip(ids, ends, strict=True))
     )
-
-
-def _labels(ids: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the ids, ``new-1`` and so on where there is none."""
-    taken = {name for name in ids if name is not None}
-    labels, number = [], 0
-    for name in ids:
-        label = name
-        while label is None or (name is None and label in taken):
-            number += 1
-            label = f"new-{number}"
-        labels.append(label)
-    return tuple(labels)

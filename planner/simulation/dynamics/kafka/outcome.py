@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.brokers import Outages
-from planner.simulation.dynamics.kafka.changes import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from planner.simulation.dynamics.changing import GRACEFUL
 from planner.simulation.dynamics.kafka.brokers import UNKNOWN_BROKERS
 from planner.simulation.dynamics.kafka.changes import (
-    GRACEFUL,
     BrokerDown,
     BrokerUp,
     Leave,

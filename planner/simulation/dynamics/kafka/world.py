@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.allocation.ordering import java_sorted
+from planner.simulation.dynamics.changing import FREEZE, GRACEFUL
 from planner.simulation.dynamics.kafka.changes import (
-    FREEZE,
-    GRACEFUL,
     Freeze,
     Join,
     Leave,

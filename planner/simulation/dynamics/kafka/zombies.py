@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.changes import FREEZE
+from planner.simulation.dynamics.changing import FREEZE
 from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from planner.simulation.dynamics.changing import GRACEFUL, SILENT
 from planner.simulation.dynamics.rocketmq.changes import (
-    GRACEFUL,
-    SILENT,
     BlueGreen,
     Join,
     Leave,

@@ -2,17 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from planner.allocation import fields
 from planner.allocation.registry import find_strategy
 from planner.allocation.strategy import Strategy
-from planner.errors import BadInputError, UnknownNameError
+from planner.errors import BadInputError
+from planner.simulation.dynamics.changing import (
+    Document,
+    named_members,
+    one_of,
+    read_kind,
+    refuse_none,
+    refuse_repeated,
+    way_of_ending,
+)
 from planner.simulation.dynamics.reading import Version, number, required, seconds, version
 from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
-GRACEFUL, CRASH, SILENT, FREEZE, CUT = "graceful", "crash", "silent", "freeze", "cut"
-WAYS = (GRACEFUL, CRASH, SILENT)
+CUT = "cut"
+"""How the life of a client that is cut off ends, besides the ways of every system."""
 MOST_READ_QUEUES = 10_000
 DEFAULT_THREADS = 20
 LONGEST_STANDSTILL_S = 3_600.0
@@ -155,19 +163,11 @@ def newcomers(change: Change) -> tuple[Client, ...]:
     return change.clients if isinstance(change, Join | RollingUpdate | BlueGreen) else ()
 
 
-Document = Mapping[str, Any]
-
-
 def read_change(value: object, members: Sequence[Client], places: Sequence[tuple[str, str]]) -> Change:
     """Return the change, checked against the group's members and its (topic, broker) places."""
-    document = fields.mapping(value, "change", 'an object such as {"kind": "join", "clients": [{"id": null}]}')
-    required(document, "change", {"kind": f"one of {', '.join(KINDS)}"})
-    kind = document["kind"]
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise fields.refusal("change.kind", kind, f"one of {', '.join(KINDS)}")
-    names, read = KINDS[kind]
-    fields.only_known(document, ("kind", *names), "change")
-    return read(document, members, places)
+    document, read = read_kind(value, KINDS)
+    found: Change = read(document, members, places)
+    return found
 
 
 def read_clients(value: object, field: str, threads: int, orderly: bool) -> tuple[Client, ...]:
@@ -183,22 +183,14 @@ def read_clients(value: object, field: str, threads: int, orderly: bool) -> tupl
             raise fields.refusal(f"{place}.orderly", document["orderly"], "true or false")
         count = fields.whole_number(document.get("threads", threads), f"{place}.threads", 1, 1000)
         found.append(Client(document.get("id"), count, document.get("orderly", orderly)))
-    _refuse_repeated([client.id for client in found if client.id is not None], field)
+    refuse_repeated([client.id for client in found if client.id is not None], field, "client")
     return tuple(found)
-
-
-def _refuse_repeated(ids: Sequence[str], field: str) -> None:
-    seen: set[str] = set()
-    for client in ids:
-        if client in seen:
-            raise BadInputError(f"{field}: found {fields.shown(client)} twice, expected each client once")
-        seen.add(client)
 
 
 def _join(document: Document, members: Sequence[Client], _: object) -> Join:
     required(document, "change", {"clients": "a list of clients that join"})
     clients = _new_clients(document["clients"], members)
-    _refuse_none(clients, "joins")
+    refuse_none(clients, "client", "joins")
     return Join(clients, seconds(document, "stagger_s", "change", 0.0))
 
 
@@ -214,22 +206,22 @@ def _new_clients(value: object, members: Sequence[Client]) -> tuple[Client, ...]
 
 
 def _leave(document: Document, members: Sequence[Client], _: object) -> Leave:
-    return Leave(_member_ids(document, members), _how(document), seconds(document, "stagger_s", "change", 0.0))
+    return Leave(_named(document, members), way_of_ending(document), seconds(document, "stagger_s", "change", 0.0))
 
 
 def _restart(document: Document, members: Sequence[Client], _: object) -> Restart:
     interval = seconds(document, "interval_s", "change")
     return Restart(
-        _member_ids(document, members), _how(document), interval, seconds(document, "stagger_s", "change", interval)
+        _named(document, members), way_of_ending(document), interval, seconds(document, "stagger_s", "change", interval)
     )
 
 
 def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
-    return Freeze(_member_ids(document, members), _standstill(document))
+    return Freeze(_named(document, members), _standstill(document))
 
 
 def _partition(document: Document, members: Sequence[Client], _: object) -> Partition:
-    return Partition(_member_ids(document, members), _standstill(document))
+    return Partition(_named(document, members), _standstill(document))
 
 
 def _standstill(document: Document) -> float:
@@ -240,14 +232,14 @@ def _standstill(document: Document) -> float:
 def _upgrade(document: Document, members: Sequence[Client], _: object) -> Upgrade:
     required(document, "change", {"to": "the version that the clients get"})
     to = version(document["to"], "change.to")
-    return Upgrade(to, _member_ids(document, members), seconds(document, "interval_s", "change"))
+    return Upgrade(to, _named(document, members), seconds(document, "interval_s", "change"))
 
 
 def _blue_green(document: Document, members: Sequence[Client], _: object) -> BlueGreen:
     required(document, "change", {"to_group": "the name of the other group", "clients": "a list of its clients"})
     to_group = fields.text(document["to_group"], "change.to_group", "the name of the other group")
     clients = _new_clients(document["clients"], members)
-    _refuse_none(clients, "starts")
+    refuse_none(clients, "client", "starts")
     clone_s, stop_s = seconds(document, "clone_s", "change"), seconds(document, "stop_s", "change", 0.0)
     start_s = seconds(document, "start_s", "change", max(clone_s, stop_s))
     if start_s < clone_s:
@@ -268,6 +260,10 @@ def _rolling_update(document: Document, members: Sequence[Client], _: object) ->
     return RollingUpdate(clients, read_rolling(document, len(members)))
 
 
+def _named(document: Document, members: Sequence[Client]) -> tuple[str, ...]:
+    return named_members(document, [client.id for client in members], "client")
+
+
 def _broker_down(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerDown:
     return BrokerDown(_broker(document, places))
 
@@ -279,7 +275,7 @@ def _broker_up(document: Document, _: object, places: Sequence[tuple[str, str]])
 def _queues(document: Document, _: object, places: Sequence[tuple[str, str]]) -> QueueCount:
     required(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
     topic = fields.text(document["topic"], "change.topic")
-    _one_of(topic, sorted({topic for topic, _ in places}), "change.topic", "topics")
+    one_of(topic, sorted({topic for topic, _ in places}), "change.topic", "topics")
     broker = _broker(document, [place for place in places if place[0] == topic])
     read = fields.whole_number(document["read_queues"], "change.read_queues", 0, MOST_READ_QUEUES)
     write = fields.whole_number(document.get("write_queues", read), "change.write_queues", 0, MOST_READ_QUEUES)
@@ -290,43 +286,14 @@ def _strategy(document: Document, members: Sequence[Client], _: object) -> Strat
     required(document, "change", {"to": "a strategy's name"})
     options = fields.mapping(document.get("options") or {}, "change.options")
     to = find_strategy(fields.text(document["to"], "change.to", "a strategy's name"), options)
-    return StrategyChange(to, _member_ids(document, members), seconds(document, "interval_s", "change"))
-
-
-def _member_ids(document: Document, members: Sequence[Client]) -> tuple[str, ...]:
-    required(document, "change", {"clients": "a list of client ids"})
-    known = [client.id for client in members if client.id is not None]
-    found = fields.sequence(document["clients"], "change.clients", "a list of client ids")
-    for index, client in enumerate(found):
-        _one_of(fields.text(client, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
-    _refuse_repeated(found, "change.clients")
-    _refuse_none(found, "changes")
-    return tuple(found)
-
-
-def _refuse_none(clients: Sequence[object], verb: str) -> None:
-    if not clients:
-        raise BadInputError(f"change.clients: found none, expected at least one client that {verb}")
-
-
-def _how(document: Document) -> str:
-    required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
-    if document["how"] not in WAYS:
-        raise fields.refusal("change.how", document["how"], f"one of {', '.join(WAYS)}")
-    return str(document["how"])
+    return StrategyChange(to, _named(document, members), seconds(document, "interval_s", "change"))
 
 
 def _broker(document: Document, places: Sequence[tuple[str, str]]) -> str:
     required(document, "change", {"broker": "a broker's name"})
     broker = fields.text(document["broker"], "change.broker")
-    _one_of(broker, sorted({name for _, name in places}), "change.broker", "brokers")
+    one_of(broker, sorted({name for _, name in places}), "change.broker", "brokers")
     return broker
-
-
-def _one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
-    if name not in known:
-        listed = ", ".join(known[:12]) or "none"
-        raise UnknownNameError(f"{field}: {fields.shown(name)} is not in the request, whose {nouns} are {listed}")
 
 
 KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Sequence[tuple[str, str]]], Change]]] = {

@@ -6,7 +6,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.simulation.dynamics.rocketmq.changes import CUT, GRACEFUL, RollingUpdate
+from planner.simulation.dynamics.changing import GRACEFUL
+from planner.simulation.dynamics.rocketmq.changes import CUT, RollingUpdate
 from planner.simulation.dynamics.rocketmq.processes import Life
 from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages
 from planner.simulation.dynamics.rocketmq.timing import CLOSING_WAIT_S, NETWORK_TIMEOUT_S, Calibration

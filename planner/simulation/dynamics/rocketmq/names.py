@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from planner.allocation.ordering import java_sorted
 from planner.allocation.rocketmq import ConsistentHash
 from planner.errors import BadInputError
+from planner.simulation.dynamics.changing import gaps, labels
 from planner.simulation.dynamics.rocketmq.world import Indexes, World
 
-MOST_PLACEMENTS = 64
 _LEAST = "\x00"
 
 
@@ -40,24 +39,16 @@ def name_clients(world: World, random: np.random.Generator) -> Names:
     known = java_sorted(client for client in ids if client is not None)
     unknown = ids.count(None)
     if not unknown:
-        return Names((tuple(known_id for known_id in ids if known_id),), np.zeros(trials, dtype=np.intp), _labels(ids))
+        return Names((tuple(known_id for known_id in ids if known_id),), np.zeros(trials, dtype=np.intp), labels(ids))
     for strategy in world.strategies:
         if not strategy.is_positional and not isinstance(strategy, ConsistentHash):
             raise BadInputError(
                 f"change.clients: found an id that is null, expected known ids, as strategy {strategy.name} reads names"
             )
-    gaps = _gaps(len(known) + 1, unknown, trials, random)
+    found = gaps(len(known) + 1, unknown, trials, random)
     last = (len(known),) * unknown
-    placements = tuple(_placed(ids, known, chosen, number) for number, chosen in enumerate((last, *gaps)))
-    return Names(placements, random.permutation(np.arange(trials, dtype=np.intp) % len(gaps)) + 1, _labels(ids))
-
-
-def _gaps(places: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
-    """Return the gaps that the newcomers take in each placement: all combinations where they are few."""
-    if places**unknown <= min(MOST_PLACEMENTS, max(trials, 1)):
-        return list(product(range(places), repeat=unknown))
-    count = min(MOST_PLACEMENTS, trials)
-    return [tuple(row) for row in random.integers(0, places, (count, unknown)).tolist()]
+    placements = tuple(_placed(ids, known, chosen, number) for number, chosen in enumerate((last, *found)))
+    return Names(placements, random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, labels(ids))
 
 
 def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int], number: int) -> tuple[str, ...]:
@@ -71,16 +62,3 @@ def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]
         else:
             placed.append(name)
     return tuple(placed)
-
-
-def _labels(ids: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the ids, ``new-1`` and so on where there is none."""
-    taken = {name for name in ids if name is not None}
-    labels, number = [], 0
-    for name in ids:
-        label = name
-        while label is None or (name is None and label in taken):
-            number += 1
-            label = f"new-{number}"
-        labels.append(label)
-    return tuple(labels)

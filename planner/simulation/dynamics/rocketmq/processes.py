@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from planner.simulation.dynamics.changing import FREEZE, GRACEFUL
 from planner.simulation.dynamics.reading import Version
 from planner.simulation.dynamics.rocketmq.changes import (
     CUT,
-    FREEZE,
-    GRACEFUL,
     BlueGreen,
     BrokerDown,
     BrokerUp,

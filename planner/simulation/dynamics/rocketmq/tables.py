@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import CUT, FREEZE, SILENT
+from planner.simulation.dynamics.changing import FREEZE, SILENT
+from planner.simulation.dynamics.rocketmq.changes import CUT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import (
     BATCHED_NOTIFICATION_S,

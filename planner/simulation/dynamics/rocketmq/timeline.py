@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.simulation.dynamics.rocketmq.changes import CUT, FREEZE
+from planner.simulation.dynamics.changing import FREEZE
+from planner.simulation.dynamics.rocketmq.changes import CUT
 from planner.simulation.dynamics.rocketmq.lives import NEVER
 from planner.simulation.dynamics.rocketmq.ownership import NOBODY
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
