@@ -22,9 +22,9 @@ def blue_green(clone_s: float, stop_s: float, start_s: float, clients: int = 2) 
     return {"kind": "blue_green", "to_group": "h", "clients": NEW[:clients], **times}
 
 
-def answered(*times: float, new: int = 1, **more: Any) -> dict[str, Any]:
+def answered(clone_s: float, stop_s: float, start_s: float, new: int = 1, **more: Any) -> dict[str, Any]:
     """Return the answer for a group of two; a single new client has nobody to hand queues over to."""
-    change = blue_green(*times, clients=new)
+    change = blue_green(clone_s, stop_s, start_s, new)
     found: dict[str, Any] = forecast(rocketmq_request(change, clients=2, settings=WAITS, **more))
     return found
 

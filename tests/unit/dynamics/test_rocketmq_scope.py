@@ -42,9 +42,10 @@ def test_members_learn_a_new_route_one_by_one() -> None:
     assert same["doubled_queue_s"]["p95"] < 0.2 * found["doubled_queue_s"]["p95"]
 
 
-def test_orderly_clients_allocate_for_themselves_whatever_the_setting() -> None:
+def test_orderly_and_broadcasting_clients_allocate_for_themselves_whatever_the_setting() -> None:
     setting = {"clientRebalance": False}
     with pytest.raises(BadInputError, match=r"settings\.clientRebalance: found false"):
         forecast(rocketmq_request(JOIN, settings=setting))
     orderly = rocketmq_request(JOIN, orderly=True)
     assert forecast({**orderly, "settings": setting}) == forecast(orderly)
+    assert forecast(rocketmq_request(JOIN, settings={**setting, "messageModel": "BROADCASTING"}))["moved"] == []

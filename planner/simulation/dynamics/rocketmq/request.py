@@ -27,7 +27,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     read_change,
     read_clients,
 )
-from planner.simulation.dynamics.rocketmq.settings import WITHOUT_INFLUENCE, Settings, read_settings
+from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, WITHOUT_INFLUENCE, Settings, read_settings
 
 MOST_QUEUES = 20_000
 MOST_CLIENTS = 2_000
@@ -186,10 +186,11 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
     if isinstance(request.strategy, PopSharing):
         raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
-    if not request.settings.is_on("clientRebalance") and not request.orderly:
+    allocates = request.orderly or request.settings.text("messageModel") == BROADCASTING
+    if not request.settings.is_on("clientRebalance") and not allocates:
         raise BadInputError(
             "settings.clientRebalance: found false; allocation by the broker has no forecast yet, other than for "
-            "orderly clients, which allocate for themselves all the same"
+            "orderly and broadcasting clients, which allocate for themselves all the same"
         )
 
 
