@@ -14,6 +14,9 @@ from planner.simulation.dynamics.spreads import Spread, spread, tailed
 
 NEVER, ALWAYS = np.inf, -np.inf
 
+_CALM = 5
+"""Machines are calm mostly: ``busy`` is below 0.03 in half of the trials, and above 0.6 in one of ten."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LifeTimes:
@@ -67,9 +70,9 @@ def live_times(
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
     stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
-    interval = beat_interval_s(world) + tailed(beats, calibration.beat_late_s, (shape[0], 1))
+    busy = beats.random((shape[0], 1)) ** _CALM
+    interval = beat_interval_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
-    busy = tailed(random, (0.0, 1.0), (shape[0], 1))
     ends = _ends(world, random)
     times = LifeTimes(np.full(shape, ALWAYS), ends, stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
     slept = [NEVER if life.asleep_s is None else life.asleep_s for life in world.lives]
