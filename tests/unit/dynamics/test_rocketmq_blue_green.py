@@ -68,6 +68,8 @@ def test_neither_group_hears_of_the_other() -> None:
     found = simulate(build_world(read_request(request)), DEFAULT)
     old = np.isin(found.holds.life, [0, 1])
     assert not (old & (found.holds.dropped < 59)).any()
+    # Only its own tick, once in 20 s, makes an old member look while the new ones register.
+    assert ((found.course.looks.at[:, 0] > 0) & (found.course.looks.at[:, 0] < 5)).any(axis=1).mean() < 0.5
     new = np.isin(found.holds.life, [2, 3]) & np.isposinf(found.holds.dropped)
     assert (new.sum(axis=2) == 1).all()
 
