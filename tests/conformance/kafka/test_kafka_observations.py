@@ -1,10 +1,11 @@
 """The committed Kafka observations and what the forecasts make of them: what was reached does not rot.
 
-Red when a change of the simulation covers fewer transitions of the check half than before, or names other partitions.
-The floors are what was reached, less one case in ten; raise them when it gets better.
+Red when a change of the simulation covers fewer transitions of the check half than before, widens its intervals, or
+names other partitions. The floors are what was reached, less one case in ten; raise them when it gets better.
 """
 
 from functools import cache
+from statistics import median
 
 import pytest
 
@@ -12,9 +13,8 @@ from tests.conformance.report import MEASURES, Compared, compare
 from tests.conformance.split import CHECK, of_half
 from tests.conformance.store import Store
 
-LEAST_COVERAGE = {"pause_s": 0.60, "duplicates": 0.80, "settle_s": 0.70}
-LEAST_MOVED_RIGHT = 0.90
-"""Ids of KIP-848 members, and which of equal members keeps one more partition, cannot be known before."""
+LEAST_COVERAGE = {"pause_s": 0.86, "duplicates": 0.86, "settle_s": 0.88}
+WIDEST = {"join": 0.5, "leave crash": 0.3, "leave graceful": 0.7}
 
 
 @cache
@@ -28,8 +28,14 @@ def test_the_intervals_hold_as_often_as_they_did(measure: str) -> None:
     assert sum(point.is_covered for point in points) >= LEAST_COVERAGE[measure] * len(points)
 
 
-def test_nearly_always_exactly_the_forecast_partitions_moved() -> None:
-    assert sum(one.is_moved_right for one in compared()) >= LEAST_MOVED_RIGHT * len(compared())
+@pytest.mark.parametrize("kind", WIDEST)
+def test_pauses_are_not_covered_by_being_vague(kind: str) -> None:
+    points = [p for one in compared() if one.record.kind == kind for p in one.points if p.measure == "pause_s"]
+    assert median(point.width for point in points) <= WIDEST[kind] * median(point.seen for point in points)
+
+
+def test_the_forecast_partitions_moved() -> None:
+    assert [one.record.id for one in compared() if not one.is_moved_right] == []
 
 
 def test_every_record_was_measured_on_a_machine_that_was_not_late() -> None:
