@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.allocation.group import allocate_group
 from planner.allocation.kafka import ASSIGNORS, Topics, equal_group
@@ -66,15 +67,15 @@ def _rocketmq(draw: random.Random, members: tuple[str, ...], name: str) -> Case:
     strategy = find_strategy(name, options)
     taken = replace(snapshot(queues, members), strategy=name, strategy_options=options)
 
-    def owners(staying: Sequence[str]) -> list[str | None]:
+    numbers = {member: number for number, member in enumerate(members)}
+
+    def owners(staying: Sequence[str]) -> NDArray[np.intp]:
         found = allocate_group(strategy, queues, java_sorted(staying), is_sorted=True)
-        return [None if place < 0 else found.clients[place] for place in found.owners.tolist()]
+        # One entry more for what nobody owns, which has the index -1.
+        return np.array([*(numbers[member] for member in found.clients), -1])[found.owners]
 
     before = owners(members)
-    return Case(
-        taken,
-        lambda staying: sum(old is not None and old != new for old, new in zip(before, owners(staying), strict=True)),
-    )
+    return Case(taken, lambda staying: int(((before >= 0) & (before != owners(staying))).sum()))
 
 
 def _options(draw: random.Random, name: str, members: Sequence[str], queues: Sequence[MessageQueue]) -> dict[str, Any]:
@@ -124,7 +125,9 @@ def _kafka(draw: random.Random, members: tuple[str, ...], assignor: str) -> Case
     )
 
     def moved(staying: Sequence[str]) -> int:
-        places = np.array([*(sorted(staying, key=ring.index).index(m) if m in staying else -1 for m in ring), -1])
+        stays = set(staying)
+        left = {member: place for place, member in enumerate(one for one in ring if one in stays)}
+        places = np.array([*(left.get(member, -1) for member in ring), -1])
         claims = places[before]
         group = equal_group(topics, len(staying), claims) if assignor in STICKY else equal_group(topics, len(staying))
         after = ASSIGNORS[assignor](group).owners
