@@ -272,6 +272,7 @@ class FakeCluster:
             raise OutOfReachError("no answer within 10 s")
 
     def _change(self, effect: Effect) -> None:
+        """The server has it; controllers act on it later, when time passes."""
         if isinstance(effect, MarkPods):
             self._mark(effect)
         elif isinstance(effect, Create):
@@ -281,7 +282,6 @@ class FakeCluster:
             self.offsets[_named_group(effect.step)] = effect.step.kind
         else:
             self._change_deployment(effect, self._seen(effect.deployment, effect.resource_version))
-        self._control()
 
     def _change_deployment(self, effect: OnDeployment, found: FakeDeployment) -> None:
         match effect:

@@ -314,6 +314,8 @@ def unknown(it: Case, chance: random.Random) -> Case:
         (it.with_facts(autoscalers=None), f"whether an autoscaler owns Deployment {DEPLOYMENT} could not be read"),
         (replace(it.look, deployments=()), f"Deployment {DEPLOYMENT} could not be read"),
     ]
+    if any(isinstance(step, UpdateTemplate) for step in it.stored.plan.steps):
+        looks.append((it.with_deployment(revision=None), f"the revision of Deployment {DEPLOYMENT} could not be read"))
     look, says = chance.choice(looks)
     return replace(it, look=look, says=says)
 
