@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from planner.simulation.dynamics.kafka.answer import forecast_kafka
+from planner.simulation.dynamics.kafka.lives import CALM
 from tests.conformance.fit import LEVELS, even_spread
 from tests.conformance.kafka.delays import EAGER, delays
 from tests.conformance.record import Record
@@ -18,7 +19,7 @@ from tests.conformance.split import CALIBRATION, of_half
 from tests.conformance.store import Store
 
 _OUTER = (0.05, 0.95)
-_BUSY = np.quantile(np.random.default_rng(1).random(100_000) ** 3 * np.random.default_rng(2).random(100_000), _OUTER)
+_BUSY = np.quantile(np.random.default_rng(1).random(100_000) ** CALM * np.random.default_rng(2).random(100_000), _OUTER)
 """The 5th and 95th percentile of a busy spread from 0 to 1."""
 
 Place = tuple[float, float, bool]

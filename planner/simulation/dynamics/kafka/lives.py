@@ -14,7 +14,7 @@ from planner.simulation.dynamics.spreads import Spread, spread, tailed
 
 NEVER, ALWAYS = np.inf, -np.inf
 
-_CALM = 5
+CALM = 5
 """Machines are calm mostly: ``busy`` is below 0.03 in half of the trials, and above 0.6 in one of ten."""
 
 
@@ -70,7 +70,7 @@ def live_times(
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
     stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
-    busy = beats.random((shape[0], 1)) ** _CALM
+    busy = beats.random((shape[0], 1)) ** CALM
     interval = beat_interval_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
     ends = _ends(world, random)
