@@ -24,8 +24,9 @@ class Calibration:
 
     A spread is even; *tailed* ones lie near their lower end mostly (``spreads.tailed``), *busy* ones do so in a trial
     in which little is busy (``LifeTimes.delay``). Delays that a course shows have about the ends that
-    ``tests.conformance.kafka.fit`` reads off the calibration half. Those that none shows (``told_s``, ``assigned_s``, ``trip_s``, ``overhead``) were
-    set so that what was seen there, on a busy machine and on a calm one, is neither early nor late in the mean.
+    ``tests.conformance.kafka.fit`` reads off the calibration half. Those that none shows (``told_s``, ``assigned_s``,
+    ``trip_s``, ``overhead``) were set so that what was seen there, on a busy machine and on a calm one, is neither
+    early nor late in the mean.
     """
 
     trip_s: Spread = (0.0003, 0.003)
