@@ -121,6 +121,13 @@ def _limits(world: World, holds: Holds, loops: Loops) -> Floats:
     return np.maximum(found, world.rates * 1.0)
 
 
+def first_fetch(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return by trial and life how long it takes from an assignment to the first record of a warm process."""
+    if world.request.protocol == CLASSIC:
+        return times.delay(random, calibration.fetch_s)
+    return spread(random, calibration.consumer_fetch_s, times.arrives.shape)
+
+
 def _fetch_s(
     world: World,
     times: LifeTimes,
@@ -132,11 +139,7 @@ def _fetch_s(
     """Return how long each process takes from its assignment to its first records: the same for all of them."""
     shape = (len(life), len(world.lives))
     owner = np.maximum(life, 0)
-    if world.request.protocol == CLASSIC:
-        warm = times.delay(random, calibration.fetch_s)
-    else:
-        warm = spread(random, calibration.consumer_fetch_s, shape)
-    usual = np.take_along_axis(warm, owner, axis=1)
+    usual = np.take_along_axis(first_fetch(world, times, calibration, random), owner, axis=1)
     more = np.take_along_axis(tailed(random, calibration.cold_fetch_s, shape), owner, axis=1)
     is_cold = gained < np.take_along_axis(times.arrives, owner, axis=1) + COLD_FOR_S
     return np.where(is_cold, usual + more, usual)

@@ -9,11 +9,11 @@ from planner.simulation.dynamics.kafka.brokers import Outages
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.offsets import Deliveries
+from planner.simulation.dynamics.kafka.offsets import Deliveries, first_fetch
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.kafka.zombies import Zombies
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.spreads import tailed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +129,8 @@ def _sleeps(
             continue
         sleeps, wakes = times.sleeps[:, index, None], times.wakes[:, index, None]
         if life.how != FREEZE:
-            wakes = wakes + spread(random, calibration.fetch_s, (shape[0], 1))
-            wakes = wakes + spread(random, calibration.cold_fetch_s, (shape[0], 1))
+            wakes = wakes + first_fetch(world, times, calibration, random)[:, index, None]
+            wakes = wakes + tailed(random, calibration.cold_fetch_s, (shape[0], 1))
         holding = (holds.life == index) & (holds.gained <= sleeps) & (holds.dropped > wakes)
         mine = holding.any(axis=0) & times.outlives[:, index, None]
         slept = np.where(mine, wakes - sleeps, slept)
