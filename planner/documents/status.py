@@ -16,7 +16,10 @@ STATUS: TypeAdapter[RolloutStatus] = TypeAdapter(RolloutStatus)
 
 
 def dump_status(status: RolloutStatus) -> dict[str, Any]:
-    """Return the status as plain types, spelled in camelCase."""
+    """Return the status as plain types, spelled in camelCase.
+
+    To be written whole (PUT): a merge patch takes null for "remove", and the server then misses what may be null.
+    """
     return cast("dict[str, Any]", STATUS.dump_python(status, mode="json", by_alias=True))
 
 

@@ -93,7 +93,8 @@ def test_the_example_policies_apply_and_kubectl_shows_what_matters(installed: In
     assert "shop-orders-consumer" in shown
     installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "shown"))
     status = dump_status(RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT)))
-    installed.cluster.rest.patch(f"{installed.plans}/shown/status", {"status": status}, MERGE)
+    path = f"{installed.plans}/shown"
+    installed.cluster.rest.call("PUT", f"{path}/status", {**installed.cluster.rest.get(path), "status": status})
     heading, row = installed.kubectl("get", "crp", "shown").splitlines()
     assert heading.split() == ["NAME", "GROUP", "FROM", "TO", "PHASE", "MOVED", "APPROVED", "AGE"]
     most = small().forecast.moved_queues.most
