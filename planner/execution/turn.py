@@ -26,14 +26,14 @@ log = logging.getLogger(__name__)
 class Ports:
     """All that an executor works on.
 
-    ``now`` is the time in UTC: the API server's, where executors run on several hosts.
+    ``clock`` tells the time in UTC: the API server's, where executors run on several hosts.
     """
 
     plans: PlanStore
     world: World
     leases: Leases
     events: Events
-    now: Callable[[], datetime]
+    clock: Callable[[], datetime]
 
 
 class Outcome(StrEnum):
@@ -85,7 +85,7 @@ def _over(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
 def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     if stored.status.phase is Phase.PENDING:
         # Nothing is done but to note an approval: that needs no lease, and must not wait for another plan's end.
-        return _make(ports, stored, decide(stored, Look(ports.now()), ports.now()), executor, None)
+        return _make(ports, stored, decide(stored, Look(ports.clock()), ports.clock()), executor, None)
     holder = holder_name(executor, stored.key)
     lease = _take(ports, lease_name(stored.plan.group), holder)
     if lease is None:
@@ -94,13 +94,13 @@ def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     fresh = ports.plans.read(stored.name)
     if fresh is None or fresh.uid != stored.uid:
         return Turned(Outcome.GONE, f"there is no plan {stored.name} any more")
-    now = ports.now()
+    now = ports.clock()
     move = decide(fresh, ports.world.look(fresh, now), now)
     return _make(ports, fresh, move, executor, lease)
 
 
 def _take(ports: Ports, name: str, holder: str) -> Lease | None:
-    lease, now = ports.leases.read(name), ports.now()
+    lease, now = ports.leases.read(name), ports.clock()
     if not is_free(lease, holder, now):
         return None
     if lease is None or needs_renewal(lease, holder, now):
@@ -111,7 +111,7 @@ def _take(ports: Ports, name: str, holder: str) -> Lease | None:
 def _make(ports: Ports, stored: StoredPlan, move: Move, executor: str, lease: Lease | None) -> Turned:
     match move:
         case Perform(effect):
-            if lease is None or not may_act(lease, holder_name(executor, stored.key), ports.now()):
+            if lease is None or not may_act(lease, holder_name(executor, stored.key), ports.clock()):
                 return Turned(Outcome.AGAIN, "the lease has run too short while the world was looked at")
             ports.world.perform(effect)
             return Turned(Outcome.MOVED, f"performed {type(effect).__name__}")
@@ -127,7 +127,7 @@ def _make(ports: Ports, stored: StoredPlan, move: Move, executor: str, lease: Le
 
 
 def _write(ports: Ports, stored: StoredPlan, status: RolloutStatus, reason: str | None) -> None:
-    noted = replace(status, last_look_at=ports.now(), observed_generation=stored.generation)
+    noted = replace(status, last_look_at=ports.clock(), observed_generation=stored.generation)
     ports.plans.write_status(stored, noted)
     log.info("rollout moved", extra={"plan": stored.name, "phase": noted.phase, "step": noted.step})
     if reason is not None:
@@ -138,4 +138,4 @@ def _release(ports: Ports, stored: StoredPlan, executor: str) -> None:
     name = lease_name(stored.plan.group)
     lease = ports.leases.read(name)
     if lease is not None and lease.holder == holder_name(executor, stored.key):
-        ports.leases.write(name, lease, None, ports.now())
+        ports.leases.write(name, lease, None, ports.clock())

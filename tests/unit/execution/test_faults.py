@@ -303,7 +303,7 @@ def jumping(cluster: FakeCluster, hours: int) -> Ports:
         begun = cluster.status("plan-1").steps
         return cluster.now + timedelta(hours=hours if begun else 0)
 
-    return replace(ports(cluster), now=now)
+    return replace(ports(cluster), clock=now)
 
 
 def test_a_clock_that_jumps_ahead_turns_the_plan_back_by_name() -> None:

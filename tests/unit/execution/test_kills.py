@@ -91,7 +91,7 @@ def test_an_executor_killed_at_any_request_of_the_way_back_is_followed_by_one_th
         assert check(cluster, scenario).ended == "old", kill
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(40))
 def test_three_kills_and_an_abort_at_random_requests(seed: int) -> None:
     chance = random.Random(seed)
     scenario = chance.choice(SCENARIOS)

@@ -158,6 +158,6 @@ class TwoExecutors(RuleBasedStateMachine):
 
 
 TwoExecutors.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=30, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 test_two_executors_and_two_plans = TwoExecutors.TestCase
