@@ -67,6 +67,18 @@ def test_who_looks_before_it_has_registered_again_gives_up_its_queues_first() ->
     assert (registered[keeps == 4].min(axis=1) < looks[keeps == 4] + 0.01).all()
 
 
+def test_a_stale_commit_outlives_that_of_a_queue_with_few_messages() -> None:
+    """Who gives up a queue and takes it back at once begins where it stood still, unless others have stored since.
+
+    Seen with 4.9.8: two clients gave up their queues 36 and 108 ms after waking and took them back 21 and 51 ms later;
+    all, and half, of what the other had delivered came again.
+    """
+    found = frozen(300.0, "4.9.8", rate=8.0)
+    keeps = (found.holds.resumed & np.isposinf(found.holds.dropped)).any(axis=(1, 2))
+    again = found.observed.duplicates[~keeps].max(axis=1)
+    assert 0.05 < (again > 8 * 100).mean() < 0.8
+
+
 def test_the_owners_are_the_same_in_the_end() -> None:
     found = frozen(300.0)
     assert (found.owners.after == found.owners.before).all()

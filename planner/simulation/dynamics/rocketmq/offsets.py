@@ -18,6 +18,9 @@ from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
+_LEAST_RATE = 1e-9
+"""Messages a second that count as none, for divisions."""
+
 _LONG_BEFORE = 2.0**24
 """Messages: more than any hold can have in flight or unsaved."""
 
@@ -73,6 +76,7 @@ class _Flow:
         self.clone_s = change.clone_s if isinstance(change, BlueGreen) else -np.inf
         self.is_held = self.life != NOBODY
         self.rate, self.lag = rows(world.rates), rows(world.lags)
+        self.consumed = rows(np.maximum(rates.consumed, _LEAST_RATE))
         self.read = starts.read.reshape(shape)
         self.first = np.maximum(starts.first.reshape(shape), 0.0)
         self.dropped = holds.dropped.reshape(shape)
@@ -107,7 +111,8 @@ def _start_offsets(
     """
     start = -flow.lag.copy()
     in_flight, lacks = np.zeros(start.shape), np.zeros(start.shape)
-    longest = np.maximum.accumulate(np.where(flow.delivers, flow.dropped, -np.inf), axis=1)
+    age_s = unsaved / flow.consumed if flow.resumed.any() else np.zeros(start.shape)
+    longest = np.maximum.accumulate(np.where(flow.delivers | flow.resumed, flow.dropped, -np.inf), axis=1)
     for number in range(start.shape[1]):
         rows = np.flatnonzero(flow.is_held[:, number])
         read = flow.read[rows, number]
@@ -120,14 +125,17 @@ def _start_offsets(
             # What another group stored counts up to when its offsets were copied.
             stored_s = np.minimum(read, flow.known_until(rows, number, earlier))
             until = np.minimum(stored_s, flow.dropped[rows, earlier])
-            is_latest = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) & (until > latest)
+            # Who gives up a queue stores its offset then, even a stale one; who keeps it did so with its last pull.
+            written = until - np.where(flow.dropped[rows, earlier] <= stored_s, 0.0, age_s[rows, earlier])
+            writes = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) | flow.resumed[rows, earlier]
+            is_latest = writes & (written > latest)
             is_saved = (flow.dropped[rows, earlier] <= stored_s) & ~dies_unsaved[rows, earlier]
             lacking = np.where(is_saved, 0.0, unsaved[rows, earlier])
             stored = flow.position(start, rows, earlier, until) - flying[rows, earlier] - lacking
             start[rows, number] = np.where(is_latest, stored, start[rows, number])
             in_flight[rows, number] = np.where(is_latest, flying[rows, earlier], in_flight[rows, number])
             lacks[rows, number] = np.where(is_latest, lacking, lacks[rows, number])
-            latest = np.where(is_latest, until, latest)
+            latest = np.where(is_latest, written, latest)
         _go_on(flow, start, in_flight, lacks, number)
     return start, in_flight, lacks
 
@@ -201,7 +209,7 @@ def _unsaved(world: World, holds: Holds, rates: Rates, random: np.random.Generat
 
     Every pull carries the offset. A queue that keeps up pulls for each message, one that is behind for each batch.
     """
-    consumed = np.maximum(rates.consumed[holds.queues], 1e-9)
+    consumed = np.maximum(rates.consumed[holds.queues], _LEAST_RATE)
     batch = world.request.settings.value("pullBatchSize")
     threshold = world.request.settings.value("pullThresholdForQueue")
     between = np.where(world.lags[holds.queues] >= threshold, batch, 1.0) / consumed

@@ -79,7 +79,7 @@ def _wake(
     woken, expires = times.heartbeat[:, index, None], tables.left[:, old]
     removed = expires < woken
     again = woken + _until_heartbeat(world, index, calibration, random)
-    again = again + _one_after_the_other(calibration.unregister_step_s, tables.left.shape, random)
+    again = again + _one_after_the_other(calibration.query_s, tables.left.shape, random)
     tables.entered[:, index], tables.tells_entering[:, index] = np.where(removed, again, woken), removed
     tables.tells_leaving[:, old] &= removed
     tables.left[:, old] = np.minimum(expires, woken)
