@@ -13,6 +13,14 @@ except ImportError as error:
 
 from planner.sources.kubernetes.api import KubernetesApi
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
-from planner.sources.kubernetes.workload import read_pods, read_workload
+from planner.sources.kubernetes.workload import complete_workload, read_pods, read_workload
 
-__all__ = ["AnswerError", "ForbiddenError", "KubernetesApi", "NotLetInError", "read_pods", "read_workload"]
+__all__ = [
+    "AnswerError",
+    "ForbiddenError",
+    "KubernetesApi",
+    "NotLetInError",
+    "complete_workload",
+    "read_pods",
+    "read_workload",
+]

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import urllib3
 import yaml
@@ -63,7 +63,7 @@ class KubernetesApi:
     @classmethod
     def connect(
         cls, kubeconfig: Path | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
-    ) -> "KubernetesApi":
+    ) -> Self:
         """Return an API by a kubeconfig file and one of its contexts; nothing is sent yet.
 
         Without either, the service account of the pod that we run in, or else kubectl's own default: ``KUBECONFIG`` or
@@ -80,7 +80,7 @@ class KubernetesApi:
             ) from error
         return cls(configuration, deadline_s)
 
-    def __enter__(self) -> "KubernetesApi":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -187,7 +187,7 @@ class KubernetesApi:
     def _decoded(self, request: str, status: int, text: str) -> Json | None:
         if status == 404:
             return None
-        if status not in (200, 201):
+        if status not in (200, 201, 202):
             raise self._refusal(request, status, text)
         try:
             decoded = json.loads(text)

@@ -1,0 +1,188 @@
+"""What is sent to the API server for each effect, and what is read back out of its objects. Pure."""
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, Final
+
+from planner.execution.look import Claim, Rival
+from planner.execution.phases import Phase
+from planner.rollout.steps import CreateDeployment, UpdateTemplate
+from planner.rollout.template import ContainerChange, TemplateChange
+
+Json = dict[str, Any]
+
+CLAIM: Final = "consumerplanner.dev/rollout"
+LIMITS_BEFORE: Final = "consumerplanner.dev/strategy-before"
+"""The Deployment's own update strategy, kept while a plan's limits hold: what gives the claim up puts it back."""
+OWN_LABEL: Final = "consumerplanner.dev/deployment"
+"""Tells the pods of a created Deployment from those of the one that it was made like."""
+REVISION: Final = "deployment.kubernetes.io/revision"
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+_HASH: Final = "pod-template-hash"
+_MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "consumer-planner"}
+
+
+def annotations_of(found: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return an object's annotations."""
+    return found["metadata"].get("annotations") or {}
+
+
+def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
+    """Return who has claimed a Deployment."""
+    text = annotations_of(deployment).get(CLAIM)
+    return None if text is None else Claim.parse(text)
+
+
+def revision_of(found: Mapping[str, Any]) -> int | None:
+    """Return the revision of a Deployment or ReplicaSet, ``None`` before its controller has given it one."""
+    text = annotations_of(found).get(REVISION, "")
+    return int(text) if text.isdecimal() else None
+
+
+def claimed(claim: Claim, resource_version: str, **spec: object) -> Json:
+    """Return the merge patch that writes a claim and what else is asked for, at exactly this version."""
+    meta = {"resourceVersion": resource_version, "annotations": {CLAIM: str(claim)}}
+    return {"metadata": meta, **({"spec": spec} if spec else {})}
+
+
+def unclaimed(deployment: Mapping[str, Any], resource_version: str) -> Json:
+    """Return the merge patch that takes the claim away and gives the Deployment its own update limits back."""
+    patch: Json = {"metadata": {"resourceVersion": resource_version, "annotations": {CLAIM: None}}}
+    kept = annotations_of(deployment).get(LIMITS_BEFORE)
+    if kept is not None:
+        patch["metadata"]["annotations"][LIMITS_BEFORE] = None
+        patch["spec"] = {"strategy": {"rollingUpdate": None, **json.loads(kept)}}
+    return patch
+
+
+def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:
+    """Return the strategic merge patch that changes the template as the step says, with the step's limits."""
+    patch = claimed(claim, resource_version, template=_template_patch(step.change))
+    own, limits = deployment["spec"]["strategy"], {"maxSurge": step.max_surge, "maxUnavailable": step.max_unavailable}
+    if own != {"type": "RollingUpdate", "rollingUpdate": limits}:
+        patch["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": limits}
+        if LIMITS_BEFORE not in annotations_of(deployment):
+            patch["metadata"]["annotations"][LIMITS_BEFORE] = json.dumps(own, sort_keys=True)
+    return patch
+
+
+def restored(template: Mapping[str, Any], claim: Claim, resource_version: str) -> list[Json]:
+    """Return the JSON patch that puts a ReplicaSet's template back; a merge could not take anything out of it."""
+    whole = deepcopy(dict(template))
+    (whole.get("metadata") or {}).get("labels", {}).pop(_HASH, None)
+    return [
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version},
+        {"op": "add", "path": f"/metadata/annotations/{CLAIM.replace('/', '~1')}", "value": str(claim)},
+        {"op": "replace", "path": "/spec/template", "value": whole},
+    ]
+
+
+def missing_containers(deployment: Mapping[str, Any], change: TemplateChange | None) -> list[str]:
+    """Return the containers that a change names and the Deployment does not have: a patch would add them."""
+    there = {one["name"] for one in deployment["spec"]["template"]["spec"]["containers"]}
+    return [one.container for one in (change.containers if change else ()) if one.container not in there]
+
+
+def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
+    """Return a Deployment like ``origin`` with the step's change, a selector of its own and no replicas.
+
+    Of its labels and annotations none is taken over: what Helm or Argo CD know the other one by would be theirs, too.
+    """
+    spec = deepcopy(dict(origin["spec"]))
+    own = {OWN_LABEL: step.deployment}
+    spec["replicas"] = 0
+    spec["selector"]["matchLabels"] = {**(spec["selector"].get("matchLabels") or {}), **own}
+    template = spec["template"]
+    template["metadata"] = {**(template.get("metadata") or {})}
+    template["metadata"]["labels"] = {**(template["metadata"].get("labels") or {}), **own}
+    if step.change is not None:
+        _change(template, step.change)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": step.deployment, "labels": dict(_MANAGED_BY), "annotations": {CLAIM: str(claim)}},
+        "spec": spec,
+    }
+
+
+def costed(uid: str, cost: int) -> Json:
+    """Return the merge patch that gives exactly this pod a deletion cost; 0 is what a pod without one has."""
+    return {"metadata": {"uid": uid, "annotations": {DELETION_COST: str(cost) if cost else None}}}
+
+
+def rival_of(found: Mapping[str, Any]) -> Rival | None:
+    """Return another plan as far as it matters to this one, ``None`` when it is at its end and not stuck.
+
+    Raises ``ValueError`` or ``KeyError`` for one that says of itself what we do not know.
+    """
+    meta, spec = found["metadata"], found["spec"]
+    phase = Phase((found.get("status") or {}).get("phase", Phase.PENDING))
+    if phase.is_final and phase is not Phase.STUCK:
+        return None
+    group = spec["group"]
+    named = [spec["deployment"], *(step["deployment"] for step in spec["steps"] if step.get("deployment"))]
+    return Rival(
+        plan=f"{meta['name']}/{meta['uid']}",
+        name=meta["name"],
+        phase=phase,
+        group=(group["system"], group["cluster"], group["group"]),
+        deployments=tuple(dict.fromkeys(named)),
+    )
+
+
+def micro_time(at: datetime) -> str:
+    """Return a time as Kubernetes writes ``MicroTime``."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _template_patch(change: TemplateChange) -> Json:
+    patch: Json = {}
+    if change.annotations:
+        patch["metadata"] = {"annotations": {one.name: one.value for one in change.annotations}}
+    if change.containers or change.node_labels:
+        patch["spec"] = {}
+    if change.containers:
+        patch["spec"]["containers"] = [_container_patch(one) for one in change.containers]
+    if change.node_labels:
+        patch["spec"]["nodeSelector"] = {one.name: one.value for one in change.node_labels}
+    return patch
+
+
+def _container_patch(change: ContainerChange) -> Json:
+    patch: Json = {"name": change.container}
+    if change.image is not None:
+        patch["image"] = change.image
+    if change.arguments is not None:
+        patch["args"] = list(change.arguments)
+    if change.env or change.removed_env:
+        # A variable that came from elsewhere may have no value beside that.
+        patch["env"] = [{"name": one.name, "value": one.value, "valueFrom": None} for one in change.env]
+        patch["env"] += [{"name": name, "$patch": "delete"} for name in change.removed_env]
+    return patch
+
+
+def _change(template: Json, change: TemplateChange) -> None:
+    """Change a whole template in place, as the patch of it does on the server."""
+    if change.annotations:
+        before = template["metadata"].get("annotations") or {}
+        template["metadata"]["annotations"] = {**before, **{one.name: one.value for one in change.annotations}}
+    if change.node_labels:
+        before = template["spec"].get("nodeSelector") or {}
+        template["spec"]["nodeSelector"] = {**before, **{one.name: one.value for one in change.node_labels}}
+    by_name = {one["name"]: one for one in template["spec"]["containers"]}
+    for wanted in change.containers:
+        _change_container(by_name[wanted.container], wanted)
+
+
+def _change_container(container: Json, change: ContainerChange) -> None:
+    if change.image is not None:
+        container["image"] = change.image
+    if change.arguments is not None:
+        container["args"] = list(change.arguments)
+    values = {one.name: one.value for one in change.env}
+    kept = [one for one in container.get("env") or [] if one["name"] not in change.removed_env]
+    known = {one["name"] for one in kept}
+    env = [{"name": one["name"], "value": values[one["name"]]} if one["name"] in values else one for one in kept]
+    container["env"] = env + [{"name": name, "value": value} for name, value in values.items() if name not in known]

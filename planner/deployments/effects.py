@@ -1,0 +1,111 @@
+"""``perform``: each effect as the request that makes it so."""
+
+from planner.deployments.api import JSON_PATCH, STRATEGIC, RolloutApi
+from planner.deployments.bodies import (
+    Json,
+    claimed,
+    costed,
+    created,
+    missing_containers,
+    restored,
+    revision_of,
+    templated,
+    unclaimed,
+)
+from planner.errors import OutOfReachError
+from planner.execution.effects import (
+    Create,
+    Delete,
+    DropClaim,
+    Effect,
+    MarkPods,
+    RestoreTemplate,
+    SetClaim,
+    SetOffsets,
+    SetReplicas,
+    SetTemplate,
+)
+from planner.execution.ports import ConflictError
+from planner.rollout.template import TemplateChange
+from planner.sources.kubernetes.objects import replica_sets_of, selector_of
+
+
+class OffsetsError(OutOfReachError):
+    """This version writes no offsets."""
+
+    can_retry = False
+
+
+def perform(api: RolloutApi, namespace: str, effect: Effect) -> None:
+    """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
+    match effect:
+        case SetClaim() | DropClaim() | SetReplicas():
+            api.patch_deployment(namespace, effect.deployment, _patch(api, namespace, effect))
+        case SetTemplate():
+            _set_template(api, namespace, effect)
+        case RestoreTemplate():
+            _restore_template(api, namespace, effect)
+        case MarkPods():
+            _mark(api, namespace, effect)
+        case Create():
+            _create(api, namespace, effect)
+        case Delete():
+            api.delete_deployment(namespace, effect.deployment, effect.uid, effect.resource_version)
+        case SetOffsets():
+            raise OffsetsError("this version of the planner writes no offsets: do that step by hand")
+
+
+def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetReplicas) -> Json:
+    match effect:
+        case SetClaim():
+            return claimed(effect.claim, effect.resource_version)
+        case SetReplicas():
+            return claimed(effect.claim, effect.resource_version, replicas=effect.replicas)
+        case DropClaim():
+            return unclaimed(_deployment(api, namespace, effect.deployment), effect.resource_version)
+
+
+def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
+    found = _deployment(api, namespace, effect.deployment)
+    _check_containers(found, effect.step.change)
+    if found["spec"].get("revisionHistoryLimit") == 0:
+        raise ConflictError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
+    body = templated(found, effect.step, effect.claim, effect.resource_version)
+    api.patch_deployment(namespace, effect.deployment, body, STRATEGIC)
+
+
+def _restore_template(api: RolloutApi, namespace: str, effect: RestoreTemplate) -> None:
+    found = _deployment(api, namespace, effect.deployment)
+    kept = replica_sets_of(found, api.replica_sets(namespace, selector_of(found)))
+    template = next((one["spec"]["template"] for one in kept if revision_of(one) == effect.revision), None)
+    if template is None:
+        raise ConflictError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
+    body = restored(template, effect.claim, effect.resource_version)
+    api.patch_deployment(namespace, effect.deployment, body, JSON_PATCH)
+
+
+def _mark(api: RolloutApi, namespace: str, effect: MarkPods) -> None:
+    for name, uid, cost in effect.pods:
+        try:
+            api.patch_pod(namespace, name, costed(uid, cost))
+        except ConflictError:
+            continue  # another pod of that name: the next look shows that the one that was meant is gone
+
+
+def _create(api: RolloutApi, namespace: str, effect: Create) -> None:
+    origin = _deployment(api, namespace, effect.origin)
+    _check_containers(origin, effect.step.change)
+    api.create_deployment(namespace, created(origin, effect.step, effect.claim))
+
+
+def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:
+    found = api.find_deployment(namespace, name)
+    if found is None:
+        raise ConflictError(f"Deployment {name} is gone")
+    return found
+
+
+def _check_containers(found: Json, change: TemplateChange | None) -> None:
+    if missing := missing_containers(found, change):
+        name = found["metadata"]["name"]
+        raise ConflictError(f"Deployment {name} has no container {missing[0]}: the plan would add one")

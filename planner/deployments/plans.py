@@ -1,0 +1,142 @@
+"""``ClusterPlans``: plans and their status as ``ConsumerRolloutPlan`` objects of one namespace."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from planner.deployments.api import RolloutApi
+from planner.deployments.bodies import Json, annotations_of
+from planner.documents.approve import APPROVE_ANNOTATION, CONFIRM_ANNOTATION
+from planner.documents.format import API_VERSION, digest_of
+from planner.documents.plan import DIGEST_ANNOTATION, PLAN
+from planner.documents.status import dump_status, parse_status
+from planner.errors import BadInputError
+from planner.execution.ports import ConflictError, Requests, StoredPlan
+from planner.execution.progress import Approval, RolloutStatus
+
+PAUSE_ANNOTATION: Final = "consumerplanner.dev/pause"
+ABORT_ANNOTATION: Final = "consumerplanner.dev/abort"
+ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
+"""The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
+FINALIZER: Final = "consumerplanner.dev/rollout"
+
+
+class ClusterPlans:
+    """The plans of one namespace, and their status."""
+
+    def __init__(self, api: RolloutApi, namespace: str) -> None:
+        self._api = api
+        self.namespace = namespace
+
+    def read(self, name: str) -> StoredPlan | None:
+        """Return the plan, ``None`` when there is none. Raises ``DocumentError`` for one that we cannot read."""
+        found = self._api.plan(self.namespace, name)
+        return None if found is None else stored_plan(found)
+
+    def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
+        """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
+        meta = {
+            "name": stored.name,
+            "namespace": self.namespace,
+            "uid": stored.uid,
+            "resourceVersion": stored.resource_version,
+        }
+        body = {"apiVersion": API_VERSION, "kind": PLAN.kind, "metadata": meta, "status": dump_status(status)}
+        if self._api.replace_plan_status(self.namespace, stored.name, body) is None:
+            raise ConflictError(f"plan {stored.name} is gone")
+
+    def hold_on(self, name: str) -> None:
+        """Put the finalizer in, so that a deletion waits until the plan is at an end."""
+        self._set_finalizers(name, lambda kept: kept if FINALIZER in kept else [*kept, FINALIZER])
+
+    def let_go(self, stored: StoredPlan) -> None:
+        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none."""
+        self._set_finalizers(stored.name, lambda kept: [one for one in kept if one != FINALIZER], stored.uid)
+
+    def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
+        """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing."""
+        meta = {**document["metadata"], "namespace": self.namespace}
+        return stored_plan(self._api.create_plan(self.namespace, {**document, "metadata": meta}, is_dry=is_dry))
+
+    def annotate(self, name: str, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of a plan, or take them away. Raises ``BadInputError`` when there is no such plan."""
+        if self._api.patch_plan(self.namespace, name, {"metadata": {"annotations": dict(annotations)}}) is None:
+            raise no_plan(self.namespace, name)
+
+    def _set_finalizers(self, name: str, change: Any, uid: str | None = None) -> None:
+        found = self._api.plan(self.namespace, name)
+        if found is None or uid not in (None, found["metadata"]["uid"]):
+            return
+        meta = found["metadata"]
+        before = meta.get("finalizers") or []
+        after = change(before)
+        if after != before:
+            body = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": after}}
+            self._api.patch_plan(self.namespace, name, body)
+
+
+def no_plan(namespace: str, name: str) -> BadInputError:
+    """Return the error for a plan that is not there."""
+    return BadInputError(f"there is no plan {name} in namespace {namespace}: kubectl get crp -n {namespace} lists them")
+
+
+def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
+    """Return a plan object as the engine knows it; its digest is that of the spec as it stands."""
+    meta = found["metadata"]
+    where = f"plan {meta.get('namespace')}/{meta['name']}"
+    digest = digest_of(found["spec"])
+    # Whether the spec is the approved one is the engine's question, so here it only has to be a plan.
+    plan = PLAN.parse({**found, "metadata": {"annotations": {DIGEST_ANNOTATION: digest}}}, where)
+    return StoredPlan(
+        name=meta["name"],
+        uid=meta["uid"],
+        plan=plan,
+        digest=digest,
+        resource_version=meta.get("resourceVersion", ""),  # a dry run gives none
+        status=parse_status(found.get("status"), where),
+        requests=requests_of(found),
+        generation=meta.get("generation"),
+        policy_digest=plan.policy_digest,
+    )
+
+
+def requests_of(found: Mapping[str, Any]) -> Requests:
+    """Return what people ask of a plan by its annotations, and by its deletion.
+
+    The server notes when an annotation was set last, and by which program, not by whom: the approver is not named.
+    """
+    notes, meta = annotations_of(found), found["metadata"]
+    digest = notes.get(APPROVE_ANNOTATION)
+    return Requests(
+        approval=None if digest is None else Approval(digest, None, _set_at(meta, APPROVE_ANNOTATION)),
+        pause=_is_on(notes.get(PAUSE_ANNOTATION)),
+        abort=_is_on(notes.get(ABORT_ANNOTATION)),
+        is_deleted="deletionTimestamp" in meta,
+        answered=_answered(notes.get(ANSWER_ANNOTATION, "")),
+        confirmed=tuple(line for line in notes.get(CONFIRM_ANNOTATION, "").splitlines() if line),
+    )
+
+
+def _answered(text: str) -> tuple[int, ...]:
+    """Return the indexes of the steps whose numbers the text names."""
+    return tuple(int(part) - 1 for part in text.split(",") if part.strip().isdecimal())
+
+
+def _is_on(value: str | None) -> bool:
+    return value is not None and value.strip().lower() != "false"
+
+
+def _set_at(meta: Json, annotation: str) -> datetime:
+    times = [
+        one["time"]
+        for one in meta.get("managedFields") or []
+        if "time" in one and f"f:{annotation}" in _fields(one, "f:metadata", "f:annotations")
+    ]
+    return datetime.fromisoformat(max(times, default=meta["creationTimestamp"])).astimezone(UTC)
+
+
+def _fields(manager: Json, *path: str) -> Json:
+    found = manager.get("fieldsV1") or {}
+    for part in path:
+        found = found.get(part) or {}
+    return dict(found)

@@ -1,0 +1,37 @@
+"""The server's time: asked for once, counted on, and never made up."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from planner.deployments import clock as module
+from planner.deployments.clock import ServerClock
+from planner.errors import OutOfReachError
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def test_it_is_asked_for_again_after_half_a_minute_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = [100.0], []
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+
+    def server() -> datetime:
+        asked.append(now[0])
+        return NOON + timedelta(seconds=now[0])
+
+    clock = ServerClock(server)
+    assert clock() == NOON + timedelta(seconds=100)
+    now[0] = 129.0
+    assert clock() == NOON + timedelta(seconds=129)
+    assert asked == [100.0]
+    now[0] = 131.0
+    clock()
+    assert asked == [100.0, 131.0]
+
+
+def test_a_server_that_does_not_tell_it_is_no_reason_to_use_another_time() -> None:
+    def away() -> datetime:
+        raise OutOfReachError("away")
+
+    with pytest.raises(OutOfReachError):
+        ServerClock(away)()
