@@ -276,3 +276,16 @@ def test_a_rolling_update_with_a_new_member_too_few_is_refused() -> None:
     change = {"kind": "rolling_update", "ready_s": 10, "clients": [{"id": None}]}
     with pytest.raises(BadInputError, match="found 1, expected 3, one new member for each"):
         forecast(kafka_request(change, members=3))
+
+
+def test_the_first_sticky_answer_after_another_assignor_is_a_fresh_one() -> None:
+    """As a roll of three members from roundrobin to sticky went: in the end everybody had what it had before."""
+    owned = {"m1": [0, 3, 6], "m2": [1, 4, 7], "m3": [2, 5]}
+    change = {"kind": "strategy", "to": "sticky", "clients": list(owned), "interval_s": 6}
+    request = kafka_request(JOIN, "roundrobin", members=3)
+    topic = next(iter(request["partitions"]))
+    request["members"] = [
+        {"id": name, "topics": [topic], "owned": [[topic, number] for number in numbers]}
+        for name, numbers in owned.items()
+    ]
+    assert forecast({**request, "change": change})["moved"] == []

@@ -1,6 +1,7 @@
 """Who gets what in a round: the assignors themselves, each different round computed once.
 
-A *state* is who owns which partition; states are numbered as they are met. Number 0 is the one before the change.
+A *state* is who owns which partition by which assignor; states are numbered as they are met. Number 0 is the one before
+the change.
 """
 
 from collections import Counter
@@ -41,10 +42,11 @@ class Assignments:
         self._world, self._names = world, names
         self._place = {partition: index for index, partition in enumerate(world.partitions)}
         self._states: list[Indexes] = []
-        self._numbers: dict[bytes, int] = {}
+        self._assignors: list[str] = []
+        self._numbers: dict[tuple[bytes, str], int] = {}
         self._rounds: dict[tuple[int, bytes, int, int], Round] = {}
         self.is_determined = True
-        self._number(self._before())
+        self._number(self._before(), world.request.strategy)
 
     def owners(self, state: int) -> Indexes:
         """Return the life that owns each partition in a state, NOBODY for none."""
@@ -75,14 +77,14 @@ class Assignments:
             old, new = self._states[before[trial]], self._states[after[trial]]
             is_deaf = np.append(deaf[trial], False)  # NOBODY's
             gets = np.where(is_deaf[new] & (old != new), NOBODY, new)
-            found[trial] = self._number(np.where(is_deaf[old], old, gets))
+            found[trial] = self._number(np.where(is_deaf[old], old, gets), self._assignors[after[trial]])
         return found
 
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)
         if key not in self._rounds:
-            self._rounds[key] = self._round(self._states[state], np.flatnonzero(inside).tolist(), placement, side)
+            self._rounds[key] = self._round(state, np.flatnonzero(inside).tolist(), placement, side)
         return self._rounds[key]
 
     def settled(self, lives: Sequence[int], placement: int, side: int) -> Indexes:
@@ -97,11 +99,12 @@ class Assignments:
                 break
         return self._states[state]
 
-    def _number(self, owners: Indexes) -> int:
-        key = owners.tobytes()
+    def _number(self, owners: Indexes, assignor: str) -> int:
+        key = owners.tobytes(), assignor
         if key not in self._numbers:
             self._numbers[key] = len(self._states)
             self._states.append(owners)
+            self._assignors.append(assignor)
         return self._numbers[key]
 
     def _before(self) -> Indexes:
@@ -117,15 +120,18 @@ class Assignments:
             return owners
         return self._assign(owners, list(world.initial), world.request.strategy, 0, BEFORE)
 
-    def _round(self, owners: Indexes, lives: list[int], placement: int, side: int) -> Round:
+    def _round(self, state: int, lives: list[int], placement: int, side: int) -> Round:
+        owners, last = self._states[state], self._assignors[state]
         if not lives:
-            return Round(self._number(np.full_like(owners, NOBODY)), frozenset())
+            return Round(self._number(np.full_like(owners, NOBODY), last), frozenset())
         strategy = self._voted(lives)
-        after = self._assign(owners, lives, strategy, placement, side)
+        # The sticky assignor remembers its own answers only (``StickyAssignor#onAssignment``).
+        claimed = np.full_like(owners, NOBODY) if strategy == "sticky" and last != "sticky" else owners
+        after = self._assign(claimed, lives, strategy, placement, side)
         lost = (owners != NOBODY) & (owners != after) & np.isin(owners, lives)
         # Only who keeps its partitions in a round has something to revoke at its end (``onJoinComplete``).
         revokers = {life for life in np.unique(owners[lost]).tolist() if self._world.lives[life].is_cooperative}
-        return Round(self._number(after), frozenset(revokers))
+        return Round(self._number(after, strategy), frozenset(revokers))
 
     def _voted(self, lives: Sequence[int]) -> str:
         """Return the assignor that all know and most prefer (``ClassicGroup#selectProtocol``)."""
