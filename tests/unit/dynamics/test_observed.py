@@ -86,7 +86,7 @@ def late_reactions(change: dict[str, Any]) -> float:
 
 
 def test_how_often_a_member_reacts_a_second_late() -> None:
-    """13 of 33 reactions to a join (second series); 11 of 27 to a graceful leave, after 8 of 27 crashes (conformance.md).
+    """13 of 33 reactions to a join (second series), 11 of 27 to a graceful leave, 8 of 27 to a crash (conformance.md).
 
     1 of 41 to a graceful leave in the second series, whose clients shared one process: it had unregistered before.
     """

@@ -108,8 +108,8 @@ class Calibration:
     reset_noticed_s: Spread = (0.001, 0.03)
     """Death of a process to the brokers' close events (detection "about 0", 3.12)."""
     reset_step_s: Spread = (0.0, 0.02)
-    """How much later one broker notices than another, tailed: after 8 of 27 crashes a member was a second late, on a calm
-    machine too (5.2+, own runs); after none in the second series."""
+    """How much later one broker notices than another, tailed: after 8 of 27 crashes a member was a second late, on calm
+    machines too (5.2+, own runs); after none in the second series."""
     notified_s: Spread = (0.001, 0.01)
     """Change of a broker's table to the wake-up of a member (at most 0.1 s, 3.12)."""
     notification_lost: float = 0.0
