@@ -8,10 +8,6 @@ from planner import __version__
 from planner.errors import BadInputError
 
 ABSENT = {
-    "apply": "no executor yet; the steps of planner explain are to be done by hand",
-    "status": "no executor yet, so no plan is ever under way",
-    "abort": "no executor yet, so no plan is ever under way",
-    "verify": "no executor yet, so there is nothing to hold a forecast against",
     "backtest": "there are no baselines to compare with yet",
 }
 

@@ -6,7 +6,22 @@ from typing import Annotated
 import typer
 
 from planner import __version__
-from planner.cli import absent, allocate, approve, doctor, explain, forecast, plan, report, simulate, snapshot
+from planner.cli import (
+    abort,
+    absent,
+    allocate,
+    apply,
+    approve,
+    doctor,
+    explain,
+    forecast,
+    plan,
+    report,
+    simulate,
+    snapshot,
+    status,
+    verify,
+)
 from planner.cli.console import errors
 from planner.errors import PlannerError
 
@@ -27,6 +42,10 @@ app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)
 app.command("explain")(explain.explain)
 app.command("approve")(approve.approve)
+app.command("apply")(apply.apply)
+app.command("status")(status.status)
+app.command("abort")(abort.abort)
+app.command("verify")(verify.verify)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
 absent.register(app)

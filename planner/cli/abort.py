@@ -1,0 +1,47 @@
+"""``planner abort``: undo what a plan has done, and end it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planner.cli import rollouts
+from planner.cli.apply import shown
+from planner.cli.console import Output, OutputForm, print_json
+from planner.cli.rollouts import Kubeconfig, Namespace, PlanName
+
+
+def abort(
+    plan: PlanName,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Undo the steps here, or follow who does; else only ask for it.")] = True,
+    output: Output = OutputForm.TEXT,
+) -> None:
+    """Abort a plan: its steps are undone, the last one first, until the old state is there again.
+
+    Exit code 1 when it did not end in the old state: it came too late, or is stuck.
+    """
+    from planner.deployments.drive import open_ports
+    from planner.deployments.plans import ABORT_ANNOTATION, ClusterPlans
+
+    place, name = rollouts.plan_place(plan, namespace)
+    with rollouts.open_cluster(kubeconfig) as api:
+        ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
+        stored = rollouts.read_plan(ports, place, name)
+        if not stored.status.phase.is_final:
+            plans = ClusterPlans(api, place)
+            plans.annotate(name, {ABORT_ANNOTATION: "true"})
+            if wait:
+                with shown(False, output) as show:
+                    stored = rollouts.follow(ports, stored, show, waits_for_approval=False)
+                plans.let_go(stored)
+    if output is OutputForm.JSON:
+        print_json(rollouts.answer(stored, place))
+    else:
+        rollouts.tell_end(stored)
+    if wait and stored.status.ended not in ("old", "nothing"):
+        raise typer.Exit(1)

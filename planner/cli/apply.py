@@ -1,0 +1,214 @@
+"""``planner apply``: carry out exactly the plan that was approved."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli import rollouts
+from planner.cli.console import Output, OutputForm, errors, print_json, text_console
+from planner.cli.rollouts import Kubeconfig, Namespace, Show
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.deployments.plans import ClusterPlans
+    from planner.execution.look import Look
+    from planner.execution.ports import StoredPlan
+    from planner.execution.turn import Ports, Turned
+
+
+class DryRun(StrEnum):
+    """Who checks a plan that is not to be carried out."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+def apply(
+    plan: Annotated[Path, typer.Argument(help="Approved plan file of planner plan.", show_default=False)],
+    dry_run: Annotated[
+        DryRun | None,
+        typer.Option(help="Change nothing: client reads the file, server asks the cluster whether it fits."),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show steps, pods and members as a live tree; wait for an approval.")
+    ] = False,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
+    ] = None,
+    output: Output = OutputForm.TEXT,
+) -> None:
+    """Carry out an approved plan, or follow the controller that does.
+
+    Progress stands in the plan's status: whoever applies it again goes on where it stopped. Exit code 1 when it was
+    refused, rolled back or is stuck.
+    """
+    document = rollouts.read_plan_file(plan)
+    if dry_run is DryRun.CLIENT:
+        _tell_steps(plan, output)
+        return
+    _check_steps(plan, document)
+    place = namespace or document["metadata"].get("namespace", "default")
+    with rollouts.open_cluster(kubeconfig) as api:
+        from planner.deployments.drive import open_ports
+        from planner.deployments.plans import ClusterPlans
+        from planner.deployments.rights import check_rights
+
+        ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
+        plans = ClusterPlans(api, place)
+        stored = _submitted(plans, document, is_dry=dry_run is DryRun.SERVER)
+        check_rights(api, place, stored.plan)
+        if dry_run is DryRun.SERVER:
+            _try(ports, stored, output)
+            return
+        _finish(_carried_out(ports, plans, stored, watch, output), place, output)
+
+
+def _carried_out(
+    ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, output: OutputForm
+) -> "StoredPlan":
+    if stored.status.phase.is_final:
+        return stored  # to apply it again does nothing
+    plans.hold_on(stored.name)
+    try:
+        with shown(watch, output) as show:
+            stored = rollouts.follow(ports, stored, show, waits_for_approval=watch)
+    finally:
+        _let_go(plans, stored)
+    return stored
+
+
+def _let_go(plans: "ClusterPlans", stored: "StoredPlan") -> None:
+    """Let the plan be deleted where nobody has anything to undo; while it is under way it must not go."""
+    from planner.errors import OutOfReachError
+
+    try:
+        found = plans.read(stored.name)
+        if found is not None and (found.status.phase.is_final or not found.status.phase.is_under_way):
+            plans.let_go(found)
+    except OutOfReachError as error:
+        errors.print(f"planner: the plan's finalizer stays: {error}", markup=False)
+
+
+def _submitted(plans: "ClusterPlans", document: dict[str, Any], *, is_dry: bool) -> "StoredPlan":
+    """Return the plan as it is in the cluster, made there if it was not yet."""
+    from planner.documents.approve import APPROVE_ANNOTATION, approval_of, digest_in
+
+    name, digest = str(document["metadata"]["name"]), digest_in(document)
+    found = plans.read(name)
+    if found is None:
+        return plans.create(document, is_dry=is_dry)
+    if found.digest != digest:
+        raise BadInputError(
+            f"there is another plan {name} in namespace {plans.namespace}, with digest {found.digest}: delete that one "
+            "or give this one another name"
+        )
+    approval = approval_of(document)
+    if approval == digest and found.requests.approval is None and not is_dry:
+        plans.annotate(name, {APPROVE_ANNOTATION: approval})
+    return found
+
+
+def _check_steps(path: Path, document: dict[str, Any]) -> None:
+    from planner.documents.plan import PLAN
+
+    if PLAN.parse(document, str(path)).confirmations:
+        raise BadInputError(
+            f"{path} sets offsets, which this version cannot do: carry out its steps by hand, as planner explain tells "
+            "them"
+        )
+
+
+def _try(ports: "Ports", stored: "StoredPlan", output: OutputForm) -> None:
+    """Tell whether the plan fits the cluster as it is now; nothing is changed."""
+    from planner.execution.drift import before_start
+    from planner.execution.moves import Turn
+
+    now = ports.clock()
+    look = ports.world.look(stored, now)
+    found = before_start(Turn(stored, look, now))
+    reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in found.refusals]
+    if output is OutputForm.JSON:
+        print_json({"fits": not (reasons or found.unknowns), "refusals": reasons, "unknown": list(found.unknowns)})
+    else:
+        _tell_fit(stored, reasons, [*found.unknowns, *look.problems])
+    if reasons or found.unknowns:
+        raise typer.Exit(1)
+
+
+def _tell_fit(stored: "StoredPlan", reasons: list[str], unknowns: list[str]) -> None:
+    console = text_console()
+    for reason in reasons:
+        console.print(f"refused: {reason}", style="red", markup=False, soft_wrap=True)
+    for unknown in unknowns:
+        console.print(f"unknown: {unknown}", style="yellow", markup=False, soft_wrap=True)
+    if not reasons and not unknowns:
+        console.print(f"Plan {stored.name} fits the cluster; nothing was changed. Its steps:", markup=False)
+        for number, step in enumerate(stored.plan.steps, start=1):
+            console.print(f"  {number}. {step.action}", markup=False, soft_wrap=True)
+
+
+def _tell_steps(path: Path, output: OutputForm) -> None:
+    from planner.documents.plan import PLAN, read_document
+    from planner.rollout.explain import explain_plan
+
+    lines = list(explain_plan(PLAN.parse(read_document(path), str(path))))
+    if output is OutputForm.JSON:
+        print_json({"lines": lines})
+        return
+    for line in lines:
+        text_console().print(line, markup=False, soft_wrap=True)
+
+
+def _finish(stored: "StoredPlan", namespace: str, output: OutputForm) -> None:
+    from planner.execution.phases import Phase
+
+    if output is OutputForm.JSON:
+        print_json(rollouts.answer(stored, namespace))
+    else:
+        rollouts.tell_end(stored)
+    if stored.status.phase is Phase.PENDING:
+        errors.print(
+            f"planner: plan {stored.name} is in the cluster, nothing was changed: kubectl annotate crp {stored.name} "
+            f"-n {namespace} consumerplanner.dev/approve={stored.digest}, then apply it again",
+            markup=False,
+        )
+    if stored.status.phase is not Phase.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def shown(watch: bool, output: OutputForm) -> Iterator[Show]:
+    """Give the way to show progress: a live tree, or one line on standard error for each thing that happens."""
+    if watch and output is OutputForm.TEXT:
+        with _tree() as show:
+            yield show
+        return
+    last = ""
+
+    def line(stored: "StoredPlan", _: "Look | None", turned: "Turned") -> None:
+        nonlocal last
+        from planner.execution.turn import Outcome
+
+        moves = (Outcome.MOVED, Outcome.DONE)
+        told = (stored.status.held or stored.status.message) if turned.outcome in moves else turned.why
+        if told != last:
+            errors.print(f"{stored.status.phase}: {told}", markup=False)
+            last = told
+
+    yield line
+
+
+@contextmanager
+def _tree() -> Iterator[Show]:
+    from rich.live import Live
+
+    from planner.cli.tree import plan_tree
+
+    with Live(console=text_console(), auto_refresh=False) as live:
+        yield lambda stored, look, _: live.update(plan_tree(stored, look), refresh=True)

@@ -1,0 +1,166 @@
+"""What the commands that carry plans out share: the cluster, following a plan, telling how it stands."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli.console import errors, text_console
+from planner.errors import BadInputError, OutOfReachError
+
+if TYPE_CHECKING:
+    from planner.deployments.api import RolloutApi
+    from planner.deployments.groups import Groups
+    from planner.deployments.world import Policies
+    from planner.execution.look import Look
+    from planner.execution.ports import StoredPlan
+    from planner.execution.turn import Ports, Turned
+
+PATIENCE_S = 300.0
+"""How long nothing may answer before a command gives up; the plan stays where it is."""
+
+Namespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Namespace of the plan; default: the file's, or default.")
+]
+Kubeconfig = Annotated[
+    Path | None, typer.Option(help="kubeconfig file; default: the pod's service account, or kubectl's own.")
+]
+PlanName = Annotated[str, typer.Argument(help="Name of a plan in the cluster, or its file.", show_default=False)]
+Show = Callable[["StoredPlan", "Look | None", "Turned"], None]
+
+
+@contextmanager
+def open_cluster(kubeconfig: Path | None) -> "Iterator[RolloutApi]":
+    """Give the API server that the options name."""
+    from planner.deployments.api import RolloutApi
+
+    with RolloutApi.connect(kubeconfig) as api:
+        yield api
+
+
+def live_groups() -> "Groups":
+    """Return where looks at groups come from: their brokers."""
+    from planner.deployments.groups import LiveGroups
+
+    return LiveGroups()
+
+
+def policies(api: "RolloutApi", namespace: str, file: Path | None) -> "Policies":
+    """Return the way to policies: the file where one is named, else the namespace's objects."""
+    from planner.deployments.policies import cluster_policies
+    from planner.documents.policy import read_policy
+
+    if file is None:
+        return cluster_policies(api, namespace)
+    read_policy(file)  # a file that is wrong is said at once
+    return lambda name: found if (found := read_policy(file)).metadata.name == name else None
+
+
+def plan_place(plan: str, namespace: str | None) -> tuple[str, str]:
+    """Return namespace and name of a plan by its name or its file."""
+    if not plan.endswith((".yaml", ".yml")):
+        return namespace or "default", plan
+    metadata = read_plan_file(Path(plan))["metadata"]
+    return namespace or metadata.get("namespace", "default"), str(metadata["name"])
+
+
+def read_plan_file(path: Path) -> dict[str, Any]:
+    """Return a plan file's document. Raises ``BadInputError`` for what is no plan, or is a hold."""
+    from planner.documents.plan import PLAN, read_document, read_plan_or_decision
+    from planner.rollout.plan import RolloutPlan
+
+    if not isinstance(read_plan_or_decision(path), RolloutPlan):
+        raise BadInputError(f"{path} is a decision to hold: there is nothing to apply")
+    document = read_document(path)
+    if not isinstance(document["metadata"].get("name"), str):
+        raise BadInputError(f"{path}: field metadata.name is missing: a {PLAN.kind} needs one in a cluster")
+    return document
+
+
+def read_plan(ports: "Ports", namespace: str, name: str) -> "StoredPlan":
+    """Return a plan of the cluster. Raises ``BadInputError`` when there is none."""
+    from planner.deployments.plans import no_plan
+
+    found = ports.plans.read(name)
+    if found is None:
+        raise no_plan(namespace, name)
+    return found
+
+
+def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approval: bool) -> "StoredPlan":
+    """Drive a plan, or follow who does, until it is at its end; return it as it is then.
+
+    Without ``waits_for_approval`` it ends there, too, where nobody has approved it. Ctrl-C leaves the plan where it is,
+    says so and ends with exit code 1. Raises ``OutOfReachError`` when nothing answers for ``PATIENCE_S`` seconds.
+    """
+    from planner.deployments.drive import executor_name, give_back
+
+    executor = executor_name()
+    try:
+        return _to_the_end(ports, stored, show, executor, waits_for_approval)
+    except KeyboardInterrupt:
+        give_back(ports, stored, executor)
+        errors.print(
+            f"planner: plan {stored.name} stays where it is: planner apply goes on with it, planner abort undoes it",
+            markup=False,
+        )
+        raise typer.Exit(1) from None
+
+
+def _to_the_end(
+    ports: "Ports", stored: "StoredPlan", show: Show, executor: str, waits_for_approval: bool
+) -> "StoredPlan":
+    from planner.deployments.drive import drive
+    from planner.execution.phases import Phase
+    from planner.execution.turn import Outcome
+
+    answered_at = time.monotonic()
+    for turned in drive(ports, stored.name, executor):
+        if turned.outcome is Outcome.GONE:
+            break
+        if turned.outcome is not Outcome.AGAIN:
+            answered_at = time.monotonic()
+        elif time.monotonic() - answered_at > PATIENCE_S:
+            raise OutOfReachError(f"plan {stored.name} got no further for {PATIENCE_S:.0f} s: {turned.why}")
+        stored = _fresh(ports, stored)
+        show(stored, getattr(ports.world, "last", None), turned)
+        if stored.status.phase is Phase.PENDING and turned.outcome is Outcome.WAITING and not waits_for_approval:
+            break
+    return stored
+
+
+def _fresh(ports: "Ports", stored: "StoredPlan") -> "StoredPlan":
+    try:
+        return ports.plans.read(stored.name) or stored
+    except OutOfReachError:
+        return stored  # the next turn says so
+
+
+def answer(stored: "StoredPlan", namespace: str) -> dict[str, Any]:
+    """Return where a plan stands, for machines."""
+    from planner.documents.status import dump_status
+
+    return {
+        "plan": stored.name,
+        "namespace": namespace,
+        "digest": stored.digest,
+        "steps": len(stored.plan.steps),
+        "status": dump_status(stored.status),
+    }
+
+
+def tell_end(stored: "StoredPlan") -> None:
+    """Print in text how a plan stands."""
+    from planner.execution.phases import Phase
+
+    status, console = stored.status, text_console()
+    style = {Phase.SUCCEEDED: "bold green", Phase.STUCK: "bold red"}.get(status.phase, "bold")
+    console.print(f"Plan {stored.name}: {status.phase}", style=style, markup=False)
+    console.print(status.held or status.message, markup=False, soft_wrap=True)
+    for surprise in status.surprises:
+        console.print(f"  otherwise than planned: {surprise}", style="yellow", markup=False, soft_wrap=True)
+    for figure in status.verdict.figures if status.verdict else ():
+        console.print(f"  {figure.fit}: {figure.sentence}", markup=False, soft_wrap=True)
