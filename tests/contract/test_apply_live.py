@@ -4,7 +4,10 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from planner.deployments.policies import cluster_policies
 from planner.documents.approve import approved
 from planner.documents.plan import PLAN
 from planner.documents.policy import read_policy
+from planner.execution.lease import lease_name
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -32,7 +36,7 @@ from planner.rollout.steps import (
 )
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import ApiError, Json
-from tests.pod_groups import PodGroups, plan_for
+from tests.pod_groups import GROUP, PodGroups, plan_for
 from tests.sample_builders import POLICY
 from tests.unit.cli.test_cli import Found, planner, refused
 
@@ -87,6 +91,11 @@ class Shop:
         root = Path(__file__).parents[2]
         pipe = subprocess.PIPE
         return subprocess.Popen([sys.executable, *words], cwd=root, stdout=pipe, stderr=pipe, text=True)
+
+    def holder(self) -> str | None:
+        """Return who may drive plans of the group now."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{lease_name(GROUP)}"
+        return self.cluster.rest.get(path)["spec"].get("holderIdentity")
 
     def await_step(self, name: str, kind: str, applying: "subprocess.Popen[str]") -> None:
         """Wait until the plan is at a step of that kind; who applies it must not end before."""
@@ -162,6 +171,23 @@ def asking() -> tuple[Step, ...]:
     return (*up()[:2], PauseForPerson("Do the new ones deliver?", 600))
 
 
+@contextmanager
+def other_writer(shop: Shop) -> Iterator[None]:
+    """Have somebody else write to the Deployment twelve times meanwhile, of no matter to the plan."""
+    path = f"/apis/apps/v1/namespaces/{shop.namespace}/deployments/{APP}"
+
+    def write() -> None:
+        for number in range(12):
+            shop.cluster.rest.patch(path, {"metadata": {"annotations": {"somebody": str(number)}}}, MERGE)
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    yield
+    thread.join()
+    assert shop.deployment()["metadata"]["annotations"]["somebody"] == "11"
+
+
 def test_the_chosen_pods_stop_and_a_plan_that_is_done_is_not_done_again(shop: Shop) -> None:
     old = shop.pods()
     path = shop.write("swap", up_and_down(old))
@@ -170,7 +196,8 @@ def test_the_chosen_pods_stop_and_a_plan_that_is_done_is_not_done_again(shop: Sh
     assert "fits the cluster" in dry.stdout
     assert shop.status("swap") == {}, "a dry run makes nothing"
 
-    done = shop.run("apply", path)
+    with other_writer(shop):
+        done = shop.run("apply", path)
     assert done.returncode == 0, done.stderr
     assert "Succeeded" in done.stdout
     shop.cluster.wait_until("the victims' end", lambda: len(shop.pods()) == 2, WAIT_S)
@@ -195,12 +222,24 @@ def test_the_chosen_pods_stop_and_a_plan_that_is_done_is_not_done_again(shop: Sh
     assert "swap" in shop.run("status", "-n", shop.namespace).stdout
 
 
-def test_an_abort_in_the_middle_brings_the_old_state_back(shop: Shop) -> None:
+def test_ctrl_c_leaves_it_to_another_and_an_abort_in_the_middle_brings_the_old_state_back(shop: Shop) -> None:
     path = shop.write("turned", asking())
     applying = shop.start("apply", path)
     try:
         shop.await_step("turned", "pauseForPerson", applying)
-        assert shop.deployment()["spec"]["replicas"] == 4
+    finally:
+        applying.send_signal(signal.SIGINT)
+        _, said = applying.communicate(timeout=WAIT_S)
+    assert applying.returncode == 1
+    assert "planner apply goes on with it" in said
+    assert "Traceback" not in said
+    assert shop.status("turned")["phase"] == "Running"
+    assert shop.deployment()["spec"]["replicas"] == 4
+    assert shop.cluster.rest.get(shop.crp("turned"))["metadata"]["finalizers"], "it must not go before it is undone"
+
+    applying = shop.start("apply", path)
+    try:
+        shop.cluster.wait_until("the other's lease", shop.holder, WAIT_S)
         aborted = shop.run("abort", "turned", "-n", shop.namespace)
         assert aborted.returncode == 0, aborted.stderr
         assert applying.wait(WAIT_S) == 1
