@@ -66,9 +66,9 @@ class Machine:
         """Return in which share of the time somebody waited for a processor (Linux's pressure stall information)."""
         return self._mean(2, since, until)
 
-    def await_calm(self) -> None:
+    def await_calm(self, most_s: float = MOST_CALM_S) -> None:
         """Return when the machine was calm for a second, does not become so, or does not tell."""
-        deadline = time.time() + MOST_CALM_S
+        deadline = time.time() + most_s
         time.sleep(1.0)
         while self._seen and time.time() < deadline and self.pressure(time.time() - 1.2, time.time()) > CALM:
             time.sleep(0.25)
