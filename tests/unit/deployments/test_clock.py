@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from planner.deployments import clock as module
 from planner.deployments.clock import ServerClock
 from planner.errors import OutOfReachError
 
@@ -13,7 +12,7 @@ NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 def test_it_is_asked_for_again_after_half_a_minute_only(monkeypatch: pytest.MonkeyPatch) -> None:
     now, asked = [100.0], []
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("planner.deployments.clock.time.monotonic", lambda: now[0])
 
     def server() -> datetime:
         asked.append(now[0])

@@ -23,7 +23,7 @@ def test_nothing_is_asked_of_a_new_plan() -> None:
 
 
 def test_an_approval_is_as_old_as_the_server_notes() -> None:
-    noted = {"f:metadata": {"f:annotations": {"f:consumerplanner.dev/approve": {}}}}
+    noted: Json = {"f:metadata": {"f:annotations": {"f:consumerplanner.dev/approve": {}}}}
     managers = [
         {"time": "2026-11-21T10:05:00Z", "fieldsV1": noted},
         {"time": "2026-11-21T10:09:00Z", "fieldsV1": {"f:spec": {}}},
