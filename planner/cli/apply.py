@@ -63,8 +63,11 @@ def apply(
         plans = ClusterPlans(api, place)
         stored = _submitted(plans, document, is_dry=dry_run is DryRun.SERVER)
         check_rights(api, place, stored.plan)
-        if dry_run is DryRun.SERVER:
+        if dry_run is DryRun.SERVER and _is_untouched(stored):
             _try(ports, stored, output)
+            return
+        if dry_run is DryRun.SERVER:
+            _finish(stored, place, output)
             return
         _finish(_carried_out(ports, plans, stored, watch, output), place, output)
 
@@ -112,6 +115,12 @@ def _submitted(plans: "ClusterPlans", document: dict[str, Any], *, is_dry: bool)
     if approval == digest and found.requests.approval is None and not is_dry:
         plans.annotate(name, {APPROVE_ANNOTATION: approval})
     return found
+
+
+def _is_untouched(stored: "StoredPlan") -> bool:
+    from planner.execution.phases import Phase
+
+    return stored.status.phase in (Phase.PENDING, Phase.APPROVED)
 
 
 def _check_steps(path: Path, document: dict[str, Any]) -> None:
