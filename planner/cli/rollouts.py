@@ -1,5 +1,7 @@
 """What the commands that carry plans out share: the cluster, following a plan, telling how it stands."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -100,7 +102,8 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
 
     executor = executor_name()
     try:
-        return _to_the_end(ports, stored, show, executor, waits_for_approval)
+        with _ctrl_c() as stop:
+            return _to_the_end(ports, stored, show, executor, waits_for_approval, stop)
     except KeyboardInterrupt:
         give_back(ports, stored, executor)
         errors.print(
@@ -110,15 +113,34 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
         raise typer.Exit(1) from None
 
 
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Give what Ctrl-C sets: the turn that goes on is done first, no request is cut off. A second one ends at once."""
+    stop = threading.Event()
+
+    def ask(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop  # only the main thread hears of signals
+        return
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _to_the_end(
-    ports: "Ports", stored: "StoredPlan", show: Show, executor: str, waits_for_approval: bool
+    ports: "Ports", stored: "StoredPlan", show: Show, executor: str, waits_for_approval: bool, stop: threading.Event
 ) -> "StoredPlan":
     from planner.deployments.drive import drive
     from planner.execution.phases import Phase
     from planner.execution.turn import Outcome
 
     answered_at = time.monotonic()
-    for turned in drive(ports, stored.name, executor):
+    for turned in drive(ports, stored.name, executor, sleep=stop.wait):
         if turned.outcome is Outcome.GONE:
             break
         if turned.outcome is not Outcome.AGAIN:
@@ -127,6 +149,8 @@ def _to_the_end(
             raise OutOfReachError(f"plan {stored.name} got no further for {PATIENCE_S:.0f} s: {turned.why}")
         stored = _fresh(ports, stored)
         show(stored, getattr(ports.world, "last", None), turned)
+        if stop.is_set() and not stored.status.phase.is_final:
+            raise KeyboardInterrupt
         if stored.status.phase is Phase.PENDING and turned.outcome is Outcome.WAITING and not waits_for_approval:
             break
     return stored

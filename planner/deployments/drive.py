@@ -41,7 +41,7 @@ def executor_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
-def drive(ports: Ports, name: str, executor: str, sleep: Callable[[float], None] = time.sleep) -> Iterator[Turned]:
+def drive(ports: Ports, name: str, executor: str, sleep: Callable[[float], object] = time.sleep) -> Iterator[Turned]:
     """Yield how each turn ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
     while True:
         turned = run_turn(ports, name, executor)

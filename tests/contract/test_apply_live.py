@@ -234,7 +234,7 @@ def test_ctrl_c_leaves_it_to_another_and_an_abort_in_the_middle_brings_the_old_s
     finally:
         applying.send_signal(signal.SIGINT)
         _, said = applying.communicate(timeout=WAIT_S)
-    assert applying.returncode == 1
+    assert applying.returncode == 1, said
     assert "planner apply goes on with it" in said
     assert "Traceback" not in said
     assert shop.status("turned")["phase"] == "Running"
