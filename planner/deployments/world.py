@@ -72,7 +72,8 @@ class ClusterWorld:
         found = self.api.find_deployment(self.namespace, name)
         if found is None:
             return DeploymentLook(name, None)
-        return DeploymentLook(name, complete_workload(self.api, found, now), claim_of(found), revision_of(found))
+        facts = complete_workload(self.api, f"{self.namespace}/{name}", found, now)
+        return DeploymentLook(name, facts, claim_of(found), revision_of(found))
 
     def _rivals(self, stored: StoredPlan) -> tuple[Rival, ...]:
         others = [one for one in self.api.plans(self.namespace) if one["metadata"]["uid"] != stored.uid]

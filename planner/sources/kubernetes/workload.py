@@ -32,14 +32,16 @@ def read_workload(api: KubernetesApi, namespace: str, name: str, at: datetime) -
     Raises ``UnknownNameError`` when there is no such Deployment, ``BadInputError`` for impossible names, and
     ``OutOfReachError`` or one of the errors below it when the Deployment itself cannot be read or the server leaves us.
     """
-    return complete_workload(api, api.deployment(namespace, name), at)
+    return complete_workload(api, f"{namespace}/{name}", api.deployment(namespace, name), at)
 
 
-def complete_workload(api: KubernetesApi, found: Json, at: datetime) -> Deployment:
-    """Return a Deployment that was read already, with what ``read_workload`` reads around it, which is four reads."""
+def complete_workload(api: KubernetesApi, name: str, found: Json, at: datetime) -> Deployment:
+    """Return a Deployment that was read already, with what ``read_workload`` reads around it, which is four reads.
+
+    ``name`` is its namespace and name, for errors: what was read may lack them. Raises as ``read_workload`` does.
+    """
     problems: list[str] = []
-    meta = found.get("metadata") or {}
-    with _kubernetes_shapes(api, f"Deployment {meta.get('namespace')}/{meta.get('name')}"):
+    with _kubernetes_shapes(api, f"Deployment {name}"):
         pods = _allowed(lambda: _pods_of(api, found), problems)
         autoscalers = _autoscalers(api, found, problems)
         return deployment_of(found, at=at, pods=pods, autoscalers=autoscalers, problems=tuple(problems))
