@@ -1,5 +1,6 @@
 """One run of all live transitions, as the last thing a session does, and a word about each of them."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,6 +15,9 @@ from tests.conformance.rocketmq.collect import Machine
 
 FIXTURE = "live_transitions"
 _WATCH = pytest.StashKey[Watch]()
+
+collect_ignore = [] if os.environ.get("LIVE_TRANSITIONS") == "1" else ["test_live_transitions.py"]
+"""By request only, for now: librdkafka has ended the whole run on a busy machine (docs/conformance.md)."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

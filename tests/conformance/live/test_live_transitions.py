@@ -5,8 +5,6 @@ is asserted of each change. Pauses, and duplicates, are judged for all changes o
 may miss any of them.
 """
 
-import os
-
 import pytest
 
 from tests.conformance.live import kafka, rocketmq
@@ -14,11 +12,7 @@ from tests.conformance.live.bound import least_covered
 from tests.conformance.live.transition import JUDGED, Transition, Watch, judged
 from tests.conformance.measure import owners_of
 
-pytestmark = [
-    pytest.mark.cluster,
-    # librdkafka aborted in one of two whole runs on a busy machine, and pytest with it: by request until we know why.
-    pytest.mark.skipif(os.environ.get("LIVE_TRANSITIONS") != "1", reason="runs with LIVE_TRANSITIONS=1 only"),
-]
+pytestmark = pytest.mark.cluster
 
 ROCKETMQ_GROUPS = (*rocketmq.AT_ONCE, rocketmq.ALONE)
 KAFKA_GROUPS = (*kafka.CALM, *kafka.KILLED)
