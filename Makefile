@@ -9,9 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
+FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime
+# Most of what takes long waits for brokers, so that two cores do for two at once.
+TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test run picture demo-doctor bench capture conformance calibrate conformance-report fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test run picture demo demo-doctor bench capture conformance calibrate conformance-report faults fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,15 +50,19 @@ imports: setup ## import contracts: who may know whom
 	@$(BIN)/lint-imports --no-logo
 
 test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
-	@bash scripts/java.sh --try $(TEST_TOOLS)
+	@bash scripts/java.sh --try $(FAULT_TOOLS)
 	@# Kubernetes is compiled once, for some minutes: meanwhile other tests can run. Its own tests wait and report.
-	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & $(BIN)/python -m pytest
+	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local
 
-picture: setup ## take the picture in README of the report that make run left
+picture: setup ## take the pictures in README of the pages that make run and make demo left
 	@$(BIN)/python -m scripts.picture
+
+demo: setup ## the closed loop, live on loopback: load rises and falls, plans are made, approved, applied, verified
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep)
 
 demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it
 	@bash scripts/java.sh $(TEST_TOOLS)
@@ -74,12 +81,17 @@ conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real 
 	@$(BIN)/python -m tests.oracles.conformance
 	@$(BIN)/python -m tests.oracles.kafka.conformance
 
-calibrate: setup ## change real groups, keep what was seen; SYSTEM=kafka, MINUTES=60 bounds it, ONLY=orderly takes one kind
+calibrate: setup ## change real groups, keep what was seen; SYSTEM=kafka, MINUTES=60 bounds it, ONLY=orderly,silent takes some kinds
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@MINUTES="$(or $(MINUTES),60)" $(BIN)/python -m tests.conformance.$(or $(SYSTEM),rocketmq) --only "$(ONLY)"
 
 conformance-report: setup ## forecasts against what was seen: coverage, error, width, pictures
 	@$(BIN)/python -m tests.conformance --pictures work/conformance
+
+faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 KILLS=1 DRIFTS=0 SCENARIOS=none replays one
+	@bash scripts/java.sh --try $(FAULT_TOOLS)
+	@$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --kills $(or $(KILLS),200) --drifts $(or $(DRIFTS),200) \
+	    --scenarios "$(or $(SCENARIOS),all)"
 
 fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
 	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz

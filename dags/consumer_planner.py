@@ -7,15 +7,15 @@ tasks are `spark_apps/<task>/app.py` on the connection `spark_default`.
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, task
-from airflow.sdk.exceptions import AirflowFailException
+
+from planner.orchestration.forms import TAGS, data_field, returned, watch_field
+from planner.orchestration.retries import without_hopeless_retries
 
 if TYPE_CHECKING:
     from planner.stages import RunMessage
@@ -37,12 +37,7 @@ PARAMS = {
         minLength=1,
         description="Folder of ConsumerScalingPolicy files. Default: CONSUMER_PLANNER_POLICIES.",
     ),
-    "data": Param(
-        os.environ.get("CONSUMER_PLANNER_DATA", "/var/lib/consumer-planner"),
-        type="string",
-        minLength=1,
-        description="Folder of samples, history and runs. Default: CONSUMER_PLANNER_DATA.",
-    ),
+    "data": data_field(),
     "history": Param(
         os.environ.get("CONSUMER_PLANNER_HISTORY", ""),
         type="string",
@@ -59,12 +54,7 @@ PARAMS = {
         oneOf=[{"title": "the brokers themselves", "const": "live"}, RECORDING],
         description='"live", or {"capture": folder} to replay a recording.',
     ),
-    "watch_seconds": Param(
-        None,
-        type=["null", "number"],
-        minimum=0,
-        description="Live: how long to watch, a sample every 5 s. Default: the longest window of all policies.",
-    ),
+    "watch_seconds": watch_field("the longest window of all policies"),
     "since": Param(
         None, type=["null", "string"], format="date-time", description="Recording: start instead of the interval's."
     ),
@@ -72,19 +62,6 @@ PARAMS = {
         None, type=["null", "string"], format="date-time", description="Recording: end instead of the interval's."
     ),
 }
-
-
-@contextmanager
-def without_hopeless_retries() -> Iterator[None]:
-    """Let an error that no retry can help fail the task at once, with its one sentence."""
-    from planner.errors import PlannerError  # noqa: PLC0415  parsing stays quick
-
-    try:
-        yield
-    except PlannerError as error:
-        if error.can_retry:
-            raise
-        raise AirflowFailException(str(error)) from error
 
 
 @task(retries=2, retry_delay=timedelta(seconds=20))
@@ -129,7 +106,7 @@ def spark(task_id: str, params: tuple[str, ...] = (), **arguments: str) -> Spark
 
     Each argument is a field of the run's message; params are passed on under their own names.
     """
-    told = [_argument(name, _of_run(field)) for name, field in arguments.items()]
+    told = [_argument(name, returned("observe", field)) for name, field in arguments.items()]
     told += [_argument(name, f"{{{{ params.{name} }}}}") for name in params]
     return SparkSubmitOperator(
         task_id=task_id,
@@ -145,10 +122,6 @@ def _argument(name: str, value: str) -> str:
     return f"--{name.replace('_', '-')}={value}"
 
 
-def _of_run(field: str) -> str:
-    return f"{{{{ ti.xcom_pull(task_ids='observe')['{field}'] }}}}"
-
-
 with DAG(
     "consumer_planner",
     schedule=CronDataIntervalTimetable("*/10 * * * *", timezone="UTC"),
@@ -156,7 +129,7 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     params=PARAMS,
-    tags=["consumer-planner"],
+    tags=TAGS,
     doc_md=__doc__,
 ):
     chain(

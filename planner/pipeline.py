@@ -10,9 +10,10 @@ from typing import Any
 
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
+from planner.decision.grounds import too_old
 from planner.documents.approve import approved
 from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
-from planner.documents.plan import PLAN, document_name
+from planner.documents.plan import PLAN, document_name, migration_name
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import UnknownNameError
 from planner.history.intervals import queue_intervals
@@ -23,11 +24,16 @@ from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.approval import why_not
 from planner.rollout.build import build_plan, why_no_plan
+from planner.rollout.migrations.make import make_migration
+from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.requests import Request
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
+from planner.rollout.refusals import Refusal, refused
 from planner.simulation.candidates import (
     can_simulate,
     candidate_counts,
     check_comparable,
+    simulable_counts,
     simulate_candidate,
     strategies_to_compare,
 )
@@ -94,12 +100,14 @@ def snapshot_from(
 def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[tuple[str, int], ...]:
     """Return what is to be simulated: strategies and counts, the group's own strategy first, counts ascending.
 
-    None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so.
+    None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so. Nor are
+    counts among them of which nobody could tell who owns what (``why_no_more``).
     """
     if not can_simulate(snapshot):
         return ()
     counts = candidate_counts(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
-    return tuple((name, count) for name in strategies_to_compare(snapshot) for count in counts)
+    strategies = strategies_to_compare(snapshot)
+    return tuple((name, count) for name in strategies for count in simulable_counts(snapshot, name, counts))
 
 
 def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[CandidateOutcome, ...]:
@@ -134,7 +142,7 @@ def decide(
     A change that no plan could carry out is a hold, and says why.
     """
     decision = choose(snapshot, outcomes, policy.objective, at or snapshot.at)
-    if refusal := why_no_plan(snapshot, decision.target):
+    if refusal := why_no_plan(snapshot, decision.target, policy.spec.autoscaler.handling):
         decision = decision.held_for(refusal.sentence)
     return DecisionRecord(
         policy=policy.metadata.name,
@@ -156,16 +164,43 @@ def plan(
     return build_plan(snapshot, record.snapshot.digest, decision, chosen, policy.rollout_settings)
 
 
-def plan_document(made: RolloutPlan, record: DecisionRecord, policy: ConsumerScalingPolicy) -> dict[str, Any]:
-    """Return the plan as a document, approved where the policy's criteria hold as of the decision's time."""
+def migrate(
+    snapshot: GroupSnapshot, request: Request, policy: ConsumerScalingPolicy, at: datetime | None = None
+) -> RolloutPlan:
+    """Return the plan for a migration that somebody asks for, made at ``at``, the snapshot's own time when ``None``.
+
+    Load decides nothing here, but its costs rest on it: a snapshot too old for a decision is too old for this.
+    Raises ``RefusedError`` for what would do harm or rests on too little, ``BadInputError`` for what does not fit.
+    """
+    made_at = at or snapshot.at
+    if old := too_old(snapshot, policy.objective, made_at):
+        raise refused(Refusal.OLD_DATA, f"the snapshot of group {snapshot.group}: {old}: take a new one")
+    found = ground(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
+    return plan_of(make_migration(found, request), found, made_at)
+
+
+def migration_document(made: RolloutPlan, policy: ConsumerScalingPolicy) -> dict[str, Any]:
+    """Return a migration's plan as a document. It is never approved by criteria: migrations are for a person."""
+    return PLAN.document(made, migration_name(made), policy.metadata.namespace)
+
+
+def plan_document(
+    made: RolloutPlan, record: DecisionRecord, policy: ConsumerScalingPolicy, doubts: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the plan as a document, approved where ``why_no_approval`` has no reason against it."""
     document = PLAN.document(made, document_name(record), policy.metadata.namespace)
-    return document if why_no_approval(made, policy) else approved(document)
+    return document if why_no_approval(made, policy, doubts) else approved(document)
 
 
-def why_no_approval(made: RolloutPlan, policy: ConsumerScalingPolicy) -> tuple[str, ...]:
-    """Return every reason why the plan is for a person to approve; none when the policy's criteria approve it."""
+def why_no_approval(made: RolloutPlan, policy: ConsumerScalingPolicy, doubts: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return every reason why the plan is for a person to approve; none when the policy's criteria approve it.
+
+    The criteria go by the forecast, so they approve nothing where ``doubts`` speak against it (``TrackRecord``).
+    """
     rule = policy.approval_rule
-    return why_not(made, rule, made.made_at) if rule else ("the policy leaves every plan to a person",)
+    if rule is None:
+        return ("the policy leaves every plan to a person",)
+    return (*why_not(made, rule, made.made_at), *doubts)
 
 
 def _chosen(decision: Decision, outcomes: Sequence[CandidateOutcome]) -> CandidateOutcome:

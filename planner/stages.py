@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from planner import pipeline
+from planner.calibration import read_track
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
@@ -26,6 +27,7 @@ from planner.sources.live import SAMPLE_EVERY_S, Installation, installations, wa
 from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, group_folder, time_name, time_of_name
+from planner.verification.track import TrackRecord
 
 log = logging.getLogger(__name__)
 
@@ -88,13 +90,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One decision with all that it rests on."""
+    """One decision with all that it rests on, and what the group's earlier forecasts came to (``track``)."""
 
     policy: ConsumerScalingPolicy
     files: PolicyFiles
     snapshot: GroupSnapshot
     outcomes: tuple[CandidateOutcome, ...]
     record: DecisionRecord
+    track: TrackRecord
 
     @property
     def plan(self) -> RolloutPlan | None:
@@ -197,7 +200,10 @@ def _write_plan(case: Case) -> Path | None:
     if made is None:
         case.files.plan.unlink(missing_ok=True)
         return None
-    return write_atomically(case.files.plan, PLAN.text(pipeline.plan_document(made, case.record, case.policy)))
+    for doubt in case.track.doubts:
+        log.warning("forecasts of a group miss too often", extra={"plan": case.policy.metadata.name, "doubt": doubt})
+    document = pipeline.plan_document(made, case.record, case.policy, case.track.doubts)
+    return write_atomically(case.files.plan, PLAN.text(document))
 
 
 def report(run: Run) -> Sequence[Path]:
@@ -209,7 +215,15 @@ def _write_report(case: Case) -> Path:
     from planner.report import write_report  # noqa: PLC0415  only this stage needs the report extra
 
     bound = case.policy.objective.max_utilisation
-    return write_report(case.files.report, case.snapshot, case.outcomes, case.record, case.plan, max_utilisation=bound)
+    return write_report(
+        case.files.report,
+        case.snapshot,
+        case.outcomes,
+        case.record,
+        case.plan,
+        max_utilisation=bound,
+        track=case.track,
+    )
 
 
 def cases(run: Run) -> Iterator[Case]:
@@ -218,7 +232,9 @@ def cases(run: Run) -> Iterator[Case]:
         files = run.folder.policy(policy.metadata.name)
         if files.decision.exists():
             snapshot = SNAPSHOT.read(run.folder.snapshot(policy.metadata.name))
-            yield Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), read_decision(files.decision))
+            record = read_decision(files.decision)
+            track = read_track(run.data, record.group, record.decision.decided_at)
+            yield Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), record, track)
         elif files.no_decision.exists():
             log.warning("no decision", extra={"reason": files.no_decision.read_text(encoding="utf-8").strip()})
         else:

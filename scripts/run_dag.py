@@ -1,16 +1,18 @@
-"""The process that Airflow runs in for ``make run``: ``python -m scripts.run_dag EVENTS CONF``.
+"""The process that Airflow runs in for ``make run`` and ``make demo``: ``… -m scripts.run_dag EVENTS [CONF [DAG]]``.
 
 EVENTS is a file descriptor to which one JSON line goes as each task begins and ends; CONF is the run's conf as JSON.
-Everything else that is said here is noise for the log file.
+Everything else that is said here is noise for the log file. Without DAG it is the scheduled one. Without CONF it runs
+one DAG after the other as told, ``{"dag": …, "conf": …}`` a line, says with the event ``ended`` how each run ended, and
+goes when its standard input is closed: Airflow wakes up once.
 """
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -90,27 +92,40 @@ def prepare_database() -> None:
     made_by.write_text(__version__, encoding="utf-8")
 
 
-def load_dag() -> Any:
-    """Return the DAG as Airflow loads it. Raises ``RuntimeError`` with Airflow's own words when it cannot."""
+def load_dags() -> Any:
+    """Return all DAGs by name, as Airflow loads them. Raises ``RuntimeError`` with Airflow's words when one cannot."""
     from airflow.dag_processing.dagbag import DagBag
 
     bag = DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
     if bag.import_errors:
         raise RuntimeError("; ".join(bag.import_errors.values()))
-    return bag.dags[DAG_ID]
+    return bag.dags
+
+
+def run(dag: Any, conf: Mapping[str, Any]) -> bool:
+    """Run a DAG to its end; return whether all its tasks did well."""
+    at = datetime.fromisoformat(conf["until"]) if "until" in conf else datetime.now(UTC)
+    return bool(dag.test(logical_date=at, run_conf=conf).state == "success")
 
 
 def main() -> int:
-    """Run the DAG; return 0 when all its tasks did well."""
+    """Run one DAG, or those that are told; return 0 when all their tasks did well."""
     from airflow.sdk.listener import get_listener_manager
 
-    events, conf = Events(int(sys.argv[1])), json.loads(sys.argv[2])
+    events = Events(int(sys.argv[1]))
     with events.stage("prepare"):
         prepare_database()
-        dag = load_dag()
+        dags = load_dags()
         get_listener_manager().add_listener(events)
-    run = dag.test(logical_date=datetime.fromisoformat(conf["until"]), run_conf=conf)
-    return 0 if run.state == "success" else 1
+    if len(sys.argv) > 2:
+        return 0 if run(dags[sys.argv[3] if len(sys.argv) > 3 else DAG_ID], json.loads(sys.argv[2])) else 1
+    is_good = True
+    for line in sys.stdin:
+        order = json.loads(line)
+        did_well = run(dags[order["dag"]], order["conf"])
+        events.tell("ended", order["dag"], is_good=did_well)
+        is_good = is_good and did_well
+    return 0 if is_good else 1
 
 
 if __name__ == "__main__":

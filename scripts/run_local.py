@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -53,11 +54,13 @@ class RunFailedError(PlannerError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is run on what, and the folder that everything is written to."""
+    """What is run on what, and the folder that everything is written to; ``java_options`` are for Spark's JVMs."""
 
     policies: Path
     capture: Path
     work: Path
+    # Four short-lived JVMs: quick to start is worth more than fast in the long run.
+    java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
     @property
     def data(self) -> Path:
@@ -115,7 +118,7 @@ def run(settings: Settings) -> None:
     policies, capture = read_policies(settings.policies), open_capture(settings.capture)
     _say(_introduction(capture))
     settings.airflow_home.mkdir(parents=True, exist_ok=True)
-    with _dag_process(settings, capture) as (process, events):
+    with dag_process(settings, json.dumps(_conf(settings, capture))) as (process, events):
         _follow(events, settings.log)
         if process.wait() != 0:
             raise RunFailedError(f"Airflow ended early: read {settings.log}", 1)
@@ -124,14 +127,19 @@ def run(settings: Settings) -> None:
         _tell(policy, run_folder)
 
 
-def check_java() -> None:
-    """Raise ``OutOfReachError`` unless a Java is there that Spark can run on."""
+def java_version() -> tuple[str, str]:
+    """Return the Java that Spark takes, and what it says of its version; nothing where it cannot be run."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else "java"
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+        return java, subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError:
-        said = ""
+        return java, ""
+
+
+def check_java() -> None:
+    """Raise ``OutOfReachError`` unless a Java is there that Spark can run on."""
+    java, said = java_version()
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < OLDEST_JAVA:
         found = f"version {version[1]}" if version else f"none at {java}"
@@ -154,26 +162,30 @@ def _introduction(capture: Capture) -> str:
 
 
 @contextmanager
-def _dag_process(settings: Settings, capture: Capture) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
-    """Yield the running DAG's process and its events; at the end nothing that it started is left."""
+def dag_process(settings: Settings, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], IO[str]]]:
+    """Yield the process that runs DAGs, ``scripts.run_dag`` with these words, and its events.
+
+    At the end nothing that it started is left. An event is a JSON line; the process reads a pipe.
+    """
     reading, writing = os.pipe()
-    command = [sys.executable, "-m", "scripts.run_dag", str(writing), json.dumps(_conf(settings, capture))]
     with settings.log.open("wb") as log, os.fdopen(reading, encoding="utf-8") as events:
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "scripts.run_dag", str(writing), *words],
             cwd=ROOT,
             env=os.environ | environment(settings),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
             pass_fds=[writing],
             start_new_session=True,  # Ctrl-C reaches us alone, and we stop the whole session
+            bufsize=0,
         )
         os.close(writing)
-        try:
-            yield process, events
-        finally:
-            _stop_session(process)
+        with process:
+            try:
+                yield process, events
+            finally:
+                stop_session(process)
 
 
 def _conf(settings: Settings, capture: Capture) -> dict[str, Any]:
@@ -210,8 +222,7 @@ def environment(settings: Settings) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT),
         "PYTHONWARNINGS": "ignore",
-        # Four short-lived JVMs: quick to start is worth more than fast in the long run.
-        "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+        "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_SUBMIT_OPTS", shlex.join(settings.java_options)),
         # Spark's own search for it trips over a blank in the path of Python.
         "SPARK_HOME": _folder_of("pyspark"),
         "SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1"),
@@ -226,7 +237,7 @@ def _folder_of(package: str) -> str:
     return str(spec.submodule_search_locations[0])
 
 
-def _stop_session(process: subprocess.Popen[bytes]) -> None:
+def stop_session(process: subprocess.Popen[bytes]) -> None:
     """End every process of the session that ``process`` leads: first politely, then for certain."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + STOP_WITHIN_S

@@ -24,6 +24,20 @@ if "CI" not in os.environ:  # there hypothesis has a profile of its own, patient
     settings.load_profile("patient")
 
 
+TOLD = "told"
+"""Name of a property (``record_property``) that holds a line for people: what was measured, beside what passed."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what tests tell, whichever process they ran in."""
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    told = [value for report in reports for name, value in getattr(report, "user_properties", ()) if name == TOLD]
+    if told:
+        terminalreporter.section("what tests tell")
+    for line in told:
+        terminalreporter.write_line(str(line))
+
+
 def pytest_unconfigure() -> None:
     """Keep pytest's summary the last lines: Spark's bridge logs its end after pytest closed the stream for it."""
     logging.disable(logging.CRITICAL)

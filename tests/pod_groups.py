@@ -54,7 +54,9 @@ class PodGroups:
         )
 
 
-def plan_for(deployment: str, members: Sequence[str], steps: Sequence[Step]) -> RolloutPlan:
+def plan_for(
+    deployment: str, members: Sequence[str], steps: Sequence[Step], migration: str | None = None
+) -> RolloutPlan:
     """Return a plan that fits a group of these pods now."""
     now = datetime.now(UTC).replace(microsecond=0)
     before = tuple(
@@ -73,6 +75,7 @@ def plan_for(deployment: str, members: Sequence[str], steps: Sequence[Step]) -> 
         preconditions=Preconditions(len(members), tuple(sorted(members)), "AVG", len(QUEUES)),
         forecast=Forecast(moved_queues=MovedQueues(0, 8), owners_before=before, owners_after=before, unknowns=()),
         steps=tuple(steps),
+        migration=migration,
     )
 
 

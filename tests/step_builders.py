@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from planner.rollout.steps import (
+    AutoscalerState,
     AwaitLag,
     AwaitReady,
     AwaitSettled,
@@ -14,6 +15,7 @@ from planner.rollout.steps import (
     MovedQueues,
     PauseForPerson,
     ResetOffsets,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
@@ -37,6 +39,13 @@ STEPS: tuple[Step, ...] = (
     ),
     AwaitLag(900, messages=1_000, seconds=30, group="shop-2"),
     DeleteDeployment("shop", 60),
+    SetAutoscaler(
+        "shop-hpa",
+        "HorizontalPodAutoscaler",
+        AutoscalerState(1, 4, is_paused=False),
+        AutoscalerState(1, 5, is_paused=True),
+        60,
+    ),
     CloneOffsets("shop-2", "set the offsets of shop-2", 60),
     ResetOffsets("shop-2", SINCE, "set the offsets of shop-2", 60),
     PauseForPerson("Do the new consumers deliver?", 3_600),

@@ -32,13 +32,14 @@ def abort(
     with rollouts.open_cluster(kubeconfig) as api:
         ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
         stored = rollouts.read_plan(ports, place, name)
+        plans = ClusterPlans(api, place)
         if not stored.status.phase.is_final:
-            plans = ClusterPlans(api, place)
             plans.annotate(name, {ABORT_ANNOTATION: "true"})
             if wait:
                 with shown(False, output) as show:
                     stored = rollouts.follow(ports, stored, show, waits_for_approval=False)
-                plans.let_go(stored)
+        if stored.status.phase.is_final:
+            plans.let_go(stored)  # also where who brought it to its end was killed before that
     if output is OutputForm.JSON:
         print_json(rollouts.answer(stored, place))
     else:

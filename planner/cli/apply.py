@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.cli import rollouts
 from planner.cli.console import Output, OutputForm, errors, print_json, text_console
-from planner.cli.rollouts import Kubeconfig, Namespace, Show
-from planner.errors import BadInputError
+from planner.cli.rollouts import Kubeconfig, Namespace, Records, Show
 
 if TYPE_CHECKING:
     from planner.deployments.plans import ClusterPlans
@@ -41,6 +40,7 @@ def apply(
     policy: Annotated[
         Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
     ] = None,
+    data: Records = None,
     output: Output = OutputForm.TEXT,
 ) -> None:
     """Carry out an approved plan, or follow the controller that does.
@@ -52,16 +52,16 @@ def apply(
     if dry_run is DryRun.CLIENT:
         _tell_steps(plan, output)
         return
-    _check_steps(plan, document)
     place = namespace or document["metadata"].get("namespace", "default")
     with rollouts.open_cluster(kubeconfig) as api:
         from planner.deployments.drive import open_ports
         from planner.deployments.plans import ClusterPlans
         from planner.deployments.rights import check_rights
+        from planner.handover import submit
 
         ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
         plans = ClusterPlans(api, place)
-        stored = _submitted(plans, document, is_dry=dry_run is DryRun.SERVER)
+        stored = submit(plans, document, is_dry=dry_run is DryRun.SERVER)
         check_rights(api, place, stored.plan)
         if dry_run is DryRun.SERVER and _is_untouched(stored):
             _try(ports, stored, output)
@@ -69,14 +69,17 @@ def apply(
         if dry_run is DryRun.SERVER:
             _finish(stored, place, output)
             return
-        _finish(_carried_out(ports, plans, stored, watch, output), place, output)
+        stored = _carried_out(ports, plans, stored, watch, output)
+        rollouts.keep_record(data, stored)
+        _finish(stored, place, output)
 
 
 def _carried_out(
     ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, output: OutputForm
 ) -> "StoredPlan":
     if stored.status.phase.is_final:
-        return stored  # to apply it again does nothing
+        _let_go(plans, stored)  # who brought it to its end may have been killed before that
+        return stored  # to apply it again does nothing else
     plans.hold_on(stored.name)
     try:
         with shown(watch, output) as show:
@@ -98,39 +101,10 @@ def _let_go(plans: "ClusterPlans", stored: "StoredPlan") -> None:
         errors.print(f"planner: the plan's finalizer stays: {error}", markup=False)
 
 
-def _submitted(plans: "ClusterPlans", document: dict[str, Any], *, is_dry: bool) -> "StoredPlan":
-    """Return the plan as it is in the cluster, made there if it was not yet."""
-    from planner.documents.approve import APPROVE_ANNOTATION, approval_of, digest_in
-
-    name, digest = str(document["metadata"]["name"]), digest_in(document)
-    found = plans.read(name)
-    if found is None:
-        return plans.create(document, is_dry=is_dry)
-    if found.digest != digest:
-        raise BadInputError(
-            f"there is another plan {name} in namespace {plans.namespace}, with digest {found.digest}: delete that one "
-            "or give this one another name"
-        )
-    approval = approval_of(document)
-    if approval == digest and found.requests.approval is None and not is_dry:
-        plans.annotate(name, {APPROVE_ANNOTATION: approval})
-    return found
-
-
 def _is_untouched(stored: "StoredPlan") -> bool:
     from planner.execution.phases import Phase
 
     return stored.status.phase in (Phase.PENDING, Phase.APPROVED)
-
-
-def _check_steps(path: Path, document: dict[str, Any]) -> None:
-    from planner.documents.plan import PLAN
-
-    if PLAN.parse(document, str(path)).confirmations:
-        raise BadInputError(
-            f"{path} sets offsets, which this version cannot do: carry out its steps by hand, as planner explain tells "
-            "them"
-        )
 
 
 def _try(ports: "Ports", stored: "StoredPlan", output: OutputForm) -> None:

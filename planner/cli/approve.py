@@ -1,16 +1,23 @@
 """``planner approve``: allow exactly one plan, by its digest."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planner.cli import rollouts
 from planner.cli.console import Output, OutputForm, print_json, text_console
+from planner.cli.rollouts import Kubeconfig, Namespace
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.rollout.plan import RolloutPlan
 
 
 def approve(
-    plan: Annotated[Path, typer.Argument(help="Plan file of planner plan; the approval is written into it.")],
+    plan: Annotated[str, typer.Argument(help="Plan file of planner plan, or the name of a plan in the cluster.")],
     digest: Annotated[
         str | None, typer.Option(help="Approve only if the plan still has this digest.", show_default=False)
     ] = None,
@@ -18,29 +25,75 @@ def approve(
         list[str] | None,
         typer.Option(help="The phrase of a step that writes offsets, word by word; once for each.", show_default=False),
     ] = None,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
     output: Output = OutputForm.TEXT,
 ) -> None:
-    """Approve a plan: write the digest of what is approved into its file.
+    """Approve a plan: write the digest of what is approved into its file, or to the plan in the cluster.
 
     Any later change of the plan ends the approval. Exit code 1 when the plan holds no longer.
     """
+    phrases = tuple(confirm or ())
+    if _is_file(plan):
+        if namespace is not None or kubeconfig is not None:
+            raise BadInputError(f"{plan} is a file: --namespace and --kubeconfig go with the name of a plan")
+        made, answer = _approve_file(Path(plan), digest, phrases)
+    else:
+        made, answer = _approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
+    if output is OutputForm.JSON:
+        print_json(answer)
+        return
+    _tell(plan, made, answer)
+
+
+def _is_file(plan: str) -> bool:
+    return plan.endswith((".yaml", ".yml")) or "/" in plan or Path(plan).is_file()
+
+
+def _approve_file(path: Path, wanted: str | None, phrases: Sequence[str]) -> tuple["RolloutPlan", dict[str, Any]]:
     from planner.documents.approve import approval_of, approved, check_approvable, digest_in
     from planner.documents.plan import PLAN, read_document
     from planner.storage.files import write_atomically
 
-    document = read_document(plan)
-    made = PLAN.parse(document, str(plan))
+    document = read_document(path)
+    made = PLAN.parse(document, str(path))
     found = digest_in(document)
-    phrases = tuple(confirm or ())
-    check_approvable(made, found, digest, phrases, datetime.now(UTC))
+    check_approvable(made, found, wanted, phrases, datetime.now(UTC))
     is_new = approval_of(document) != found or bool(phrases)
     if is_new:
-        write_atomically(plan, PLAN.text(approved(document, phrases)))
-    if output is OutputForm.JSON:
-        print_json({"file": str(plan), "digest": found, "was_approved": not is_new})
-        return
+        write_atomically(path, PLAN.text(approved(document, phrases)))
+    return made, {"file": str(path), "digest": found, "was_approved": not is_new}
+
+
+def _approve_in_cluster(
+    name: str, namespace: str, kubeconfig: Path | None, wanted: str | None, phrases: Sequence[str]
+) -> tuple["RolloutPlan", dict[str, Any]]:
+    from planner.deployments.clock import ServerClock
+    from planner.deployments.plans import ClusterPlans, no_plan
+    from planner.documents.approve import check_approvable
+
+    with rollouts.open_cluster(kubeconfig) as api:
+        plans = ClusterPlans(api, namespace)
+        stored = plans.read(name)
+        if stored is None:
+            raise no_plan(namespace, name)
+        if stored.status.phase.is_final:
+            raise BadInputError(f"plan {name} has ended as {stored.status.phase}: make a new one with planner plan")
+        check_approvable(stored.plan, stored.digest, wanted, phrases, ServerClock(api.server_time)())
+        before = stored.requests.approval
+        is_new = before is None or before.digest != stored.digest or bool(phrases)
+        if is_new:
+            plans.approve(name, stored.digest, phrases)
+            stored = plans.read(name) or stored
+    by = stored.requests.approval.by if stored.requests.approval else None
+    answer = {"plan": name, "namespace": namespace, "digest": stored.digest, "by": by, "was_approved": not is_new}
+    return stored.plan, answer
+
+
+def _tell(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
     console = text_console()
     console.print(made.reason, style="bold", markup=False)
-    said = "Approved" if is_new else "Approved already"
-    console.print(f"{said}: {plan} with digest {found}", markup=False, soft_wrap=True)
+    said = "Approved already" if answer["was_approved"] else "Approved"
+    by = f" by {answer['by']}" if answer.get("by") else ""
+    console.print(f"{said}{by}: {plan} with digest {answer['digest']}", markup=False, soft_wrap=True)
     console.print(f"It holds until {made.valid_until:%Y-%m-%d %H:%M:%S %Z}.", markup=False)

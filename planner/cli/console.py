@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -39,6 +40,13 @@ def print_json(value: object) -> None:
 def text_console() -> Console:
     """Return the console for people's text; it has colours only on a terminal."""
     return Console(highlight=False)
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Print an explanation: the second of its lines is the reason."""
+    console = text_console()
+    for number, line in enumerate(lines):
+        console.print(line, style="bold" if number == 1 else None, markup=False)
 
 
 def parse_time(text: str, option: str) -> datetime:

@@ -79,7 +79,8 @@ def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
     total, moved = document["total"], len(document["moved"])
     count = len({json.dumps(queue) for queues in document["before"].values() for queue in queues})
     if not moved and not document["queues"]:
-        return "Nothing moves, nothing pauses."
+        again = [*(_twice(total) if total["duplicates"] and total["duplicates"]["p95"] else []), *_again(document)]
+        return "; ".join(["Nothing moves, nothing pauses", *again]) + "."
     parts = [f"{_range(total['moved_queues'])} of {count} {noun} move"]
     lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
     if lost:
@@ -88,14 +89,33 @@ def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
         parts.append(f"the longest pause is {seconds(total['pause_s'])}")
     if total["stall_s"] and total["stall_s"]["p95"] > 0:
         parts.append(f"{noun} that stay stall up to {seconds(total['stall_s'])}")
-    parts.append(f"{counted(total['duplicates'])} come twice")
+    parts.extend(_twice(total))
+    parts.extend(_again(document))
     if moved:
-        parts.append(f"{counted(total['burst_messages'])} are due when the moved {noun} start again")
+        parts.extend(_due(total, noun))
     if total["settle_s"]:
         parts.append(f"settled after {seconds(total['settle_s'])}")
     if total["drained_s"] and total["drained_s"]["p95"] > 0:
         parts.append(f"no backlog is left after {seconds(total['drained_s'])}")
     return "; ".join(parts) + "."
+
+
+def _twice(total: Mapping[str, Any]) -> Iterator[str]:
+    if total["duplicates"]:
+        yield f"{counted(total['duplicates'])} come twice"
+
+
+def _due(total: Mapping[str, Any], noun: str) -> Iterator[str]:
+    if total["burst_messages"]:
+        yield f"{counted(total['burst_messages'])} are due when the moved {noun} start again"
+
+
+def _again(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a POP group's broker gives once more: it has fields of its own."""
+    if document.get("late_messages", {}).get("p95"):
+        yield f"{counted(document['late_messages'])} come late"
+    if document.get("redelivered_s"):
+        yield f"the last of them after {seconds(document['redelivered_s'])}"
 
 
 def seconds(found: Mapping[str, float] | None) -> str:

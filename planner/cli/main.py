@@ -15,6 +15,7 @@ from planner.cli import (
     doctor,
     explain,
     forecast,
+    migrate,
     plan,
     report,
     simulate,
@@ -40,6 +41,7 @@ app.command("forecast")(forecast.forecast)
 app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)
+app.add_typer(migrate.app)
 app.command("explain")(explain.explain)
 app.command("approve")(approve.approve)
 app.command("apply")(apply.apply)

@@ -1,9 +1,12 @@
 """``planner report``: one self-contained page with pictures."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from planner.cli.making import Forecasts
 
 
 def report(
@@ -16,14 +19,19 @@ def report(
         Path | None,
         typer.Option("--policy", "-p", help="ConsumerScalingPolicy YAML: draws its bound.", show_default=False),
     ] = None,
+    data: Forecasts = None,
 ) -> None:
     """Write a page that shows what was decided and why: no network, no script, light and dark.
 
     The snapshot is found beside the plan by its digest, and the counts are simulated again.
     """
+    from planner.calibration import read_track
     from planner.documents.policy import read_policy
     from planner.report.source import read_case
     from planner.report.write import write_page
 
     bound = read_policy(policy).objective.max_utilisation if policy else None
-    typer.echo(write_page(output, read_case(source, bound)))
+    case = read_case(source, bound)
+    if data is not None:
+        case = replace(case, track=read_track(data, case.record.group, case.record.decision.decided_at))
+    typer.echo(write_page(output, case))

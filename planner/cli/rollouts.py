@@ -30,6 +30,10 @@ Namespace = Annotated[
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="kubeconfig file; default: the pod's service account, or kubectl's own.")
 ]
+Records = Annotated[
+    Path | None,
+    typer.Option(help="Data folder: how the forecast did is kept below it, in calibration/, for the next forecast."),
+]
 PlanName = Annotated[str, typer.Argument(help="Name of a plan in the cluster, or its file.", show_default=False)]
 Show = Callable[["StoredPlan", "Look | None", "Turned"], None]
 
@@ -161,6 +165,16 @@ def _fresh(ports: "Ports", stored: "StoredPlan") -> "StoredPlan":
         return ports.plans.read(stored.name) or stored
     except OutOfReachError:
         return stored  # the next turn says so
+
+
+def keep_record(data: Path | None, stored: "StoredPlan") -> None:
+    """Write how the plan's forecast did below the data folder; nothing without a folder or a verdict."""
+    from planner.calibration import land_record
+
+    verdict = stored.status.verdict
+    if data is not None and verdict is not None and verdict.figures:
+        path = land_record(data, stored.plan, verdict)
+        errors.print(f"planner: how the forecast did is kept in {path}", markup=False, soft_wrap=True)
 
 
 def answer(stored: "StoredPlan", namespace: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def simulate(
     from planner.documents.data import OUTCOMES, SNAPSHOT
     from planner.errors import BadInputError
     from planner.pipeline import simulate_candidates
-    from planner.simulation.candidates import candidate_counts, check_comparable
+    from planner.simulation.candidates import candidate_counts, check_comparable, simulable_counts, why_no_more
 
     taken = SNAPSHOT.read(snapshot)
     name = strategy or taken.strategy
@@ -35,12 +35,15 @@ def simulate(
         )
     check_comparable(taken)
     largest = max(1, len(taken.data_queues), len(taken.clients))
-    chosen = parse_counts(counts) if counts else candidate_counts(taken, 1, largest)
+    useful = candidate_counts(taken, 1, largest)
+    chosen = parse_counts(counts) if counts else simulable_counts(taken, name, useful)
     outcomes = simulate_candidates(taken, [(name, count) for count in sorted(set(chosen))])
     if output is OutputForm.JSON:
         print_json(OUTCOMES.body(outcomes))
     else:
         _tell(taken, outcomes)
+        if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
+            text_console().print(f"Not simulated: {why}.", style="dim", markup=False)
 
 
 def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:

@@ -50,5 +50,6 @@ def _list(found: "list[StoredPlan]", namespace: str, output: OutputForm) -> None
         text_console().print(f"There is no plan in namespace {namespace}.", markup=False)
     for stored in found:
         step = f"step {stored.status.step} of {len(stored.plan.steps)}"
-        told = f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {stored.status.message}"
-        text_console().print(told, markup=False, soft_wrap=True)
+        told = stored.status.held or stored.status.message
+        line = f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {told}"
+        text_console().print(line, markup=False, soft_wrap=True)

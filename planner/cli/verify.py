@@ -4,11 +4,15 @@ import typer
 
 from planner.cli import rollouts
 from planner.cli.console import Output, OutputForm, print_json, text_console
-from planner.cli.rollouts import Kubeconfig, Namespace, PlanName
+from planner.cli.rollouts import Kubeconfig, Namespace, PlanName, Records
 
 
 def verify(
-    plan: PlanName, namespace: Namespace = None, kubeconfig: Kubeconfig = None, output: Output = OutputForm.TEXT
+    plan: PlanName,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    data: Records = None,
+    output: Output = OutputForm.TEXT,
 ) -> None:
     """Say for each figure of the forecast whether it was seen there; what nobody could see is unknown.
 
@@ -23,6 +27,7 @@ def verify(
     if stored is None:
         raise no_plan(place, name)
     verdict = stored.status.verdict
+    rollouts.keep_record(data, stored)
     if output is OutputForm.JSON:
         print_json({**rollouts.answer(stored, place), "fit": None if verdict is None else verdict.fit})
     elif verdict is None:

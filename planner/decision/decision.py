@@ -18,6 +18,8 @@ class HoldCause(StrEnum):
     UNKNOWN_RATES = "UnknownRates"
     UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"
+    RECENTLY_CHANGED = "RecentlyChanged"
+    UNKNOWN_CHANGES = "UnknownChanges"
     OTHER_SCALER = "OtherScaler"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
     PLAN_REFUSED = "PlanRefused"

@@ -1,11 +1,12 @@
 """Grounds to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
+from planner.decision.rest import known_since, last_change
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
@@ -20,7 +21,8 @@ def first_ground_to_hold(snapshot: GroupSnapshot, objective: Objective, at: date
 
 
 def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
-    yield from _age(snapshot, objective, at)
+    if old := too_old(snapshot, objective, at):
+        yield HoldCause.OLD_DATA, old
     if not snapshot.clients:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
     yield from _completeness(snapshot, objective)
@@ -39,19 +41,20 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
             "what one consumer can do is unknown: state spec.capacity in the policy or let consumers report it",
         )
     if snapshot.deployment is not None:
-        yield from _deployment(snapshot.deployment, snapshot)
+        yield from _deployment(snapshot.deployment, snapshot, objective)
     yield from _settled(snapshot)
+    if objective.quiet_s:
+        yield from _quiet(snapshot, objective.quiet_s, at)
 
 
-def _age(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
+def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:
+    """Return which part of the snapshot is older at time ``at`` than the policy allows, ``None`` when none is."""
     since_s = (at - snapshot.at).total_seconds()
     for part in snapshot.parts:
         age_s = since_s + part.age_s
         if age_s > objective.max_age_s:
-            yield (
-                HoldCause.OLD_DATA,
-                f"its {part.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s",
-            )
+            return f"its {part.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s"
+    return None
 
 
 def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
@@ -92,12 +95,12 @@ def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
         )
 
 
-def _deployment(deployment: Deployment, snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
     """What the Deployment says against a change: somebody else would undo it, or the last one is not over."""
     scalers = deployment.active_autoscalers
     if scalers is None:
         yield HoldCause.OTHER_SCALER, f"whether an autoscaler owns {deployment.workload} could not be read"
-    elif scalers:
+    elif scalers and not objective.sets_autoscaler:
         names = ", ".join(f"{scaler.kind} {scaler.name}" for scaler in scalers)
         yield HoldCause.OTHER_SCALER, f"{names} sets the replicas of {deployment.workload}: it would undo a plan"
     if deployment.replicas != len(snapshot.clients):
@@ -105,6 +108,26 @@ def _deployment(deployment: Deployment, snapshot: GroupSnapshot) -> Iterator[Gro
         yield (
             HoldCause.UNSETTLED,
             f"{deployment.workload} asks for {deployment.replicas} pods, but the group has {members} members",
+        )
+
+
+def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Ground]:
+    """The group must have been left alone for so long; what nobody watched is not known to have been quiet."""
+    since = at - timedelta(seconds=quiet_s)
+    changed = last_change(snapshot)
+    if changed is not None and changed > since:
+        ago_s = (at - changed).total_seconds()
+        yield (
+            HoldCause.RECENTLY_CHANGED,
+            f"its members changed {ago_s:.0f} s ago, the policy's stabilisation asks for {quiet_s:.0f} s of rest",
+        )
+    known = known_since(snapshot)
+    if known is None or known > since:
+        watched = "no part" if known is None else f"only the last {(at - known).total_seconds():.0f} s"
+        yield (
+            HoldCause.UNKNOWN_CHANGES,
+            f"whether its members changed is known of {watched} of the {quiet_s:.0f} s that the policy's stabilisation "
+            "asks for",
         )
 
 

@@ -4,21 +4,30 @@ Writes are patches, and each carries the ``resourceVersion`` or uid that it hold
 whoever was slower, which is ``ConflictError``. Nothing is retried inside.
 """
 
+import logging
 import time
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Self
 
 import urllib3
 from kubernetes import client as official
 
 from planner.documents.crd import plan_resource, policy_resource
 from planner.documents.format import API_GROUP, API_VERSION
-from planner.errors import OutOfReachError
+from planner.errors import OutOfReachError, PlannerError
 from planner.execution.ports import ConflictError
-from planner.sources.kubernetes import AnswerError, KubernetesApi
+from planner.sources.kubernetes import AnswerError, KubernetesApi, NotLetInError
+from planner.sources.kubernetes.api import DEADLINE_S
+
+log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+Resource = tuple[str, str, str]
+"""API group, version and plural of a kind that is asked for by these."""
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -28,6 +37,18 @@ _PLANS: Final = (API_GROUP, _VERSION, plan_resource().plural)
 _POLICIES: Final = (API_GROUP, _VERSION, policy_resource().plural)
 
 
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A server, and how one gets in there: by a token, or by a certificate."""
+
+    server: str
+    ca_file: str | None
+    is_verified: bool
+    token: str | None = field(repr=False)
+    certificate_file: str | None
+    key_file: str | None
+
+
 class NotInstalledError(OutOfReachError):
     """The server knows no plans: somebody with the right must install the definitions first."""
 
@@ -35,13 +56,27 @@ class NotInstalledError(OutOfReachError):
 
 
 class RolloutApi(KubernetesApi):
-    """Reads and writes of one executor. Besides what reads raise, every write raises ``ConflictError`` for a 409."""
+    """Reads and writes of one executor. Besides what reads raise, every write raises ``ConflictError`` for a 409.
 
-    def __init__(self, configuration: official.Configuration, deadline_s: float = 10.0) -> None:
+    It lives longer than its token may: one that the server takes no more (401) is read anew from where it came.
+    """
+
+    def __init__(self, configuration: official.Configuration, deadline_s: float = DEADLINE_S) -> None:
         super().__init__(configuration, deadline_s)
+        self._source: tuple[Path | None, str | None] | None = None
         self._coordination = official.CoordinationV1Api(self._client)
+        self._authentication = official.AuthenticationV1Api(self._client)
         self._authorization = official.AuthorizationV1Api(self._client)
         self._versions = official.VersionApi(self._client)
+
+    @classmethod
+    def connect(
+        cls, kubeconfig: Path | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
+    ) -> Self:
+        """Return an API as ``KubernetesApi.connect`` does, which reads its token anew once it is taken no more."""
+        made = super().connect(kubeconfig, context, deadline_s)
+        made._source = (kubeconfig, context)
+        return made
 
     def plan(self, namespace: str, name: str) -> Json | None:
         """Return a plan object, ``None`` when there is none. Raises ``NotInstalledError`` without the definitions."""
@@ -49,12 +84,14 @@ class RolloutApi(KubernetesApi):
             f"get plan {namespace}/{name}", self._custom.get_namespaced_custom_object, _PLANS, namespace, name
         )
         if found is None:
-            self._check_installed()
+            self.check_installed()
         return found
 
-    def plans(self, namespace: str) -> list[Json]:
-        """Return all plan objects of a namespace."""
+    def plans(self, namespace: str | None) -> list[Json]:
+        """Return all plan objects of a namespace; ``None`` means all of them."""
         group, version, plural = _PLANS
+        if namespace is None:
+            return self._list("plans", None, partial(self._custom.list_cluster_custom_object, *_PLANS), None)
 
         def listing(namespace: str, **options: Any) -> Any:
             return self._custom.list_namespaced_custom_object(group, version, namespace, plural, **options)
@@ -82,7 +119,7 @@ class RolloutApi(KubernetesApi):
             **options,
         )
         if found is None:
-            self._check_installed()
+            self.check_installed()
             raise AnswerError(f"{self.server}: {request}: there is no namespace {namespace}: correct it")
         return found
 
@@ -126,6 +163,18 @@ class RolloutApi(KubernetesApi):
         request = f"delete Deployment {namespace}/{name}"
         self._send(request, self._apps.delete_namespaced_deployment, name, namespace, body=body)
 
+    def find_object(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        """Return an object of any kind, ``None`` when there is none."""
+        request = f"get {resource[2]} {namespace}/{name}"
+        return self._get(request, self._custom.get_namespaced_custom_object, resource, namespace, name)
+
+    def patch_object(self, resource: Resource, namespace: str, name: str, body: Json) -> Json:
+        """Merge ``body`` into an object of any kind; one that is gone is a ``ConflictError``."""
+        group, version, plural = resource
+        method, request = self._custom.patch_namespaced_custom_object, f"patch {plural} {namespace}/{name}"
+        arguments = (group, version, namespace, plural, name)
+        return self._found(request, self._send(request, method, *arguments, body=body, _content_type=MERGE))
+
     def patch_pod(self, namespace: str, name: str, body: Json) -> Json | None:
         """Merge ``body`` into a pod; ``None`` when there is none."""
         method = self._core.patch_namespaced_pod
@@ -159,6 +208,32 @@ class RolloutApi(KubernetesApi):
         found = self._send("ask for our rights", method, body=body)
         return bool(found and found["status"]["allowed"])
 
+    def own_name(self) -> str:
+        """Return the name by which the server knows us (``SelfSubjectReview``, Kubernetes 1.28 and later)."""
+        found = self._send("ask for our name", self._authentication.create_self_subject_review, body={})
+        if found is None:
+            raise AnswerError(f"{self.server} cannot tell our name: it takes Kubernetes 1.28 or later")
+        return str(found["status"]["userInfo"]["username"])
+
+    def login(self) -> Login:
+        """Return how we get in, for another client of the same server; a token that is renewed is read anew.
+
+        Raises ``OutOfReachError`` when that takes too long: a kubeconfig may name a program to ask.
+        """
+        return self._within("get a token", self._login)
+
+    def _login(self) -> Login:
+        told = self._configuration
+        header = told.get_api_key_with_prefix("BearerToken") or told.get_api_key_with_prefix("authorization")
+        return Login(
+            server=str(told.host),
+            ca_file=told.ssl_ca_cert,
+            is_verified=bool(told.verify_ssl),
+            token=header.rpartition(" ")[2] if header else None,
+            certificate_file=told.cert_file,
+            key_file=told.key_file,
+        )
+
     def server_time(self) -> datetime:
         """Return the server's time, within half a second and the time that the answer took."""
         request = "get the server's time"
@@ -169,14 +244,17 @@ class RolloutApi(KubernetesApi):
         try:
             answer: Any = self._versions.get_code(_preload_content=False, _request_timeout=self.deadline_s)
             said = answer.headers.get("Date")
-        except (urllib3.exceptions.HTTPError, official.ApiException) as error:
+        except urllib3.exceptions.HTTPError as error:
             raise OutOfReachError(f"{self.server} cannot be reached: {request}: is it up?") from error
+        except official.ApiException as error:
+            raise self._refusal(request, int(error.status or 0), str(error.body or error.reason or "")) from error
         if said is None:
             raise AnswerError(f"{self.server}: {request}: the answer has no date: is this an API server?")
         told = parsedate_to_datetime(said).timestamp() + 0.5  # the header leaves the fraction of the second out
         return datetime.fromtimestamp(told + (time.monotonic() - asked) / 2, UTC)
 
-    def _check_installed(self) -> None:
+    def check_installed(self) -> None:
+        """Raise ``NotInstalledError`` unless the server knows plans."""
         group, version, _ = _PLANS
         method = self._custom.get_api_resources
         if self._send("list the kinds of " + API_GROUP, method, group, version) is None:
@@ -185,9 +263,37 @@ class RolloutApi(KubernetesApi):
                 "with kubectl apply -f k8s/crds"
             )
 
-    def _get(self, request: str, method: Any, kind: tuple[str, str, str], namespace: str, name: str) -> Json | None:
+    def _get(self, request: str, method: Any, kind: Resource, namespace: str, name: str) -> Json | None:
         group, version, plural = kind
         return self._send(request, method, group, version, namespace, plural, name)
+
+    def _ask(self, request: str, method: Any, *arguments: str, **options: Any) -> Json | None:
+        used = dict(self._configuration.api_key)
+        try:
+            return super()._ask(request, method, *arguments, **options)
+        except NotLetInError:
+            self._renew()
+            if self._configuration.api_key == used:
+                raise
+        return super()._ask(request, method, *arguments, **options)
+
+    @property
+    def _configuration(self) -> Any:
+        return self._client.configuration
+
+    def _renew(self) -> None:
+        """Read the token anew where it came from; what cannot be read stays as it is, as a later turn may read it."""
+        if self._source is None:
+            return
+        try:
+            with RolloutApi.connect(*self._source, self.deadline_s) as fresh:
+                found = fresh._configuration
+        except PlannerError as error:
+            log.warning("the token could not be read anew", extra={"server": self.server, "error": str(error)})
+            return
+        # The hook comes along: it would put the old token back.
+        self._configuration.api_key = found.api_key
+        self._configuration.refresh_api_key_hook = found.refresh_api_key_hook
 
     def _send(self, request: str, method: Any, *arguments: str, **options: Any) -> Json | None:
         return self._within(request, lambda: self._ask(request, method, *arguments, **options))

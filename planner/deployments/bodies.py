@@ -18,7 +18,6 @@ LIMITS_BEFORE: Final = "consumerplanner.dev/strategy-before"
 """The Deployment's own update strategy, kept while a plan's limits hold: what gives the claim up puts it back."""
 OWN_LABEL: Final = "consumerplanner.dev/deployment"
 """Tells the pods of a created Deployment from those of the one that it was made like."""
-REVISION: Final = "deployment.kubernetes.io/revision"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _HASH: Final = "pod-template-hash"
 _MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "consumer-planner"}
@@ -33,12 +32,6 @@ def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
     """Return who has claimed a Deployment."""
     text = annotations_of(deployment).get(CLAIM)
     return None if text is None else Claim.parse(text)
-
-
-def revision_of(found: Mapping[str, Any]) -> int | None:
-    """Return the revision of a Deployment or ReplicaSet, ``None`` before its controller has given it one."""
-    text = annotations_of(found).get(REVISION, "")
-    return int(text) if text.isdecimal() else None
 
 
 def claimed(claim: Claim, resource_version: str, **spec: object) -> Json:

@@ -8,36 +8,37 @@ from planner.deployments.bodies import (
     created,
     missing_containers,
     restored,
-    revision_of,
     templated,
     unclaimed,
 )
-from planner.errors import OutOfReachError
+from planner.deployments.scalers import set_scaler
 from planner.execution.effects import (
     Create,
     Delete,
+    DeploymentEffect,
     DropClaim,
-    Effect,
     MarkPods,
     RestoreTemplate,
     SetClaim,
-    SetOffsets,
     SetReplicas,
+    SetScaler,
     SetTemplate,
 )
-from planner.execution.ports import ConflictError
+from planner.execution.ports import ConflictError, DeniedError, ImpossibleError
 from planner.rollout.template import TemplateChange
-from planner.sources.kubernetes.objects import replica_sets_of, selector_of
+from planner.sources.kubernetes import AnswerError, ForbiddenError, NotLetInError
+from planner.sources.kubernetes.objects import replica_sets_of, revision_of, selector_of
 
 
-class OffsetsError(OutOfReachError):
-    """This version writes no offsets."""
+def perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
+    """Make it so, or raise ``ConflictError`` or ``DeniedError`` (nothing done), ``OutOfReachError`` (nobody knows)."""
+    try:
+        _perform(api, namespace, effect)
+    except (AnswerError, ForbiddenError, NotLetInError) as error:
+        raise DeniedError(str(error)) from error
 
-    can_retry = False
 
-
-def perform(api: RolloutApi, namespace: str, effect: Effect) -> None:
-    """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
+def _perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
     match effect:
         case SetClaim() | DropClaim() | SetReplicas():
             api.patch_deployment(namespace, effect.deployment, _patch(api, namespace, effect))
@@ -45,14 +46,14 @@ def perform(api: RolloutApi, namespace: str, effect: Effect) -> None:
             _set_template(api, namespace, effect)
         case RestoreTemplate():
             _restore_template(api, namespace, effect)
+        case SetScaler():
+            set_scaler(api, namespace, effect)
         case MarkPods():
             _mark(api, namespace, effect)
         case Create():
             _create(api, namespace, effect)
         case Delete():
             api.delete_deployment(namespace, effect.deployment, effect.uid, effect.resource_version)
-        case SetOffsets():
-            raise OffsetsError("this version of the planner writes no offsets: do that step by hand")
 
 
 def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetReplicas) -> Json:
@@ -69,7 +70,7 @@ def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
     found = _deployment(api, namespace, effect.deployment)
     _check_containers(found, effect.step.change)
     if found["spec"].get("revisionHistoryLimit") == 0:
-        raise ConflictError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
+        raise ImpossibleError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
     body = templated(found, effect.step, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, STRATEGIC)
 
@@ -79,7 +80,7 @@ def _restore_template(api: RolloutApi, namespace: str, effect: RestoreTemplate) 
     kept = replica_sets_of(found, api.replica_sets(namespace, selector_of(found)))
     template = next((one["spec"]["template"] for one in kept if revision_of(one) == effect.revision), None)
     if template is None:
-        raise ConflictError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
+        raise ImpossibleError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
     body = restored(template, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, JSON_PATCH)
 
@@ -108,4 +109,4 @@ def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:
 def _check_containers(found: Json, change: TemplateChange | None) -> None:
     if missing := missing_containers(found, change):
         name = found["metadata"]["name"]
-        raise ConflictError(f"Deployment {name} has no container {missing[0]}: the plan would add one")
+        raise ImpossibleError(f"Deployment {name} has no container {missing[0]}: the plan would add one")

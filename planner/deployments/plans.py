@@ -1,12 +1,12 @@
 """``ClusterPlans``: plans and their status as ``ConsumerRolloutPlan`` objects of one namespace."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.bodies import Json, annotations_of
-from planner.documents.approve import APPROVE_ANNOTATION, CONFIRM_ANNOTATION
+from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, CONFIRM_ANNOTATION
 from planner.documents.format import API_VERSION, digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
@@ -54,9 +54,24 @@ class ClusterPlans:
         self._set_finalizers(stored.name, lambda kept: [one for one in kept if one != FINALIZER], stored.uid)
 
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
-        """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing."""
-        meta = {**document["metadata"], "namespace": self.namespace}
+        """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
+
+        Of an approval that stands in it, the approver is who creates it: a file cannot tell who wrote into it.
+        """
+        annotations = dict(document["metadata"].get("annotations") or {})
+        annotations.pop(APPROVED_BY_ANNOTATION, None)
+        if APPROVE_ANNOTATION in annotations:
+            annotations[APPROVED_BY_ANNOTATION] = self._api.own_name()
+        meta = {**document["metadata"], "namespace": self.namespace, "annotations": annotations}
         return stored_plan(self._api.create_plan(self.namespace, {**document, "metadata": meta}, is_dry=is_dry))
+
+    def approve(self, name: str, digest: str, phrases: Sequence[str] = ()) -> None:
+        """Approve a plan with this digest in our own name. Raises ``BadInputError`` when there is no such plan.
+
+        The name is the one by which the API server knows us, and the admission policy takes no other.
+        """
+        confirmed = {CONFIRM_ANNOTATION: "\n".join(phrases)} if phrases else {}
+        self.annotate(name, {APPROVE_ANNOTATION: digest, APPROVED_BY_ANNOTATION: self._api.own_name(), **confirmed})
 
     def annotate(self, name: str, annotations: Mapping[str, str | None]) -> None:
         """Set annotations of a plan, or take them away. Raises ``BadInputError`` when there is no such plan."""
@@ -103,18 +118,23 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
 def requests_of(found: Mapping[str, Any]) -> Requests:
     """Return what people ask of a plan by its annotations, and by its deletion.
 
-    The server notes when an annotation was set last, and by which program, not by whom: the approver is not named.
+    The server notes when an annotation was set last, and by which program, not by whom. Who approved is the annotation
+    that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's word.
     """
     notes, meta = annotations_of(found), found["metadata"]
     digest = notes.get(APPROVE_ANNOTATION)
     return Requests(
-        approval=None if digest is None else Approval(digest, None, _set_at(meta, APPROVE_ANNOTATION)),
+        approval=None if digest is None else _approval(digest, notes, meta),
         pause=_is_on(notes.get(PAUSE_ANNOTATION)),
         abort=_is_on(notes.get(ABORT_ANNOTATION)),
         is_deleted="deletionTimestamp" in meta,
         answered=_answered(notes.get(ANSWER_ANNOTATION, "")),
         confirmed=tuple(line for line in notes.get(CONFIRM_ANNOTATION, "").splitlines() if line),
     )
+
+
+def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
+    return Approval(digest, notes.get(APPROVED_BY_ANNOTATION), _set_at(meta, APPROVE_ANNOTATION))
 
 
 def _answered(text: str) -> tuple[int, ...]:

@@ -1,13 +1,14 @@
 """What an executor may do, asked for before the first step: a right that is missing is named at once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from planner.deployments.api import RolloutApi
+from planner.deployments.scalers import RESOURCES
 from planner.documents.crd import plan_resource, policy_resource
 from planner.documents.format import API_GROUP
 from planner.rollout.plan import RolloutPlan
-from planner.rollout.steps import CreateDeployment, DeleteDeployment, MarkVictims
+from planner.rollout.steps import CreateDeployment, DeleteDeployment, MarkVictims, SetAutoscaler, UpdateTemplate
 from planner.sources.kubernetes import ForbiddenError
 
 Right = tuple[str, str, str]
@@ -31,29 +32,63 @@ ALWAYS: Final[tuple[Right, ...]] = (
     ("coordination.k8s.io", "leases", "update"),
 )
 """What carrying out any plan takes. To tell events is of use too (``events``, ``create``), but no plan waits for it."""
+_MARK: Final[Right] = ("", "pods", "patch")
 
 
 def needed(plan: RolloutPlan) -> Iterator[Right]:
     """Yield the rights that carrying out a plan and undoing it takes."""
     yield from ALWAYS
     kinds = {type(step) for step in plan.steps}
+    for group, _, plural in {RESOURCES[step.autoscaler_kind] for step in plan.steps if isinstance(step, SetAutoscaler)}:
+        yield group, plural, "get"
+        yield group, plural, "patch"
     if MarkVictims in kinds:
-        yield "", "pods", "patch"
+        yield _MARK
     if CreateDeployment in kinds:
         yield "apps", "deployments", "create"
     if {CreateDeployment, DeleteDeployment} & kinds:
         yield "apps", "deployments", "delete"
 
 
-def check_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> None:
+def needed_by_controller(plan: RolloutPlan) -> Iterator[Right]:
+    """Yield the rights that the controller needs: k8s/admission/executor.yaml asks its account for one verb more."""
+    yield from needed(plan)
+    if any(isinstance(step, UpdateTemplate) for step in plan.steps):
+        yield "apps", "deployments", "updatetemplate"
+
+
+def check_rights(
+    api: RolloutApi, namespace: str, plan: RolloutPlan, rights: Callable[[RolloutPlan], Iterable[Right]] = needed
+) -> None:
     """Raise ``ForbiddenError``, which names every missing right, unless we may carry out the plan."""
-    missing = [right for right in needed(plan) if not api.may(_attributes(namespace, right))]
-    if missing:
-        told = ", ".join(f"{verb} {resource}{f' ({group})' if group else ''}" for group, resource, verb in missing)
+    if missing := missing_rights(api, namespace, plan, rights):
         raise ForbiddenError(
-            f"{api.server} does not allow us to carry out the plan in namespace {namespace}: missing {told}: grant the "
-            "rights that docs/apply.md lists"
+            f"{api.server} does not allow us to carry out the plan in namespace {namespace}: missing "
+            f"{tell_rights(missing)}: grant the rights that docs/apply.md lists"
         )
+
+
+def missing_rights(
+    api: RolloutApi, namespace: str, plan: RolloutPlan, rights: Callable[[RolloutPlan], Iterable[Right]] = needed
+) -> tuple[Right, ...]:
+    """Return the rights that we do not have."""
+    return tuple(right for right in rights(plan) if not api.may(_attributes(namespace, right)))
+
+
+def tell_rights(rights: Iterable[Right]) -> str:
+    """Return the rights in words: ``patch deployments (apps), list pods``."""
+    return ", ".join(f"{verb} {resource}{f' ({group})' if group else ''}" for group, resource, verb in rights)
+
+
+def manifests_for(rights: Iterable[Right]) -> tuple[str, ...]:
+    """Return which of the manifests in k8s/rbac grant these to the controller's account."""
+    return tuple(sorted({f"k8s/rbac/{_role(right)}.yaml" for right in rights}))
+
+
+def _role(right: Right) -> str:
+    if right in ALWAYS or right == _MARK:
+        return "executor"
+    return "executor-migrations" if right[1] == "deployments" else "executor-autoscalers"
 
 
 def _attributes(namespace: str, right: Right) -> dict[str, str]:

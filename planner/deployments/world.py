@@ -1,6 +1,7 @@
 """``ClusterWorld``: what there is in one namespace, and the effects on it."""
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,19 +9,27 @@ from functools import partial
 from typing import TypeVar
 
 from planner.deployments.api import RolloutApi
-from planner.deployments.bodies import claim_of, revision_of, rival_of
+from planner.deployments.bodies import claim_of, rival_of
 from planner.deployments.effects import perform
 from planner.deployments.groups import Groups
+from planner.deployments.offsets.actions import OffsetActions, OffsetsSeen
+from planner.deployments.offsets.installations import installation
+from planner.deployments.watches import Watches
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.errors import PlannerError
-from planner.execution.course import deployments, groups
-from planner.execution.effects import Effect
+from planner.errors import BadInputError, PlannerError
+from planner.execution.awaited import as_awaited
+from planner.execution.course import deployments, groups, is_left
+from planner.execution.effects import Effect, SetOffsets, offsets_to_set
 from planner.execution.group_drift import moved_queues
 from planner.execution.look import DeploymentLook, GroupLook, Look, Rival
 from planner.execution.phases import Phase
-from planner.execution.ports import StoredPlan
+from planner.execution.ports import ConflictError, StoredPlan
+from planner.model.deployments import Deployment
+from planner.rollout.steps import CloneOffsets, ResetOffsets
 from planner.sources.kubernetes import AnswerError, complete_workload
+from planner.sources.kubernetes.objects import revision_of
 from planner.verification.seen import Between, Seen
+from planner.verification.watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +46,14 @@ class ClusterWorld:
     namespace: str
     groups: Groups
     policies: Policies
+    offsets: OffsetActions = field(default_factory=lambda: OffsetActions(installation))
     last: Look | None = field(default=None, init=False)
+    _watches: Watches = field(default_factory=Watches, init=False)
 
     def look(self, stored: StoredPlan, now: datetime) -> Look:
         """Return what is there now; a part that cannot be read is unknown, and ``problems`` says why."""
         problems: list[str] = []
+        steady_s = time.monotonic()
         policy = _tried(lambda: self.policies(stored.plan.policy), problems)
         if policy is None and not problems and stored.policy_digest is not None:
             problems.append(f"there is no policy {stored.plan.policy} in namespace {self.namespace}")
@@ -49,16 +61,21 @@ class ClusterWorld:
         seen = {one.name: one for one in found if one is not None}
         own = seen.get(stored.plan.deployment)
         facts = own.facts if own else None
-        groups_seen = [
-            _tried(partial(self.groups.look, policy, name, facts, now), problems) for name in groups(stored.plan)
+        looks = [
+            _tried(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
+            for name in groups(stored.plan)
         ]
+        groups_seen = [look for look, _ in filter(None, looks)]
+        offsets = _tried(lambda: self._offsets_seen(stored, policy), problems)
         self.last = Look(
             at=now,
             deployments=tuple(seen.values()),
-            groups=tuple(one for one in groups_seen if one is not None),
+            groups=tuple(groups_seen),
             rivals=_tried(lambda: self._rivals(stored), problems),
+            offsets_set=offsets.is_set if offsets else None,
+            offsets_seen=offsets.fingerprint if offsets else None,
             policy_digest=policy.digest if policy else None,
-            seen=_seen(stored, groups_seen[0]),
+            seen=_seen(stored, *looks[0]) if looks[0] else None,
             problems=tuple(problems),
         )
         return self.last
@@ -66,7 +83,26 @@ class ClusterWorld:
     def perform(self, effect: Effect) -> None:
         """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
         log.info("effect", extra={"effect": type(effect).__name__, "namespace": self.namespace})
-        perform(self.api, self.namespace, effect)
+        if isinstance(effect, SetOffsets):
+            self._set_offsets(effect)
+        else:
+            perform(self.api, self.namespace, effect)
+
+    def _offsets_seen(self, stored: StoredPlan, policy: ConsumerScalingPolicy | None) -> OffsetsSeen | None:
+        """Return how the offsets are that the plan is about to set; ``None`` at any other step."""
+        step = stored.status.current and stored.plan.steps[stored.status.step]
+        if policy is None or not isinstance(step, CloneOffsets | ResetOffsets):
+            return None
+        return self.offsets.see(policy, offsets_to_set(stored.plan, stored.key, step))
+
+    def _set_offsets(self, effect: SetOffsets) -> None:
+        try:
+            policy = self.policies(effect.policy)
+            if policy is None:
+                raise BadInputError(f"there is no policy {effect.policy} in namespace {self.namespace}")
+            self.offsets.set(policy, effect)
+        except BadInputError as error:
+            raise ConflictError(str(error)) from error
 
     def _deployment(self, name: str, now: datetime) -> DeploymentLook:
         found = self.api.find_deployment(self.namespace, name)
@@ -74,6 +110,19 @@ class ClusterWorld:
             return DeploymentLook(name, None)
         facts = complete_workload(self.api, f"{self.namespace}/{name}", found, now)
         return DeploymentLook(name, facts, claim_of(found), revision_of(found))
+
+    def _group(
+        self,
+        stored: StoredPlan,
+        policy: ConsumerScalingPolicy | None,
+        name: str,
+        facts: Deployment | None,
+        now: datetime,
+        steady_s: float,
+    ) -> tuple[GroupLook, Watch | None]:
+        began_s = time.monotonic()
+        found = as_awaited(stored, self.groups.look(policy, name, facts, now))
+        return self._watches.noted(stored, found, steady_s, began_s, time.monotonic())
 
     def _rivals(self, stored: StoredPlan) -> tuple[Rival, ...]:
         others = [one for one in self.api.plans(self.namespace) if one["metadata"]["uid"] != stored.uid]
@@ -91,11 +140,13 @@ def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
         return None
 
 
-def _seen(stored: StoredPlan, group: GroupLook | None) -> Seen | None:
-    """Return what one look at the end shows of the change: which queues have moved. The rest takes a watch."""
-    if stored.status.phase is not Phase.VERIFYING or group is None or not group.owners or group.misplaced != 0:
+def _seen(stored: StoredPlan, group: GroupLook, watch: Watch | None) -> Seen | None:
+    """Return what the looks so far show of the change, once all steps are done and the group is calm, or left."""
+    if stored.status.phase is not Phase.VERIFYING or not group.owners:
         return None
-    if any(len(owners) != 1 for _, owners in group.owners):
+    moved = Between.exactly(moved_queues(stored.plan.forecast.owners_before, group.owners))
+    if group.members == () and is_left(stored.plan):
+        return Seen(moved_queues=moved, is_complete=True)
+    if not group.is_calm:
         return None
-    moved = moved_queues(stored.plan.forecast.owners_before, group.owners)
-    return Seen(moved_queues=Between.exactly(moved), is_complete=True)
+    return watch.seen(moved) if watch else Seen(moved_queues=moved, is_complete=True)

@@ -173,7 +173,9 @@ def plan_resource() -> Resource:
             Column("Moved", "integer", ".spec.forecast.movedQueues.most"),
             Column("Approved", "date", ".status.approval.at"),
             Column("Age", "date", ".metadata.creationTimestamp"),
+            Column("Approver", "string", ".status.approval.by", is_wide=True),
             Column("Message", "string", ".status.message", is_wide=True),
+            Column("Held", "string", ".status.held", is_wide=True),
         ),
         rules=(
             Rule(

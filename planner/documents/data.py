@@ -20,6 +20,7 @@ from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
+from planner.verification.calibration import CalibrationRecord
 
 T = TypeVar("T")
 
@@ -78,6 +79,7 @@ class DataKind(Generic[T]):
         return self.parse(text, str(path))
 
 
+CALIBRATION: DataKind[CalibrationRecord] = DataKind("CalibrationRecord", TypeAdapter(CalibrationRecord))
 OUTCOMES: DataKind[tuple[CandidateOutcome, ...]] = DataKind(
     "CandidateOutcomes", TypeAdapter(tuple[CandidateOutcome, ...])
 )

@@ -12,7 +12,8 @@ API_GROUP = "consumerplanner.dev"
 API_VERSION: Literal["consumerplanner.dev/v1alpha1"] = "consumerplanner.dev/v1alpha1"
 DIGEST_PREFIX = "sha256:"
 
-_KINDS = {("source", "rocketmq"), ("source", "kafka")}
+_MIGRATIONS = ("update", "strategy", "rename", "relocate", "cluster", "reset", "expand", "assignor", "consumerProtocol")
+_KINDS = {("source", "rocketmq"), ("source", "kafka"), *(("migration", kind) for kind in _MIGRATIONS)}
 
 _WORDS = {
     "missing": "nothing",

@@ -128,6 +128,11 @@ def document_name(record: DecisionRecord) -> str:
     return f"{record.policy}-{record.decision.decided_at:%Y%m%d-%H%M%S}"
 
 
+def migration_name(plan: RolloutPlan) -> str:
+    """Return the Kubernetes name of a migration's plan: policy, kind and time."""
+    return f"{plan.policy}-{(plan.migration or '').lower()}-{plan.made_at:%Y%m%d-%H%M%S}"
+
+
 def read_plan_or_decision(path: Path) -> RolloutPlan | DecisionRecord:
     """Return what the file holds, a plan or a hold. Raises ``BadInputError`` when it is missing or wrong."""
     document = read_document(path)

@@ -12,6 +12,7 @@ from planner.decision.objective import Objective
 from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
 from planner.documents.format import API_VERSION, check_header, digest_of, document_error
 from planner.documents.source import KubernetesSpec, Name, Part, Source
+from planner.documents.stability import AutoscalerSpec, StabilisationSpec
 from planner.documents.timing import TimingSpec, check_timing
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
@@ -21,12 +22,6 @@ from planner.rollout.build import RolloutSettings
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
-
-NOT_BUILT_YET = {
-    "stabilisation": "each run decides by its own window",
-    "autoscaler": "a Deployment whose replicas an HPA or KEDA object sets is left alone",
-}
-"""Fields that the design names and this version does not have, with what holds instead."""
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -92,6 +87,7 @@ class PolicySpec(Part):
     source: Source
     scale_target_ref: ScaleTargetRef
     kubernetes: KubernetesSpec | None = None
+    autoscaler: AutoscalerSpec = AutoscalerSpec()
     min_replicas: Replicas = 1
     max_replicas: Replicas
     objective: ObjectiveSpec = ObjectiveSpec()
@@ -100,6 +96,7 @@ class PolicySpec(Part):
     capacity: CapacitySpec | None = None
     window: WindowSpec = WindowSpec()
     freshness: FreshnessSpec = FreshnessSpec()
+    stabilisation: StabilisationSpec | None = None
     rollout: RolloutSpec = RolloutSpec()
     prices: PricesSpec = PricesSpec()
     approval: ApprovalSpec = ApprovalSpec()
@@ -157,6 +154,8 @@ class ConsumerScalingPolicy(Part):
             backlog_gone_s=spec.objective.backlog_gone_seconds,
             max_age_s=spec.freshness.max_age_seconds,
             min_completeness=spec.freshness.min_completeness,
+            sets_autoscaler=spec.autoscaler.handling.is_allowed,
+            quiet_s=spec.stabilisation.seconds if spec.stabilisation else None,
         )
 
     @property
@@ -194,6 +193,7 @@ class ConsumerScalingPolicy(Part):
             valid_for_s=rollout.valid_for_seconds,
             ready_limit_s=rollout.ready_seconds,
             settled_limit_s=rollout.settled_seconds,
+            autoscaler=self.spec.autoscaler.handling,
             prices=Prices(prices.moved_queue_seconds, prices.duplicate_seconds, prices.standstill_seconds),
         )
 
@@ -201,11 +201,6 @@ class ConsumerScalingPolicy(Part):
 def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
     """Return the policy in ``text``; ``where`` names the file in errors. Raises ``DocumentError``."""
     document = check_header(load_yaml(text, where), KIND, where)
-    spec = document.get("spec")
-    for field in NOT_BUILT_YET.keys() & (spec.keys() if isinstance(spec, dict) else set()):
-        raise DocumentError(
-            f"{where}: field spec.{field} is not built yet in this version ({NOT_BUILT_YET[field]}): remove it"
-        )
     try:
         policy = ConsumerScalingPolicy.model_validate(document)
     except ValidationError as error:

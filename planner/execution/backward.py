@@ -11,11 +11,13 @@ from planner.execution.look import Claim, DeploymentLook
 from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
+from planner.execution.scalers import find_scaler, our_claim, set_scaler, state_of_scaler
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     CreateDeployment,
     DeleteDeployment,
     MarkVictims,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
@@ -48,7 +50,8 @@ def _may_be_in(turn: Turn, step: Step, progress: StepProgress) -> bool:
     if isinstance(step, DeleteDeployment):
         found = turn.look.deployment(step.deployment)
         return found is None or found.facts is None
-    return turn.look.offsets_set is not False
+    # Nothing is written before it is noted what was there.
+    return progress.seen is not None and turn.look.offsets_seen != progress.seen
 
 
 def undo_list(plan: RolloutPlan, status: RolloutStatus) -> tuple[str, ...]:
@@ -66,16 +69,25 @@ def aborting(turn: Turn) -> Move:
     """Return the next move of a plan in ``ABORTING``."""
     if turn.edited is not None:
         return turn.stuck(turn.edited)
-    if (last := next(_left(turn.status), None)) is not None:
+    if (last := undoing(turn)) is not None:
+        if last.undo_since is None:
+            return turn.renew(replace(last, undo_since=turn.now))
         return _undo(turn, turn.plan.steps[last.index], last)
     if (drop := drop_claim(turn)) is not None:
         return drop
     entered = turn.status.enter(Phase.ROLLED_BACK, f"the old state is there again: {turn.status.message}", turn.now)
-    return Write(replace(entered, ended="old"), reason=Phase.ROLLED_BACK)
+    return Write(replace(entered, ended="old", surprises=turn.surprises), reason=Phase.ROLLED_BACK)
+
+
+def undoing(turn: Turn) -> StepProgress | None:
+    """Return the step whose turn it is to be undone, ``None`` once all are."""
+    return next(_left(turn.status), None)
 
 
 def drop_claim(turn: Turn) -> Perform | None:
-    """Return the effect that gives one claimed Deployment free, ``None`` when none is claimed any more."""
+    """Return the effect that gives one claimed Deployment free, ``None`` when none is claimed any more, or can be."""
+    if turn.untidy is not None:
+        return None
     for found in turn.claimed.values():
         if found.facts is not None:
             return Perform(DropClaim(found.name, found.facts.resource_version))
@@ -84,6 +96,8 @@ def drop_claim(turn: Turn) -> Perform | None:
 
 def clear_marks(turn: Turn) -> Perform | None:
     """Return the effect that gives pods their deletion cost back where they outlived their mark."""
+    if turn.untidy is not None:
+        return None
     for progress in turn.status.steps:
         step = turn.plan.steps[progress.index]
         if isinstance(step, MarkVictims) and (unmark := _unmark(turn, step, progress)) is not None:
@@ -92,8 +106,6 @@ def clear_marks(turn: Turn) -> Perform | None:
 
 
 def _undo(turn: Turn, step: Step, progress: StepProgress) -> Move:
-    if progress.undo_since is None:
-        return turn.renew(replace(progress, undo_since=turn.now))
     match step:
         case StartConsumers() | StopConsumers():
             return _undo_count(turn, step, progress)
@@ -104,6 +116,8 @@ def _undo(turn: Turn, step: Step, progress: StepProgress) -> Move:
             return _undone(turn, progress) if unmark is None else Perform(unmark)
         case CreateDeployment():
             return _undo_create(turn, step, progress)
+        case SetAutoscaler():
+            return _undo_scaler(turn, step, progress)
         case _:
             return _undone(turn, progress)
 
@@ -189,6 +203,21 @@ def _undo_create(turn: Turn, step: CreateDeployment, progress: StepProgress) -> 
     if found.facts.pods is None or found.facts.replicas:
         return _held(turn, step, progress, f"Deployment {step.deployment} still has pods")
     return Perform(Delete(found.name, found.facts.uid, found.facts.resource_version))
+
+
+def _undo_scaler(turn: Turn, step: SetAutoscaler, progress: StepProgress) -> Move:
+    found = find_scaler(turn, step)
+    if isinstance(found, str):
+        return _held(turn, step, progress, found)
+    if found is None:
+        return _undone(turn, progress)
+    claim = our_claim(turn, found)
+    if claim is not None and claim.has_undone(progress.index):
+        return _undone(turn, progress)
+    if state_of_scaler(found) not in (step.before, step.after):
+        return turn.stuck(f"somebody set {step.named} to {state_of_scaler(found)}, which is left so")
+    # Also where the effect never came in: a request of ours that is still on its way must find another version.
+    return Perform(set_scaler(turn, step, step.before, Claim(turn.key, progress.index, is_undoing=True)))
 
 
 def _unmark(turn: Turn, step: MarkVictims, progress: StepProgress) -> MarkPods | None:

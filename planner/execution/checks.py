@@ -1,15 +1,17 @@
 """Whether a step is done, as far as can be seen: each check is one small function of the turn."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from planner.execution.course import deployment_of, group_of, offsets_group
-from planner.execution.group_drift import moved_queues, seen_group
+from planner.execution.group_drift import missing_queues, moved_queues, seen_group
 from planner.execution.look import DeploymentLook, GroupLook
 from planner.execution.moves import Turn
 from planner.execution.progress import StepProgress
+from planner.execution.scalers import scaler_done
+from planner.execution.states import Finished, Hopeless, Missing, State, Unfinished
 from planner.rollout.explain import tell_moves
 from planner.rollout.steps import (
     AwaitLag,
@@ -23,6 +25,7 @@ from planner.rollout.steps import (
     OffsetStep,
     PauseForPerson,
     ResetOffsets,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
@@ -34,38 +37,8 @@ SETTLED_APART: Final = timedelta(seconds=5)
 look already, as ownership is held against all members; the second finds a rebalance that had only just begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The step is done; ``surprise`` is what went otherwise than planned."""
-
-    message: str
-    surprise: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """The step is not done yet, or nobody can see it; ``why`` tells. ``progress`` is what to remember of this look."""
-
-    why: str
-    progress: StepProgress | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """The step's effect is not in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hopeless:
-    """The step cannot be done any more."""
-
-    why: str
-
-
 Waiting = AwaitReady | AwaitSettled | AwaitLag | PauseForPerson | CheckForecast
 """The steps that change nothing."""
-
-State = Finished | Unfinished | Missing | Hopeless
 
 
 def state_of(turn: Turn, step: Step, progress: StepProgress) -> State:
@@ -77,6 +50,8 @@ def state_of(turn: Turn, step: Step, progress: StepProgress) -> State:
             return _deleted(turn, step)
         case CloneOffsets() | ResetOffsets():
             return _offsets(turn, step)
+        case SetAutoscaler():
+            return scaler_done(turn, step, progress)
         case StartConsumers() | StopConsumers() | UpdateTemplate() | MarkVictims():
             return _changed(turn, step, progress)
         case _:
@@ -197,7 +172,7 @@ def _settled(turn: Turn, step: AwaitSettled, progress: StepProgress) -> State:
         return Unfinished(f"the members of group {name} could not be read", _forget(progress))
     if group.members and group.strategy is not None and group.strategy != step.strategy:
         return Hopeless(f"group {name} allocates by {group.strategy}, the step expects {step.strategy}")
-    why = _unsettled(step, group)
+    why = (missing_queues(turn, group) if step.members else None) or _unsettled(step, group)
     if why is not None:
         return Unfinished(why, _forget(progress))
     seen = _fingerprint(group)
@@ -247,6 +222,8 @@ def _lag(turn: Turn, step: AwaitLag) -> State:
     group = seen_group(turn.look, name)
     if group is None:
         return Unfinished(f"the lag of group {name} could not be read")
+    if (missing := missing_queues(turn, group)) is not None:
+        return Unfinished(missing)
     wanted = [
         *([("messages", group.lag_messages, step.messages)] if step.messages is not None else []),
         *([("seconds", group.lag_seconds, step.seconds)] if step.seconds is not None else []),
@@ -261,6 +238,9 @@ def _lag(turn: Turn, step: AwaitLag) -> State:
 
 
 def _offsets(turn: Turn, step: OffsetStep) -> State:
-    if turn.look.offsets_set is None:
+    own = seen_group(turn.look, turn.plan.group.group)
+    if own is None or turn.look.offsets_set is None:
         return Unfinished(f"the offsets of group {offsets_group(step)} could not be read")
+    if (missing := missing_queues(turn, own)) is not None:
+        return Unfinished(missing)
     return Finished(f"the offsets of group {offsets_group(step)} are set") if turn.look.offsets_set else Missing()

@@ -71,6 +71,14 @@ def groups(plan: RolloutPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys([plan.group.group, *_named_groups(plan)]))
 
 
+def is_left(plan: RolloutPlan) -> bool:
+    """True where the plan's own group has no members in the end: they are in another group, or on another cluster."""
+    settled = [
+        step for step in plan.steps if isinstance(step, AwaitSettled) and group_of(plan, step) == plan.group.group
+    ]
+    return bool(settled) and settled[-1].members == 0
+
+
 def replicas_after(plan: RolloutPlan, deployment: str, last: int) -> int | None:
     """Return the replicas that the plan gives a Deployment with the steps up to index ``last`` done, -1 for none.
 

@@ -21,7 +21,8 @@ from planner.execution.group_drift import group_before_start, group_under_way, i
 from planner.execution.look import DeploymentLook, Rival
 from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
-from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, UpdateTemplate
+from planner.execution.scalers import autoscaler_drift
+from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, StopConsumers, UpdateTemplate
 
 MAX_SNAPSHOT_AGE: Final = timedelta(hours=1)
 """A plan that is valid for longer must still not rest on an older snapshot: load and members have other times."""
@@ -53,7 +54,7 @@ def before_start(turn: Turn) -> Drift:
 
 def under_way(turn: Turn) -> Drift:
     """Return what no longer fits before a later effect: what this plan has changed itself is no difference."""
-    return _sorted([*_policy(turn), *_autoscalers(turn), *_others(turn), *group_under_way(turn)])
+    return _sorted([*_policy(turn), *_autoscalers(turn), *_others(turn), *group_under_way(turn), *_marked(turn)])
 
 
 def _sorted(found: Iterable[Refusal | str]) -> Drift:
@@ -153,15 +154,7 @@ def _template(turn: Turn, found: DeploymentLook) -> Found:
 
 def _autoscalers(turn: Turn) -> Found:
     for found in _there(turn):
-        assert found.facts is not None
-        scalers = found.facts.active_autoscalers
-        if scalers is None:
-            yield f"whether an autoscaler owns Deployment {found.name} could not be read"
-        for scaler in scalers or ():
-            yield Refusal(
-                Code.AUTOSCALED,
-                f"{scaler.kind} {scaler.name} sets the replicas of Deployment {found.name}: it would undo the plan",
-            )
+        yield from autoscaler_drift(turn, found)
 
 
 def _others(turn: Turn) -> Found:
@@ -204,6 +197,19 @@ def _victims(turn: Turn) -> Found:
     for step in turn.plan.steps:
         if isinstance(step, MarkVictims):
             yield from missing_victims(turn, step)
+
+
+def _marked(turn: Turn) -> Found:
+    """Yield why the stop that comes next would take other pods than those that were marked for it."""
+    step = turn.plan.steps[turn.status.step]
+    if not isinstance(step, StopConsumers):
+        return
+    name = deployment_of(turn.plan, step)
+    for before in reversed(turn.plan.steps[: turn.status.step]):
+        if isinstance(before, StopConsumers) and deployment_of(turn.plan, before) == name:
+            return  # what was marked before that has stopped
+        if isinstance(before, MarkVictims) and deployment_of(turn.plan, before) == name:
+            yield from missing_victims(turn, before)
 
 
 def _offset_groups(turn: Turn) -> Found:

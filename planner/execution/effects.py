@@ -8,7 +8,15 @@ from one right before it, and so that a request that comes late finds another ve
 from dataclasses import dataclass
 
 from planner.execution.look import Claim
-from planner.rollout.steps import CreateDeployment, OffsetStep, UpdateTemplate
+from planner.rollout.plan import RolloutPlan
+from planner.rollout.steps import (
+    AutoscalerKind,
+    AutoscalerState,
+    CloneOffsets,
+    CreateDeployment,
+    OffsetStep,
+    UpdateTemplate,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,17 @@ class RestoreTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class SetScaler:
+    """Bring an autoscaler into a state. ``resource_version`` is the autoscaler's own, and so is the claim's place."""
+
+    scaler: str
+    scaler_kind: AutoscalerKind
+    state: AutoscalerState
+    claim: Claim
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
 class MarkPods:
     """Give pods a deletion cost: (name, uid, cost). A pod that is gone, or another one of that name, is left alone."""
 
@@ -87,10 +106,25 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class SetOffsets:
-    """Set a group's offsets as the step says; ``origin`` is the group whose offsets a clone takes."""
+    """Set a group's offsets as the step says; ``origin`` is the group whose offsets a clone takes.
+
+    ``plan`` is the plan's key, ``policy`` the name of the policy that tells the way to the brokers.
+    """
 
     step: OffsetStep
     origin: str
+    plan: str
+    policy: str
 
 
-Effect = SetClaim | DropClaim | SetReplicas | SetTemplate | RestoreTemplate | MarkPods | Create | Delete | SetOffsets
+DeploymentEffect = (
+    SetClaim | DropClaim | SetReplicas | SetTemplate | RestoreTemplate | SetScaler | MarkPods | Create | Delete
+)
+"""What changes something in Kubernetes."""
+Effect = DeploymentEffect | SetOffsets
+
+
+def offsets_to_set(plan: RolloutPlan, key: str, step: OffsetStep) -> SetOffsets:
+    """Return the effect of an offset step of a plan, ``key`` being the plan's in claims."""
+    origin = step.group if isinstance(step, CloneOffsets) else None
+    return SetOffsets(step, origin or plan.group.group, key, plan.policy)

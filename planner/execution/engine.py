@@ -26,10 +26,13 @@ from planner.verification.seen import Seen
 from planner.verification.verdict import Verdict
 
 
-def decide(stored: StoredPlan, look: Look, now: datetime) -> Move:
-    """Return the one move that the plan's phase, the world and the time ask for."""
+def decide(stored: StoredPlan, look: Look, now: datetime, untidy: str | None = None) -> Move:
+    """Return the one move that the plan's phase, the world and the time ask for.
+
+    With ``untidy``, why that cannot be, a plan that is over ends without giving Deployments free.
+    """
     phase = stored.status.phase
-    return Done(phase) if phase.is_final else _MOVES[phase](Turn(stored, look, now))
+    return Done(phase) if phase.is_final else _MOVES[phase](Turn(stored, look, now, untidy))
 
 
 def _pending(turn: Turn) -> Move:
@@ -99,7 +102,7 @@ def _verifying(turn: Turn) -> Move:
         return tidy
     told = "; ".join(turn.status.verdict.misses) or f"the forecast is {turn.status.verdict.fit}"
     entered = turn.status.enter(Phase.SUCCEEDED, f"the new state is there: {told}", turn.now)
-    return Write(replace(entered, ended="new"), reason=Phase.SUCCEEDED)
+    return Write(replace(entered, ended="new", surprises=turn.surprises), reason=Phase.SUCCEEDED)
 
 
 def _judge(turn: Turn) -> Move:

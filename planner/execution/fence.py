@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from planner.execution.course import created, deployments, planned_counts, replicas_after
 from planner.execution.look import DeploymentLook
 from planner.execution.moves import Turn
+from planner.execution.scalers import is_let_go
 from planner.rollout.steps import CreateDeployment, DeleteDeployment
 
 
@@ -19,7 +20,8 @@ def taken_back(turn: Turn) -> str | None:
             return f"somebody took the claim away from Deployment {found.name}"
         if found.claim.plan == turn.key and found.claim.is_undoing:
             return f"the steps of Deployment {found.name} are being undone already"
-        if _count(found) != _by_claim(turn, found) and _count(found) == replicas_after(turn.plan, found.name, -1):
+        is_old = _count(found) == replicas_after(turn.plan, found.name, -1)
+        if is_old and _count(found) != _by_claim(turn, found) and not _is_scaled(turn, found):
             return f"somebody set Deployment {found.name} back to {_count(found)} replicas"
     return None
 
@@ -39,7 +41,7 @@ def overruled(turn: Turn) -> str | None:
         allowed = {_by_claim(turn, found), replicas_after(turn.plan, found.name, -1)}
         if found.claim is None:
             allowed = set(planned_counts(turn.plan, found.name))
-        if _count(found) not in allowed:
+        if _count(found) not in allowed and not _is_scaled(turn, found):
             return f"somebody set Deployment {found.name} to {_count(found)} replicas, which is left so"
     return None
 
@@ -70,6 +72,11 @@ def _running(turn: Turn) -> Iterator[DeploymentLook]:
         found = turn.look.deployment(name)
         if found is not None and found.facts is not None and _should_be(turn, name):
             yield found
+
+
+def _is_scaled(turn: Turn, found: DeploymentLook) -> bool:
+    """True while the plan has let the Deployment's autoscaler go on, which then sets the count."""
+    return found.name == turn.plan.deployment and is_let_go(turn)
 
 
 def _should_be(turn: Turn, name: str) -> bool:

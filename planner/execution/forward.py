@@ -5,32 +5,36 @@ from datetime import datetime, timedelta
 
 from planner.execution import drift
 from planner.execution.backward import late, turn_back
-from planner.execution.checks import Finished, Hopeless, Missing, Unfinished, state_of
+from planner.execution.checks import state_of
 from planner.execution.course import deployment_of, fewest_ready, offsets_group
-from planner.execution.effects import Create, Delete, Effect, MarkPods, SetOffsets, SetReplicas, SetTemplate
+from planner.execution.effects import Create, Delete, Effect, MarkPods, SetReplicas, SetTemplate, offsets_to_set
 from planner.execution.fence import overruled, ready_after, taken_back
 from planner.execution.group_drift import in_use
 from planner.execution.look import Claim, DeploymentLook
 from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
 from planner.execution.progress import PodBefore, StepProgress
+from planner.execution.scalers import set_scaler
+from planner.execution.states import Finished, Hopeless, Missing, Unfinished
 from planner.model.deployments import Pod
 from planner.rollout.explain import tell_step
 from planner.rollout.steps import (
     CheckForecast,
+    CloneOffsets,
     CreateDeployment,
     DeleteDeployment,
     MarkVictims,
     OffsetStep,
+    ResetOffsets,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
     UpdateTemplate,
 )
 
-EffectStep = (
-    StartConsumers | StopConsumers | MarkVictims | CreateDeployment | UpdateTemplate | DeleteDeployment | OffsetStep
-)
+_OnDeployment = StartConsumers | StopConsumers | MarkVictims | UpdateTemplate | DeleteDeployment
+EffectStep = _OnDeployment | CreateDeployment | SetAutoscaler | OffsetStep
 
 
 def running(turn: Turn) -> Move:
@@ -74,6 +78,9 @@ def _interrupted(turn: Turn) -> Move | None:
 def _aborted(turn: Turn) -> Move | None:
     if (passed := late(turn)) is None:
         return turn_back(turn, "aborted by a person")
+    current = turn.status.current
+    if current and isinstance(turn.plan.steps[current.index], OffsetStep) and turn.look.offsets_seen is None:
+        return None  # whether it comes too late shows once the brokers answer; until then nothing is set
     if passed not in turn.status.surprises:
         surprises = (*turn.status.surprises, passed)
         return Write(replace(turn.status, surprises=surprises, message=passed, held=None), reason="AbortTooLate")
@@ -147,6 +154,9 @@ def _effect(turn: Turn, step: Step, progress: StepProgress, since: datetime) -> 
         return turn_back(turn, f"the plan no longer fits before step {progress.index + 1}: {reasons}", found.refusals)
     for why in (*found.unknowns, *_not_yet(turn, step)):
         return _limited(turn, step, since, why)
+    if isinstance(step, OffsetStep) and progress.seen is None:
+        # Brokers are written to one after the other: only what was there before tells whether anything is in.
+        return turn.renew(replace(progress, seen=turn.look.offsets_seen))
     return Perform(_effect_of(turn, step, progress.index))
 
 
@@ -191,24 +201,29 @@ def _not_set(turn: Turn, step: OffsetStep) -> tuple[str, ...]:
 def _effect_of(turn: Turn, step: EffectStep, index: int) -> Effect:
     claim = Claim(turn.key, index)
     match step:
-        case StartConsumers() | StopConsumers():
-            found = _known(turn, deployment_of(turn.plan, step))
-            return SetReplicas(found.name, step.to_replicas, claim, _version(found))
-        case UpdateTemplate():
-            found = _known(turn, deployment_of(turn.plan, step))
-            return SetTemplate(found.name, step, claim, _version(found))
-        case MarkVictims():
-            found = _known(turn, deployment_of(turn.plan, step))
-            pods = [pod for pod in found.live_pods or () if pod.name in step.pods]
-            return MarkPods(found.name, tuple((pod.name, pod.uid, step.deletion_cost) for pod in pods))
+        case SetAutoscaler():
+            return set_scaler(turn, step, step.after, claim)
+        case CloneOffsets() | ResetOffsets():
+            return offsets_to_set(turn.plan, turn.key, step)
         case CreateDeployment():
             return Create(step.deployment, step, step.origin or turn.plan.deployment, claim)
-        case DeleteDeployment():
-            found = _known(turn, step.deployment)
-            assert found.facts is not None
-            return Delete(found.name, found.facts.uid, _version(found))
         case _:
-            return SetOffsets(step, getattr(step, "group", None) or turn.plan.group.group)
+            return _effect_on(_known(turn, deployment_of(turn.plan, step)), step, claim)
+
+
+def _effect_on(found: DeploymentLook, step: _OnDeployment, claim: Claim) -> Effect:
+    assert found.facts is not None
+    version = found.facts.resource_version
+    match step:
+        case StartConsumers() | StopConsumers():
+            return SetReplicas(found.name, step.to_replicas, claim, version)
+        case UpdateTemplate():
+            return SetTemplate(found.name, step, claim, version)
+        case MarkVictims():
+            pods = [pod for pod in found.live_pods or () if pod.name in step.pods]
+            return MarkPods(found.name, tuple((pod.name, pod.uid, step.deletion_cost) for pod in pods))
+        case DeleteDeployment():
+            return Delete(found.name, found.facts.uid, version)
 
 
 def _known(turn: Turn, name: str) -> DeploymentLook:
@@ -216,8 +231,3 @@ def _known(turn: Turn, name: str) -> DeploymentLook:
     if found is None or found.facts is None:
         raise ValueError(f"an effect on Deployment {name}, which was not seen")
     return found
-
-
-def _version(found: DeploymentLook) -> str:
-    assert found.facts is not None
-    return found.facts.resource_version

@@ -80,6 +80,24 @@ def _queues(turn: Turn, group: GroupLook) -> Found:
         )
 
 
+def missing_queues(turn: Turn, group: GroupLook) -> str | None:
+    """Return in a sentence which of the plan's queues the group's brokers do not tell of, ``None`` when of all.
+
+    A RocketMQ name server forgets a broker that dies at once, so that its queues are in no route until it is back.
+    """
+    if group.name != turn.plan.group.group or group.queues is None:
+        return None
+    gone = set(_spelt(turn.plan.forecast.owners_before)) - {str(queue) for queue in group.queues}
+    if not gone:
+        return None
+    verb = "is" if len(gone) == 1 else "are"
+    return f"{_counted(len(gone), group.name)} {verb} in no route: {_some(gone)}: is their broker up?"
+
+
+def _counted(queues: int, group: str) -> str:
+    return f"{queues} {'queue' if queues == 1 else 'queues'} of group {group}"
+
+
 def _difference(planned: set[str], now: set[str]) -> str:
     parts = [
         *([f"{_some(planned - now)} gone"] if planned - now else []),
@@ -104,9 +122,9 @@ def _settled(group: GroupLook) -> Found:
     elif group.is_rebalancing:
         yield Refusal(Code.NOT_SETTLED, f"group {group.name} is rebalancing")
     elif group.misplaced:
-        yield Refusal(
-            Code.NOT_SETTLED, f"{group.misplaced} queues of group {group.name} are not owned as {group.strategy} says"
-        )
+        verb = "is" if group.misplaced == 1 else "are"
+        told = f"{_counted(group.misplaced, group.name)} {verb} not owned as {group.strategy} says"
+        yield Refusal(Code.NOT_SETTLED, told)
 
 
 def _owners(turn: Turn, group: GroupLook) -> Found:
@@ -120,9 +138,8 @@ def _owners(turn: Turn, group: GroupLook) -> Found:
         if now.get(queue, ()) != (owner,)
     ]
     if moved:
-        yield Refusal(
-            Code.OWNERS_CHANGED, f"{len(moved)} queues of group {group.name} changed owner since: {_some(moved)}"
-        )
+        told = f"{_counted(len(moved), group.name)} changed owner since: {_some(moved)}"
+        yield Refusal(Code.OWNERS_CHANGED, told)
 
 
 def _served_by(turn: Turn, group: GroupLook) -> Found:

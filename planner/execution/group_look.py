@@ -2,7 +2,10 @@
 
 from typing import Final
 
+from planner.errors import BadInputError
 from planner.execution.look import GroupLook
+from planner.inference.rocketmq import class_strategy
+from planner.model.membership import Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
@@ -10,14 +13,18 @@ from planner.simulation.candidates import unsettled_queues
 
 _QUIET: Final = ("Stable", "Empty", "Dead")
 """States of a Kafka group in which no rebalance is under way (``GroupState``, classic and consumer, Kafka 4.1)."""
+_NOBODY: Final = ("Empty", "Dead")
+"""Those of a group without members."""
 
 
-def look_at_group(sample: GroupSample, snapshot: GroupSnapshot, lag_seconds: float | None = None) -> GroupLook:
+def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
     """Return the look at a group from one sample of it and the snapshot made of that sample.
 
-    A group that shows no member has none only where the sample is complete; else its members are unknown. A member
-    that did not answer leaves the owners unknown. RocketMQ's brokers know of no rebalance: there, queues that are not
-    where the strategy puts them are the only sign of one. ``lag_seconds`` is how long the oldest message has waited.
+    A group that shows no member has none only where the sample is complete, or where all who keep a list of members
+    say that it is empty; else its members are unknown. A member that did not answer leaves the owners unknown.
+    RocketMQ's brokers know of no rebalance: there, queues that are not where the strategy puts them are the only sign
+    of one.
+    ``lag_seconds`` stays unknown: one look cannot tell how long a message has waited.
     """
     members = tuple(sorted(member.identity for member in sample.members))
     queues = tuple(state.queue for state in snapshot.data_queues)
@@ -25,17 +32,41 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot, lag_seconds: flo
     return GroupLook(
         name=sample.group,
         at=sample.at,
-        members=members if members or not sample.problems else None,
+        members=members if members or not sample.problems or _all_list_nobody(sample) else None,
         queues=queues or None,
         owners=owners,
         strategy=snapshot.strategy,
-        misplaced=None if owners is None else unsettled_queues(snapshot),
+        misplaced=None if owners is None else _misplaced(snapshot),
         is_rebalancing=sample.kafka.state not in _QUIET if sample.kafka else False,
         epoch=sample.kafka.epoch if sample.kafka else None,
         lag_messages=None if snapshot.unknown_lag else snapshot.lag,
-        lag_seconds=lag_seconds,
         pods=tuple((link.client, link.pod) for link in snapshot.pods),
+        offsets=tuple(one for one in sample.offsets if one.queue in set(queues)),
+        capacity=snapshot.capacity,
+        told=_told(sample),
     )
+
+
+def _misplaced(snapshot: GroupSnapshot) -> int | None:
+    try:
+        return unsettled_queues(snapshot)
+    except BadInputError:
+        return None  # a member that the strategy's parameters do not name, as it came just now
+
+
+def _told(sample: GroupSample) -> tuple[str, ...]:
+    tunings = [member.tuning for member in sample.members if isinstance(member, Member) and member.tuning]
+    return tuple(sorted({class_strategy(tuning.strategy_class) for tuning in tunings if tuning.strategy_class}))
+
+
+def _all_list_nobody(sample: GroupSample) -> bool:
+    """True where every broker, of Kafka the group's coordinator, says that it has no member.
+
+    That a group is offline is among a sample's problems: people want to know it. To the engine it is an answer.
+    """
+    if sample.kafka is not None:
+        return sample.kafka.state in _NOBODY
+    return bool(sample.listed) and all(listing.clients == () for listing in sample.listed)
 
 
 def _owners(sample: GroupSample, queues: tuple[Queue, ...]) -> tuple[tuple[Queue, tuple[str, ...]], ...] | None:

@@ -6,6 +6,8 @@ from datetime import datetime
 from planner.execution.phases import Phase
 from planner.model.deployments import Deployment, Pod
 from planner.model.queues import Queue
+from planner.model.samples import QueueOffsets
+from planner.model.snapshot import Capacity
 from planner.verification.seen import Seen
 
 
@@ -75,7 +77,10 @@ class GroupLook:
 
     ``owners`` has each queue with all who say that they own it. ``misplaced`` counts the queues that are not owned as
     ``strategy`` gives them to the present members. ``epoch`` is the generation that the broker counts, where it does.
-    ``lag_messages`` and ``lag_seconds`` are over all queues. ``pods`` is member -> pod, where that is known.
+    ``lag_messages`` and ``lag_seconds`` are over all queues; the latter is the longest that the oldest message can have
+    waited. ``told`` are the strategies that the members say they run: the planner's names, or the Java class of one
+    that is a user's own. ``pods`` is member -> pod, where that is known. ``offsets`` are those of the ``queues``,
+    ``capacity`` tells what one consumer can do.
     """
 
     name: str
@@ -90,6 +95,15 @@ class GroupLook:
     lag_messages: int | None = None
     lag_seconds: float | None = None
     pods: tuple[tuple[str, str], ...] = ()
+    offsets: tuple[QueueOffsets, ...] = ()
+    capacity: Capacity | None = None
+    told: tuple[str, ...] = ()
+
+    @property
+    def is_calm(self) -> bool:
+        """True when every queue is known to have one owner, the strategy's, and no rebalance to be under way."""
+        one_each = self.owners is not None and all(len(owners) == 1 for _, owners in self.owners)
+        return bool(self.members) and one_each and self.misplaced == 0 and self.is_rebalancing is False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +122,9 @@ class Look:
     """All that is seen in one turn; what could not be read is ``None`` or missing, and ``problems`` says why.
 
     ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
-    other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them. ``policy_digest``
-    is the policy's of now. ``seen`` is what is known of the change itself so far.
+    other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them, and
+    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` is the policy's of now. ``seen`` is what is
+    known of the change itself so far.
     """
 
     at: datetime
@@ -117,6 +132,7 @@ class Look:
     groups: tuple[GroupLook, ...] = ()
     rivals: tuple[Rival, ...] | None = None
     offsets_set: bool | None = None
+    offsets_seen: str | None = None
     policy_digest: str | None = None
     seen: Seen | None = None
     problems: tuple[str, ...] = ()

@@ -48,11 +48,12 @@ Move = Perform | Write | Wait | Done
 
 @dataclass(frozen=True)
 class Turn:
-    """One plan, one look, one time."""
+    """One plan, one look, one time. ``untidy`` says why claims and marks stay where they are, when they have to."""
 
     stored: StoredPlan
     look: Look
     now: datetime
+    untidy: str | None = None
 
     @property
     def plan(self) -> RolloutPlan:
@@ -82,6 +83,11 @@ class Turn:
             return None
         return "the plan was changed while it was carried out, so that nobody can tell its way back"
 
+    @property
+    def surprises(self) -> tuple[str, ...]:
+        """What went otherwise than planned without harm, up to now."""
+        return (*self.status.surprises, self.untidy) if self.untidy else self.status.surprises
+
     @cached_property
     def claimed(self) -> Mapping[str, DeploymentLook]:
         """The Deployments that carry this plan's claim now, by name."""
@@ -95,8 +101,8 @@ class Turn:
     def refuse(self, phase: Phase, refusals: tuple[Refusal, ...]) -> Write:
         """Return the move to a phase that ends the plan before its first step, with the reasons."""
         message = "; ".join(refusal.sentence for refusal in refusals)
-        entered = self.status.enter(phase, message, self.now)
-        return Write(replace(entered, refusals=refusals, ended="nothing" if phase.is_final else None), reason=phase)
+        entered = replace(self.status.enter(phase, message, self.now), refusals=refusals, surprises=self.surprises)
+        return Write(replace(entered, ended="nothing" if phase.is_final else None), reason=phase)
 
     def stuck(self, why: str) -> Write:
         """Return the move to ``STUCK``; claims stay, so that no other plan goes on from between two states."""

@@ -15,6 +15,16 @@ class ConflictError(OutOfReachError):
     """What was to be changed is not as it was looked at (409): look again, then decide again."""
 
 
+class DeniedError(OutOfReachError):
+    """The server has answered, and does not do it: a right, a quota or an admission rule stands against it."""
+
+    can_retry = False
+
+
+class ImpossibleError(DeniedError):
+    """What an effect needs is gone, so that no later turn can have it either."""
+
+
 @dataclass(frozen=True, slots=True)
 class Requests:
     """What people ask of a plan, as it stands there now.
@@ -85,7 +95,10 @@ class World(Protocol):
         """Return what is there now; parts that cannot be read are unknown. Never raises for a part."""
 
     def perform(self, effect: Effect) -> None:
-        """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
+        """Make it so, or raise ``ConflictError`` or ``DeniedError`` (nothing done).
+
+        Any other ``OutOfReachError``: nobody has answered, so perhaps it is done, perhaps not.
+        """
 
 
 class Leases(Protocol):

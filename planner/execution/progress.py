@@ -39,8 +39,9 @@ class StepProgress:
 
     ``index`` counts the plan's steps from 0. ``paused_s`` seconds since ``started_at`` count for no time limit.
     ``pods_before`` are the pods that it may stop or that it marks, as they were when it began.
-    ``seen`` and ``seen_at`` tell of the first of two looks that must agree. ``undo_since`` is when its undo began.
-    ``message`` tells what was observed, against the forecast where there is one.
+    ``seen`` and ``seen_at`` tell of the first of two looks that must agree; where offsets are to be set, ``seen`` tells
+    what they were before. ``undo_since`` is when its undo began. ``message`` tells what was observed,
+    against the forecast where there is one.
     """
 
     index: int

@@ -11,12 +11,14 @@ from datetime import datetime
 from enum import StrEnum
 
 from planner.errors import OutOfReachError
+from planner.execution.denied import decide_denied
+from planner.execution.effects import Effect
 from planner.execution.engine import decide
 from planner.execution.lease import holder_name, is_free, lease_name, may_act, needs_renewal
 from planner.execution.look import Look
-from planner.execution.moves import Done, Move, Perform, Wait, Write
+from planner.execution.moves import Done, Perform, Wait, Write
 from planner.execution.phases import Phase
-from planner.execution.ports import ConflictError, Events, Lease, Leases, PlanStore, StoredPlan, World
+from planner.execution.ports import ConflictError, DeniedError, Events, Lease, Leases, PlanStore, StoredPlan, World
 from planner.execution.progress import RolloutStatus
 
 log = logging.getLogger(__name__)
@@ -85,7 +87,9 @@ def _over(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
 def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     if stored.status.phase is Phase.PENDING:
         # Nothing is done but to note an approval: that needs no lease, and must not wait for another plan's end.
-        return _make(ports, stored, decide(stored, Look(ports.clock()), ports.clock()), executor, None)
+        noting = decide(stored, Look(ports.clock()), ports.clock())
+        assert not isinstance(noting, Perform)
+        return _make(ports, stored, noting, executor)
     holder = holder_name(executor, stored.key)
     lease = _take(ports, lease_name(stored.plan.group), holder)
     if lease is None:
@@ -95,8 +99,11 @@ def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     if fresh is None or fresh.uid != stored.uid:
         return Turned(Outcome.GONE, f"there is no plan {stored.name} any more")
     now = ports.clock()
-    move = decide(fresh, ports.world.look(fresh, now), now)
-    return _make(ports, fresh, move, executor, lease)
+    look = ports.world.look(fresh, now)
+    move = decide(fresh, look, now)
+    if isinstance(move, Perform):
+        return _perform(ports, fresh, look, move.effect, executor, lease)
+    return _make(ports, fresh, move, executor)
 
 
 def _take(ports: Ports, name: str, holder: str) -> Lease | None:
@@ -108,13 +115,21 @@ def _take(ports: Ports, name: str, holder: str) -> Lease | None:
     return lease
 
 
-def _make(ports: Ports, stored: StoredPlan, move: Move, executor: str, lease: Lease | None) -> Turned:
+def _perform(ports: Ports, stored: StoredPlan, look: Look, effect: Effect, executor: str, lease: Lease) -> Turned:
+    if not may_act(lease, holder_name(executor, stored.key), ports.clock()):
+        return Turned(Outcome.AGAIN, "the lease has run too short while the world was looked at")
+    try:
+        ports.world.perform(effect)
+    except (ConflictError, DeniedError) as error:
+        move = decide_denied(stored, look, effect, error, ports.clock())
+        if move is None or isinstance(move, Perform):
+            raise
+        return _make(ports, stored, move, executor)
+    return Turned(Outcome.MOVED, f"performed {type(effect).__name__}")
+
+
+def _make(ports: Ports, stored: StoredPlan, move: Write | Wait | Done, executor: str) -> Turned:
     match move:
-        case Perform(effect):
-            if lease is None or not may_act(lease, holder_name(executor, stored.key), ports.clock()):
-                return Turned(Outcome.AGAIN, "the lease has run too short while the world was looked at")
-            ports.world.perform(effect)
-            return Turned(Outcome.MOVED, f"performed {type(effect).__name__}")
         case Write(status, reason):
             _write(ports, stored, replace(status, executor=executor), reason)
             return Turned(Outcome.MOVED, status.held or status.message)

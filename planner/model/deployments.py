@@ -4,7 +4,7 @@ Counts are those of the API server at one time. ``None`` means that it did not s
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -124,7 +124,13 @@ class Autoscaler:
     """Something that sets ``spec.replicas`` by rules of its own, between ``minimum`` and ``maximum``.
 
     ``kind`` is ``HorizontalPodAutoscaler`` or ``ScaledObject`` (KEDA). ``desired`` is what it wants now, where it says
-    so. ``made_by`` names the ScaledObject that made an HPA. A paused one leaves the count alone.
+    so. ``made_by`` names the ScaledObject that made an HPA. ``set_by`` is the plan's step that set it last, by its
+    annotation.
+
+    ``is_paused``: an HPA that may move in neither direction, or a ScaledObject with KEDA's annotation. It leaves the
+    count alone, except that an HPA brings one outside of its bounds back to them (``reconcileAutoscaler``, Kubernetes
+    1.36), and a ScaledObject that is paused at a count (``paused_at``) brings every other one there. ``idle`` is how
+    many a ScaledObject keeps while nothing triggers it, ``None`` for its minimum.
     """
 
     kind: str
@@ -134,6 +140,20 @@ class Autoscaler:
     desired: int | None = None
     made_by: str | None = None
     is_paused: bool = False
+    paused_at: int | None = None
+    idle: int | None = None
+    set_by: str | None = None
+    resource_version: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    def leaves(self, count: int) -> bool:
+        """True when it is paused and would leave so many replicas alone. An HPA leaves 0 alone, whatever its bounds."""
+        if self.paused_at is not None:
+            return count == self.paused_at
+        is_within = self.minimum <= count <= self.maximum
+        return self.is_paused and (self.kind != "HorizontalPodAutoscaler" or count == 0 or is_within)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +180,7 @@ class Deployment:
     the request and SIGKILL, ``min_ready_s`` how long a ready pod waits to count as available. ``pods`` is
     ``None`` where they could not be read, ``autoscalers`` where none was found and not all could be looked at;
     ``problems`` says why, in sentences. ``replicas_set_by`` is what the server noted, which may be nobody.
+    ``revision`` is that of its template (``deployment.kubernetes.io/revision``), ``None`` where it has none yet.
     """
 
     namespace: str
@@ -184,6 +205,7 @@ class Deployment:
     autoscalers: tuple[Autoscaler, ...] | None
     replicas_set_by: tuple[FieldManager, ...]
     problems: tuple[str, ...] = ()
+    revision: int | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

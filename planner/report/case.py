@@ -9,17 +9,22 @@ from planner.model.snapshot import GroupSnapshot
 from planner.report.consumers import Marks
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
+from planner.verification.track import TrackRecord
 
 
 @dataclass(frozen=True)
 class Case:
-    """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known."""
+    """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known.
+
+    ``track`` is what the group's earlier forecasts came to, ``None`` where nobody looked back.
+    """
 
     snapshot: GroupSnapshot
     outcomes: Sequence[CandidateOutcome]
     record: DecisionRecord
     plan: RolloutPlan | None
     max_utilisation: float | None = None
+    track: TrackRecord | None = None
 
     @property
     def is_hold(self) -> bool:

@@ -47,11 +47,12 @@ def course_spec(course: Course, width: int) -> Spec:
         "padding": {"left": 0, "right": 8, "top": 4, "bottom": 4},
         "spacing": 18,
         "vconcat": panels,
-        "config": _config(),
+        "config": theme(),
     }
 
 
-def _config() -> Spec:
+def theme() -> Spec:
+    """Return fonts and colours that all charts share."""
     return {
         "aria": False,
         "font": FONT,

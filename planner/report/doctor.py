@@ -13,6 +13,7 @@ from planner.report import words
 from planner.report.consumers import Mark, Marks
 from planner.report.extra import load
 from planner.report.loads import sentence
+from planner.report.page import template
 from planner.storage.files import write_atomically
 
 TEMPLATE = "doctor.html.j2"
@@ -115,22 +116,13 @@ def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[Pictu
 
 def render_doctor(report: DoctorReport, pictures: Iterable[Picture]) -> str:
     """Return the page's HTML; equal rounds give equal pages."""
-    jinja2 = load("jinja2")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("planner.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({name: getattr(words, name) for name in FILTERS})
-    environment.filters["sentence"] = sentence
+    page = template(TEMPLATE, FILTERS, sentence=sentence)
     by_group = {(picture.newest.cluster, picture.group): picture for picture in pictures}
     sick = [one for one in report.groups if one.findings]
     views = [
         _view(f"g{number}", one, by_group[one.cluster, one.group]) for number, one in enumerate(sick[:MOST_DETAILED])
     ]
-    html: str = environment.get_template(TEMPLATE).render(
+    html: str = page.render(
         report=report,
         head=_head(report),
         listed=report.groups[:MOST_LISTED],

@@ -26,9 +26,10 @@ class PartView:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The last section."""
+    """The last section. ``earlier`` tells how the group's earlier forecasts did, where somebody looked back."""
 
     unknowns: tuple[str, ...]
+    earlier: tuple[str, ...]
     problems: tuple[str, ...]
     more_problems: int
     parts: tuple[PartView, ...]
@@ -42,6 +43,7 @@ def ground(case: Case) -> Ground:
     unknowns = case.plan.forecast.unknowns if case.plan else case.chosen.unknowns if case.chosen else ()
     return Ground(
         unknowns=tuple(sentence(unknown) for unknown in unknowns),
+        earlier=case.track.lines if case.track else (),
         problems=tuple(sentence(problem) for problem in snapshot.problems[:MOST_PROBLEMS]),
         more_problems=max(0, len(snapshot.problems) - MOST_PROBLEMS),
         parts=tuple(

@@ -16,6 +16,7 @@ _TITLES = {
     "markVictims": "Mark who stops first",
     "pauseForPerson": "Ask a person",
     "resetOffsets": "Reset the offsets",
+    "setAutoscaler": "Set the autoscaler",
     "updateTemplate": "Replace the pods",
 }
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
-from planner.report import words
 from planner.report.case import Case
 from planner.report.course import course, tell
 from planner.report.extra import load
@@ -14,11 +13,13 @@ from planner.report.ground import ground
 from planner.report.headline import headline
 from planner.report.lanes import costs, lanes
 from planner.report.loads import loads
+from planner.report.page import template
 from planner.report.steps import steps
 from planner.report.swim import swim
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
+from planner.verification.track import TrackRecord
 
 TEMPLATE = "page.html.j2"
 FILTERS = ("consumers", "moment", "number", "percent", "queues", "rate")
@@ -32,13 +33,15 @@ def write_report(
     plan: RolloutPlan | None,
     *,
     max_utilisation: float | None = None,
+    track: TrackRecord | None = None,
 ) -> Path:
     """Write the case as one self-contained HTML page and return its path.
 
-    ``max_utilisation`` is the policy's bound, drawn where it is known. Raises ``MissingExtraError`` without the
+    ``max_utilisation`` is the policy's bound, drawn where it is known, ``track`` what earlier forecasts of the group
+    came to. Raises ``MissingExtraError`` without the
     ``report`` extra, ``BadInputError`` when ``path`` is a folder, ``StorageError`` when it cannot be written.
     """
-    return write_page(path, Case(snapshot, outcomes, record, plan, max_utilisation))
+    return write_page(path, Case(snapshot, outcomes, record, plan, max_utilisation, track))
 
 
 def write_page(path: Path, case: Case) -> Path:
@@ -50,21 +53,13 @@ def write_page(path: Path, case: Case) -> Path:
 
 def render(case: Case) -> str:
     """Return the page's HTML; equal cases give equal pages."""
-    jinja2 = load("jinja2")
+    page = template(TEMPLATE, FILTERS)
     load("vl_convert")
     from planner.report import charts  # noqa: PLC0415  # it needs the extra
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("planner.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({name: getattr(words, name) for name in FILTERS})
     drawn = course(case)
     crossing = lanes(case)
-    html: str = environment.get_template(TEMPLATE).render(
+    html: str = page.render(
         case=case,
         headline=headline(case),
         course=drawn,

@@ -9,6 +9,7 @@ from planner.decision.decision import Decision
 from planner.errors import RefusedError
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
+from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
 from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Way, Ways, find_ways
 from planner.rollout.plan import (
     Cost,
@@ -50,15 +51,19 @@ class RolloutSettings:
     ready_limit_s: int = 300
     settled_limit_s: int = 180
     prices: Prices = DEFAULT_PRICES
+    autoscaler: Handling = REFUSE
 
 
-def why_no_plan(snapshot: GroupSnapshot, target: int) -> RefusedError | None:
+def why_no_plan(snapshot: GroupSnapshot, target: int, autoscaler: Handling) -> RefusedError | None:
     """Return why no plan can bring the group to ``target`` consumers, ``None`` where one can.
 
     Without Kubernetes in the snapshot nobody says which pods stop, and the plan names a range.
     """
-    if target >= len(snapshot.clients) or snapshot.deployment is None:
+    current = len(snapshot.clients)
+    if target == current or snapshot.deployment is None:
         return None
+    if (why := why_not_handled(snapshot.deployment, autoscaler, (current, target))) is not None or target > current:
+        return why
     try:
         pods = pods_of_members(snapshot)
     except RefusedError as refusal:
@@ -86,6 +91,7 @@ def build_plan(
         raise ValueError(f"no plan for group {decision.group}: {decision.reason} (outcome of {chosen.count})")
     has_pods = snapshot.deployment is not None
     ways = find_ways(snapshot, snapshot_digest, chosen, settings.prices, has_pods=has_pods)
+    steps = build_steps(snapshot.clients, ways.best, settings)
     return RolloutPlan(
         policy=settings.policy,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
@@ -97,7 +103,7 @@ def build_plan(
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
         forecast=_forecast_of(snapshot, ways.best, chosen),
-        steps=build_steps(snapshot.clients, ways.best, settings),
+        steps=with_autoscaler(steps, snapshot.deployment, decision.current, settings.autoscaler),
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,
         ways=tuple(tell_ways(ways)),

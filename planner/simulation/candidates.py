@@ -1,7 +1,7 @@
 """Simulate one candidate count, or all useful ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy, runnable_strategy
-from planner.allocation.rocketmq import ConsistentHash
+from planner.allocation.rocketmq import ConsistentHash, MachineRoomNearby
 from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue, Queue
@@ -114,6 +114,35 @@ def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tupl
     return tuple(sorted({*useful, *([current] if current else [])}))
 
 
+def why_no_more(snapshot: GroupSnapshot, strategy_name: str) -> str | None:
+    """Return why no count above the present one can be simulated under this strategy, ``None`` where each can.
+
+    A room counts for each member under ``MACHINE_ROOM_NEARBY``; new ones are taken to be where all present ones are.
+    """
+    if snapshot.system == "kafka":
+        return None
+    strategy = runnable_strategy(strategy_name, _options(snapshot, strategy_name))
+    if not isinstance(strategy, MachineRoomNearby):
+        return None
+    rooms = _present_rooms(snapshot, strategy)
+    if len(rooms) < 2:
+        return None
+    return (
+        f"more than {len(snapshot.clients)} consumers: group {snapshot.group} has its members in rooms "
+        f"{', '.join(rooms)}, and which one a new one is in is not known before it runs"
+    )
+
+
+def _present_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby) -> list[str]:
+    return sorted({room for client in snapshot.clients if (room := strategy.client_rooms.get(client))})
+
+
+def simulable_counts(snapshot: GroupSnapshot, strategy_name: str, counts: Iterable[int]) -> tuple[int, ...]:
+    """Return those of the counts that can be simulated under this strategy: see ``why_no_more``."""
+    most = None if why_no_more(snapshot, strategy_name) is None else len(snapshot.clients)
+    return tuple(count for count in counts if most is None or count <= most)
+
+
 def simulate(snapshot: GroupSnapshot, counts: Iterable[int], strategies: Sequence[str]) -> tuple[CandidateOutcome, ...]:
     """Return one outcome for each strategy and count, in that order, without what the change itself costs.
 
@@ -151,6 +180,8 @@ def simulate_candidate(
     topics = topics_of(snapshot)
     moves = leaving(snapshot).range_of(staying) if staying else _moves(snapshot, topics, running, strategy, count)
     clients = _clients_after(snapshot.clients, count, moves)
+    if count > len(snapshot.clients) and isinstance(strategy, MachineRoomNearby):
+        strategy = _with_rooms(snapshot, strategy, clients)
     return outcome_of(
         snapshot,
         strategy=strategy_name,
@@ -209,6 +240,15 @@ def _moves(
     return move_range(common, int(sum((owners != NOBODY).sum() for owners in before)))
 
 
+def _with_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby, clients: Sequence[str]) -> MachineRoomNearby:
+    """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs cannot be told."""
+    if (why := why_no_more(snapshot, snapshot.strategy or "")) is not None:
+        raise BadInputError(f"cannot simulate {why}: try counts up to {len(snapshot.clients)}")
+    rooms = _present_rooms(snapshot, strategy)
+    homes = dict.fromkeys(clients, rooms[0]) if rooms else {}
+    return replace(strategy, client_rooms={**homes, **strategy.client_rooms})
+
+
 def _placeholders(count: int) -> tuple[str, ...]:
     return tuple(f"position {position}" for position in range(count))
 
@@ -244,6 +284,9 @@ def _unknowns(
             f"what the {count - present} new client ids will be: shown for made-up ones, "
             f"and {strategy.name} goes by ids"
         )
+    if count > present and isinstance(strategy, MachineRoomNearby):
+        (room,) = _present_rooms(snapshot, strategy)
+        unknowns.append(f"which room the new consumers are in: shown for {room}, where all present ones are")
     if count < present and not are_named:
         shown = "those that move the fewest queues" if moves else "the last in order"
         unknowns.append(f"which {present - count} consumers stop: shown for {shown}")

@@ -89,6 +89,24 @@ def watch_installation(installation: Installation, seconds: float) -> Iterator[t
                 yield from ((policy, _logged(group, error)) for group, policy in by_group.items())
 
 
+@contextmanager
+def open_group(policy: ConsumerScalingPolicy) -> Iterator[Callable[[datetime], GroupSample]]:
+    """Give the way to look at the policy's group again and again, each time as of the given time.
+
+    Connections are opened once, here or with the first look. A look raises what keeps it from being taken, as the
+    opening does (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``). Deployments are not read.
+    """
+    with _open(Installation((policy,))) as look:
+
+        def sample(at: datetime) -> GroupSample:
+            ((_, said),) = look(at)
+            if isinstance(said, PlannerError):
+                raise said
+            return said
+
+        yield sample
+
+
 def _logged(group: str, said: Said) -> Said:
     if isinstance(said, PlannerError):
         log.warning("group not read", extra={"group": group, "reason": str(said)})

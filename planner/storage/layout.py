@@ -4,12 +4,14 @@
 
     samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
     metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
+    calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
     runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
+    migrations/<run>/<policy>/                                     snapshot.json and plan.yaml of a migration
 
 A run is named by the time that its snapshots speak of.
 """
@@ -75,6 +77,11 @@ def metrics_path(data: Path, history: MetricHistory, newest: datetime) -> Path:
     return of_group / f"{time_name(newest)}.json"
 
 
+def calibration_folder(data: Path, system: str, cluster: str, group: str) -> Path:
+    """Return the folder of all records of how one group's forecasts did."""
+    return data / "calibration" / system / file_name(cluster) / file_name(group)
+
+
 def history_folder(data: Path) -> Path:
     """Return the folder of the lag history where no setting says otherwise."""
     return data / "history"
@@ -90,6 +97,11 @@ class RunFolder:
     def of(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the run whose snapshots speak of ``at``."""
         return cls(data / "runs" / time_name(at))
+
+    @classmethod
+    def of_migration(cls, data: Path, at: datetime) -> "RunFolder":
+        """Return the folder of a migration whose snapshot speaks of ``at``."""
+        return cls(data / "migrations" / time_name(at))
 
     @property
     def snapshots(self) -> Path:

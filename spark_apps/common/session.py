@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.conf import SparkConf
+from pyspark.core.context import SparkContext
 from pyspark.sql import SparkSession
 
 import planner
@@ -45,7 +46,7 @@ def session(name: str) -> Iterator[SparkSession]:
     precedence over our settings.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    stated = SparkConf()
+    stated = _told()
     master = stated.get("spark.master") or "local[*]"
     is_local = re.match(r"local(\[|$)", master) is not None
     builder = SparkSession.builder.appName(name).master(master)
@@ -60,6 +61,14 @@ def session(name: str) -> Iterator[SparkSession]:
             yield spark
     finally:
         spark.stop()
+
+
+def _told() -> SparkConf:
+    """Return what spark-submit was told, nothing where it did not start us."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # It told its JVM, to which nobody is connected yet: until then the settings are empty.
+        SparkContext._ensure_initialized()
+    return SparkConf()
 
 
 def code_archive() -> bytes:

@@ -247,10 +247,10 @@ class ManagedProcess:
 
 def stop_together(processes: Iterable[ManagedProcess], grace_s: float = GRACE_S) -> None:
     """Stop processes of one rank: all are asked before any is waited for, all share one ``grace_s``."""
-    running = [process for process in processes if process.running]
-    for process in running:
+    asked = list(processes)
+    for process in asked:
         # Once each: to many servers a second SIGTERM means "drop everything".
         process.ask_to_stop()
     deadline = time.monotonic() + grace_s
-    for process in running:
+    for process in asked:  # those that had ended by themselves, too: their pipes are still open
         process.wait_stopped(deadline - time.monotonic())

@@ -183,6 +183,11 @@ class RocketMQCluster(Launcher):
             for queue in range(counts.read)
         }
 
+    def commit(self, group: str, topic: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets, (broker name, queue id) -> offset, for a group that the brokers have settings for."""
+        for (name, queue), offset in offsets.items():
+            remoting.commit_offset(self.broker(name).address, group, topic, queue, offset)
+
     def load(self, client_version: str | None = None) -> RocketMQLoad:
         """Return a starter of real clients for this cluster (``client_version``: the cluster's own version)."""
         load = RocketMQLoad(self.name_server, client_version or self.version, self.directory)

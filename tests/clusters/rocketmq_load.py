@@ -47,7 +47,11 @@ class QueueCurve:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One message handed to a listener at ``epoch_ms`` by the consumer's clock; the broker got it at ``stored_ms``."""
+    """One message handed to a listener at ``epoch_ms`` by the consumer's clock; the broker got it at ``stored_ms``.
+
+    ``message`` is its id and ``came_back`` how often it was given back before, where its consumer ``tells_messages``: a
+    popped message comes again under another offset.
+    """
 
     epoch_ms: int
     client_id: str
@@ -56,6 +60,8 @@ class Delivery:
     queue: int
     offset: int
     stored_ms: int
+    message: str = ""
+    came_back: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,15 @@ def _whole_lines(log: Path) -> list[str]:
 
 
 def _delivery(line: str) -> Delivery:
-    epoch_ms, client_id, topic, broker, queue, offset, stored_ms = line.split("\t")
-    return Delivery(int(epoch_ms), client_id, topic, broker, int(queue), int(offset), int(stored_ms))
+    epoch_ms, client_id, topic, broker, queue, offset, stored_ms, *told = line.split("\t")
+    message, came_back = told or ("", "0")
+    return Delivery(
+        int(epoch_ms), client_id, topic, broker, int(queue), int(offset), int(stored_ms), message, int(came_back)
+    )
+
+
+def _java(value: bool | int) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _look(line: str) -> Look:
@@ -116,7 +129,7 @@ def _look(line: str) -> Look:
 
 @dataclass
 class ConsumerProcess:
-    """One JVM with one push consumer, or several that share its fate."""
+    """One JVM with one consumer, or several that share its fate."""
 
     client_ids: tuple[str, ...]
     process: ManagedProcess = field(repr=False)
@@ -250,6 +263,10 @@ class RocketMQLoad:
         wait_ready: bool = True,
         watched: bool = False,
         on_order: bool = False,
+        properties: Mapping[str, bool | int] | None = None,
+        tells_messages: bool = False,
+        polls: bool = False,
+        prefix: Sequence[str] = (),
     ) -> ConsumerProcess:
         """Start a consumer with client id ``client_ip@instance``; several instances share one JVM.
 
@@ -261,7 +278,10 @@ class RocketMQLoad:
         ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as the client has it. With
         ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it. ``watched`` writes down
         what its looks show, and loses no delivery in a crash. With ``on_order`` it returns when the process is up
-        and waits for ``begin``.
+        and waits for ``begin``. ``properties`` go by the consumer's own names (``clientRebalance``), and only to a
+        client that has them; ``tells_messages`` logs each message's id. With ``polls`` it is a lite pull consumer with
+        one thread that polls, and without what only push consumers have (see ``Poller.java``). ``prefix``: words before
+        the command, as of a network that can be cut.
         """
         instances = (instance,) if isinstance(instance, str) else tuple(instance)
         name = f"consumer-{group}-{instances[0]}"
@@ -282,10 +302,13 @@ class RocketMQLoad:
             **({"delivery-log": str(log)} if log_deliveries else {}),
             **({"look-log": str(directory / LOOK_LOG), "flush-each": "true"} if watched else {}),
             **({"on-order": "true"} if on_order else {}),
+            **({"tell-messages": "true"} if tells_messages else {}),
+            **({"set": ",".join(f"{key}={_java(value)}" for key, value in properties.items())} if properties else {}),
             **(strategy_options or {}),
             **(options or {}),
         }
-        process = self._start(name, directory, "consume", flags, java_properties or {}, takes_orders=on_order)
+        mode = "poll" if polls else "consume"
+        process = self._start(name, directory, mode, flags, java_properties or {}, takes_orders=on_order, prefix=prefix)
         consumer = ConsumerProcess(tuple(f"{client_ip}@{one}" for one in instances), process, log)
         if on_order:
             consumer.await_loaded()
@@ -362,8 +385,10 @@ class RocketMQLoad:
         properties: Mapping[str, str | int],
         heap: str = "128m",
         takes_orders: bool = False,
+        prefix: Sequence[str] = (),
     ) -> ManagedProcess:
         argv = [
+            *prefix,
             self._java,
             f"-Xmx{heap}",
             *_JVM,

@@ -19,7 +19,8 @@ SUCCESS = 0
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
 UPDATE_TOPIC, CONSUMER_IDS, ROUTE, CLUSTER_INFO, UPDATE_GROUP, ALL_GROUPS = 17, 38, 105, 106, 200, 201
-CONSUMER_OFFSET, MAX_OFFSET = 14, 30
+SET_REQUEST_MODE = 401
+CONSUMER_OFFSET, UPDATE_OFFSET, MAX_OFFSET = 14, 15, 30
 
 _opaque = itertools.count(1)
 _BARE_INTEGER_KEY = re.compile(r"([{,])(\d+):")
@@ -127,6 +128,15 @@ def update_group(broker: str, group: str, settings: Mapping[str, object] | None 
     ask_or_raise(broker, UPDATE_GROUP, body=json.dumps(config).encode())
 
 
+def pop(broker: str, topic: str, group: str, share_queues: int) -> None:
+    """Let the group's clients that leave allocation to the broker at ``host:port`` pop the topic (5.x).
+
+    ``share_queues`` is the broker's ``popShareQueueNum``.
+    """
+    mode = {"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": share_queues}
+    ask_or_raise(broker, SET_REQUEST_MODE, body=json.dumps(mode).encode())
+
+
 def consumer_ids(broker: str, group: str) -> tuple[str, ...]:
     """Return the client ids of ``group`` that the broker knows, sorted; empty when nobody is online."""
     answer = ask(broker, CONSUMER_IDS, {"consumerGroup": group})
@@ -152,6 +162,12 @@ def committed_offset(broker: str, group: str, topic: str, queue: int) -> int | N
     if answer.code != SUCCESS:
         raise RefusedError(f"offset of {group} in {topic}/{queue}: {answer.code} {answer.remark}")
     return int(answer.fields["offset"])
+
+
+def commit_offset(broker: str, group: str, topic: str, queue: int, offset: int) -> None:
+    """Commit as the group's consumer does; a 5.5.0 broker must have settings for the group."""
+    fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue), "commitOffset": str(offset)}
+    ask_or_raise(broker, UPDATE_OFFSET, fields)
 
 
 def _read(connection: socket.socket, size: int) -> bytes:

@@ -24,11 +24,17 @@ class Record:
 
     @property
     def kind(self) -> str:
-        """What changed, in two or three words: ``join``, ``leave crash``, ``leave crash orderly``."""
+        """What changed, in a few words: ``join``, ``leave crash``, ``join by broker``, ``join with backlog``."""
         change = self.request["change"]
         words = [change["kind"], change.get("how", "")]
         if any(client.get("orderly") for client in self.request.get("clients", ())):
             words.append("orderly")
+        if self.request.get("settings", {}).get("clientRebalance") is False:
+            words.append("by broker")
+        if "consumer" in self.request.get("options", {}):
+            words.append(self.request["options"]["consumer"].replace("_", " "))
+        if self.setup.get("series", "").startswith("backlog"):
+            words.append("with backlog")
         return " ".join(word for word in words if word)
 
     @property

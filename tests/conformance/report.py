@@ -1,7 +1,7 @@
 """What the check half says of the forecasts: coverage, error and width, by system and kind of change."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -82,9 +82,9 @@ class Row:
         return self.width / self.seen if self.seen else math.inf
 
 
-def compare(record: Record) -> Compared:
-    """Return the record beside the forecast of its request."""
-    answer = forecast(record.request)
+def compare(record: Record, ask: Callable[[Document], Document] = forecast) -> Compared:
+    """Return the record beside the forecast of its request, which ``ask`` gives."""
+    answer = ask(record.request)
     return Compared(record, answer, tuple(_points(record, answer)))
 
 

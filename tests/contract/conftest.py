@@ -1,10 +1,16 @@
 """What contract tests share beyond tests/conftest.py."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.clusters.kubernetes import ControlPlane
+
+CRDS = Path(__file__).parents[2] / "k8s" / "crds"
+API = "/apis/consumerplanner.dev/v1alpha1"
+MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +18,17 @@ def control_plane() -> Iterator[ControlPlane]:
     """One running control plane for the whole session: make a namespace of your own, leave its processes alone."""
     with ControlPlane.start() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def control_plane_with_plans(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The same control plane with the planner's definitions in it, for one module."""
+    definitions = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+    names = control_plane.define(*definitions)
+    yield control_plane
+    for one in control_plane.rest.get(f"{API}/consumerrolloutplans")["items"]:
+        meta = one["metadata"]
+        if meta.get("finalizers"):  # of a test that failed half-way
+            path = f"{API}/namespaces/{meta['namespace']}/consumerrolloutplans/{meta['name']}"
+            control_plane.rest.patch(path, {"metadata": {"finalizers": []}}, MERGE)
+    control_plane.kubectl("delete", *names)

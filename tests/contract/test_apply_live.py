@@ -42,7 +42,6 @@ from tests.unit.cli.test_cli import Found, planner, refused
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
-CRDS = Path(__file__).parents[2] / "k8s" / "crds"
 WAIT_S = 120.0
 LIMIT_S = 300
 MOVES = MovedQueues(0, 8)
@@ -125,28 +124,14 @@ def test_without_the_definitions_it_says_how_to_install_them(control_plane: Cont
     refused(planner("apply", path, "--kubeconfig", control_plane.kubeconfig), 3, "kubectl apply -f k8s/crds")
 
 
-@pytest.fixture(scope="module")
-def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    definitions = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
-    control_plane.apply(*definitions, namespace="default")
-    names = [f"crd/{one['metadata']['name']}" for one in definitions]
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-    yield control_plane
-    everything = "/apis/consumerplanner.dev/v1alpha1/consumerrolloutplans"
-    for one in control_plane.rest.get(everything)["items"]:
-        if one["metadata"].get("finalizers"):  # of a test that failed half-way
-            path = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{one['metadata']['namespace']}/consumerrolloutplans"
-            control_plane.rest.patch(f"{path}/{one['metadata']['name']}", {"metadata": {"finalizers": []}}, MERGE)
-    control_plane.kubectl("delete", *names)
-
-
 @pytest.fixture
-def shop(installed: ControlPlane, tmp_path: Path) -> Iterator[Shop]:
-    namespace = installed.namespace("apply")
-    installed.apply(deployment(APP, 2, {"command": ["sleep", "600"]}), namespace=namespace)
-    installed.await_available(namespace, APP)
-    yield Shop(installed, namespace, tmp_path)
-    installed.kubectl("delete", "deployment", APP, "-n", namespace)
+def shop(control_plane_with_plans: ControlPlane, tmp_path: Path) -> Iterator[Shop]:
+    cluster = control_plane_with_plans
+    namespace = cluster.namespace("apply")
+    cluster.apply(deployment(APP, 2, {"command": ["sleep", "600"]}), namespace=namespace)
+    cluster.await_available(namespace, APP)
+    yield Shop(cluster, namespace, tmp_path)
+    cluster.kubectl("delete", "deployment", APP, "-n", namespace)
 
 
 def up() -> tuple[Step, ...]:

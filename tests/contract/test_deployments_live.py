@@ -7,24 +7,23 @@ import pytest
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.clock import ServerClock
-from planner.deployments.effects import OffsetsError, perform
+from planner.deployments.effects import perform
 from planner.deployments.leases import ClusterLeases
 from planner.errors import OutOfReachError
 from planner.execution.effects import (
     Create,
     Delete,
+    DeploymentEffect,
     DropClaim,
-    Effect,
     MarkPods,
     RestoreTemplate,
     SetClaim,
-    SetOffsets,
     SetReplicas,
     SetTemplate,
 )
 from planner.execution.look import Claim
-from planner.execution.ports import ConflictError
-from planner.rollout.steps import LOWEST_DELETION_COST, CloneOffsets, CreateDeployment, MovedQueues, UpdateTemplate
+from planner.execution.ports import ConflictError, ImpossibleError
+from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, UpdateTemplate
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import ApiError, Json
@@ -68,10 +67,10 @@ class Place:
     def pods(self) -> list[Json]:
         return list(self.cluster.rest.get(f"/api/v1/namespaces/{self.namespace}/pods")["items"])
 
-    def perform(self, effect: Effect) -> None:
+    def perform(self, effect: DeploymentEffect) -> None:
         perform(self.api, self.namespace, effect)
 
-    def insist(self, make: Callable[[str], Effect]) -> None:
+    def insist(self, make: Callable[[str], DeploymentEffect]) -> None:
         """Have the effect at the present version; the Deployment's controller may be faster a few times."""
 
         def done() -> bool:
@@ -113,7 +112,7 @@ def test_claim_and_count_are_written_together_and_the_claim_is_given_up(place: P
 def test_whoever_was_slower_changes_nothing(place: Place) -> None:
     old = place.version
     place.cluster.kubectl("annotate", "deployment", APP, "-n", place.namespace, "somebody=else")
-    slow: list[Effect] = [
+    slow: list[DeploymentEffect] = [
         SetClaim(APP, CLAIM, old),
         SetReplicas(APP, 5, CLAIM, old),
         SetTemplate(APP, UPDATE, CLAIM, old),
@@ -157,7 +156,7 @@ def test_a_template_is_changed_with_the_steps_limits_and_both_come_back(place: P
 def test_a_container_that_is_not_there_is_not_added(place: Place) -> None:
     change = TemplateChange((ContainerChange("other", image="app:2"),))
     step = UpdateTemplate(change, 1, 1, 0, 1, 60, MovedQueues())
-    with pytest.raises(ConflictError, match="no container other"):
+    with pytest.raises(ImpossibleError, match="no container other"):
         place.perform(SetTemplate(APP, step, CLAIM, place.version))
 
 
@@ -198,12 +197,6 @@ def test_only_the_pod_that_was_meant_is_marked(place: Place) -> None:
     place.perform(MarkPods(APP, ((name, uid, 0),)))
     (pod,) = place.pods()
     assert "controller.kubernetes.io/pod-deletion-cost" not in (pod["metadata"].get("annotations") or {})
-
-
-def test_offsets_are_refused_by_name(place: Place) -> None:
-    step = CloneOffsets("other", "set the offsets of other", 60)
-    with pytest.raises(OffsetsError, match="writes no offsets"):
-        place.perform(SetOffsets(step, "billing"))
 
 
 def test_of_two_who_want_the_lease_one_gets_it(control_plane: ControlPlane, api: RolloutApi) -> None:

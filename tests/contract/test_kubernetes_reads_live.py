@@ -270,7 +270,7 @@ def test_scaled_objects_are_found_paused_ones_marked(control_plane: ControlPlane
     assert found.autoscalers is not None
     by_name = {one.name: one for one in found.autoscalers}
     assert by_name["busy"] == Autoscaler("ScaledObject", "busy", 2, 30)
-    assert by_name["idle"] == Autoscaler("ScaledObject", "idle", 0, 100, is_paused=True)
+    assert by_name["idle"] == Autoscaler("ScaledObject", "idle", 0, 100, is_paused=True, paused_at=4)
     assert by_name["app-hpa"].made_by == "ScaledObject busy"
     assert set(by_name) == {"busy", "idle", "app-hpa"}
     assert {one.name for one in found.active_autoscalers or ()} == {"busy", "app-hpa"}

@@ -31,6 +31,7 @@ dags = [
         catchup=dag.catchup,
         max_active_runs=dag.max_active_runs,
         timetable=repr(dag.timetable),
+        is_scheduled=dag.timetable.can_be_scheduled,
         params={{name: dag.params.get_param(name).schema for name in dag.params}},
         tasks={{
             task.task_id: dict(

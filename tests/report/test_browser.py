@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
+from planner.report.run import write_run
 from planner.report.write import write_page
 from tests.builders import World
 from tests.clusters.errors import CannotRunHereError
-from tests.report import worlds
+from tests.report import runs, worlds
 
 pytestmark = pytest.mark.browser
 
@@ -59,7 +60,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    return {name: write_page(folder / f"{name}.html", worlds.case(make())) for name, make in WORLDS.items()}
+    made = {name: write_page(folder / f"{name}.html", worlds.case(make())) for name, make in WORLDS.items()}
+    return {**made, "run": write_run(folder / "run.html", runs.run())}
 
 
 class Visit:
@@ -125,7 +127,7 @@ def test_a_hold_is_calm(visit: Callable[..., Visit]) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["scale", "hold", "large", "nobody"])
+@pytest.mark.parametrize("name", ["scale", "hold", "large", "nobody", "run"])
 def test_every_text_stands_out_from_what_is_behind_it(visit: Callable[..., Visit], name: str, scheme: str) -> None:
     found = visit(name, scheme).page.evaluate(CONTRASTS)
     assert found["texts"] > 40
@@ -141,7 +143,7 @@ def test_light_and_dark_differ(visit: Callable[..., Visit]) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 400, 700, 1000, 1400])
-@pytest.mark.parametrize("name", ["scale", "large", "hostile"])
+@pytest.mark.parametrize("name", ["scale", "large", "hostile", "run"])
 def test_nothing_runs_over_the_side(visit: Callable[..., Visit], name: str, width: int) -> None:
     page = visit(name, width=width).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner import pipeline, stages
+from planner.calibration import land_record
 from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
@@ -14,6 +15,8 @@ from planner.model.points import GroupPoint, MetricHistory
 from planner.sources.capture import write_capture
 from planner.stages import Run
 from planner.storage.layout import RunFolder, sample_path
+from planner.verification.judge import judge
+from planner.verification.seen import Between, Seen
 from tests.sample_builders import POLICY, START, steady, watch
 
 LATER = START + timedelta(minutes=5)
@@ -55,6 +58,26 @@ def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp
         PLAN.document(case.plan, f"shop-{run.until:%Y%m%d-%H%M%S}", "default")
     )
     assert files.snapshot.read_bytes() == run.folder.snapshot("shop").read_bytes()
+
+
+def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_the_page(
+    policies: Path, tmp_path: Path
+) -> None:
+    rule = "  approval: {mode: Auto, criteria: {mostMovedQueues: 99}}\n"
+    (policies / "shop.yaml").write_text(POLICY + rule, encoding="utf-8")
+    run = decided(policies, tmp_path / "data", arriving=70)
+    (path,) = stages.plan(run)
+    assert "consumerplanner.dev/approve" in path.read_text(encoding="utf-8")
+    (case,) = stages.cases(run)
+    assert case.plan is not None
+    assert case.track.forecasts == 0
+    for hours in range(1, 6):
+        missed = Seen(moved_queues=Between.exactly(99))
+        land_record(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
+    stages.plan(run)
+    assert "consumerplanner.dev/approve" not in path.read_text(encoding="utf-8")
+    (page,) = stages.report(run)
+    assert "moved queues was missed in 5 of 5 forecasts of group shop" in page.read_text(encoding="utf-8")
 
 
 def test_a_plan_of_an_earlier_try_does_not_survive_a_hold(policies: Path, tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.migration import Ground, Migration, timed
+from planner.rollout.migrations.rooms import settled
 from planner.rollout.plan import Cost
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
-    AwaitSettled,
     CheckForecast,
     MovedQueues,
     PauseForPerson,
@@ -64,9 +64,9 @@ def _steps(found: Ground, topic: str, each: int, consumers: int, joined: Candida
         undo = f"set the replicas of {settings.deployment} back to {count}"
         yield StartConsumers(count, consumers, settings.ready_limit_s, moved, undo)
         yield AwaitReady(consumers, settings.ready_limit_s)
-        yield AwaitSettled(consumers, found.strategy, settings.settled_limit_s)
+        yield settled(found, consumers)
     yield PauseForPerson(_question(found.snapshot, topic, each), ASK_LIMIT_S)
-    yield AwaitSettled(consumers, found.strategy, settings.settled_limit_s)
+    yield settled(found, consumers)
     yield CheckForecast(settings.settled_limit_s)
 
 

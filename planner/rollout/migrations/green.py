@@ -6,6 +6,7 @@ The plan's own Deployment is left with no replicas: it is the way back, and whoe
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.errors import BadInputError
 from planner.rollout.batches import Span
@@ -26,6 +27,9 @@ from planner.simulation.outcome import NO_SECONDS, Transition
 
 CREATE_LIMIT_S = 60
 CLONE_LIMIT_S = 120
+EMPTY_S = Span(5.0, 12.0)
+"""From the old consumers' end until others may start, beside what pods take: that nobody is left must be seen twice,
+5 s apart (``SETTLED_APART`` of the engine), and each of the steps between takes a look or two (3 s, measured live)."""
 ONLY_TWICE = "how long two groups side by side take to settle: what comes twice is forecast alone"
 CONTENT = "spec.scaleTargetRef of the policy names the green Deployment once the plan has succeeded"
 
@@ -34,13 +38,17 @@ CONTENT = "spec.scaleTargetRef of the policy names the green Deployment once the
 class Green:
     """The Deployment that takes over: its name and what is different in its template.
 
-    ``group`` is the consumer group that its members join, ``None`` for the plan's own; ``strategy`` is theirs.
+    ``group`` is the consumer group that its members join, ``None`` for the plan's own; ``strategy`` is theirs, with
+    ``options`` as ``planner allocate`` takes them, ``None`` for those that are known of the plan's group. Under
+    ``MACHINE_ROOM_NEARBY`` they are in ``room``.
     """
 
     deployment: str
     change: TemplateChange
     strategy: str
     group: str | None = None
+    options: dict[str, Any] | None = None
+    room: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +67,26 @@ class Takeover:
     unknown: str | None = None
 
 
+def of_new_group(found: Ground, group: str) -> Iterator[str]:
+    """Yield what somebody must answer for where the consumers join another group, of which offsets are all it gets."""
+    snapshot = found.snapshot
+    yield f"the changed template makes every consumer join group {group}"
+    yield f"a policy for group {group} stands beside this one once the plan has succeeded"
+    if snapshot.system == "rocketmq":
+        yield (
+            f"messages that wait for redelivery to group {snapshot.group}, in its retry topic or on their way there, "
+            "are consumed or given up"
+        )
+    if blank := snapshot.unknown_lag:
+        yield (
+            f"on {len(blank)} queues, on which group {snapshot.group} never committed, group {group} begins where its "
+            "consumers' own settings say"
+        )
+
+
 def in_a_window(found: Ground, green: Green) -> Takeover:
     """Return the way on which all stop, offsets are cloned where the group changes, and all start: a pause, once."""
-    forecast = _restarted(found)
+    forecast = _restarted(found, EMPTY_S)
     pause = twice = cost = None
     if isinstance(forecast, Transition) and forecast.pause_s:
         pause = Span(forecast.pause_s.p05, forecast.pause_s.p95)
@@ -70,7 +95,7 @@ def in_a_window(found: Ground, green: Green) -> Takeover:
         cost = pause.times(found.count * prices.standstill_s) + twice.times(prices.duplicate_s)
     steps = (
         CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
-        *_stopped(found),
+        *stopped(found),
         *_cloned(green),
         *_started(found, green, found.count),
         CheckForecast(found.settings.settled_limit_s),
@@ -87,7 +112,7 @@ def side_by_side(found: Ground, green: Green) -> Takeover:
     """
     if green.group is None:
         raise BadInputError("two groups side by side need two names: name the new group")
-    forecast, settings = _restarted(found), found.settings
+    forecast, settings = _restarted(found, Span()), found.settings
     twice = cost = None
     if isinstance(forecast, Transition) and forecast.settle_s:
         settle_s, limit_s = forecast.settle_s, settings.ready_limit_s + settings.settled_limit_s
@@ -99,7 +124,7 @@ def side_by_side(found: Ground, green: Green) -> Takeover:
         CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
         *_cloned(green),
         *_started(found, green, found.count),
-        *_stopped(found),
+        *stopped(found),
         CheckForecast(settings.settled_limit_s),
     )
     unknown = ONLY_TWICE if cost else _no_rates(forecast)
@@ -126,25 +151,24 @@ def _costs(way: Takeover) -> str:
     return f"{way.name}: a pause of {pause}, {twice} twice, worth {worth} consumer-seconds"
 
 
-def _restarted(found: Ground) -> Transition | str:
-    """Return what it costs that all members stop at once and as many start as soon as a pod can.
+def _restarted(found: Ground, empty_s: Span) -> Transition | str:
+    """Return what it costs that all members stop at once and as many start as soon as a pod can, after ``empty_s``.
 
     Raises ``RefusedError`` for an orderly group whose pods are killed.
     """
     check_orderly(found)
-    ready = found.ready_s
+    ready = found.ready_s(found.count)
     if ready is None:
         return "how long a pod takes until it is ready: none of the present ones tells"
-    first, last = (
-        {
-            "kind": "restart",
-            "clients": list(found.snapshot.clients),
-            "how": "graceful" if found.deployment.grace_s else "crash",
-            "interval_s": ready_s,
-            "stagger_s": 0,
-        }
-        for ready_s in (ready.least, ready.most)
-    )
+    change = {
+        "kind": "restart",
+        "clients": list(found.snapshot.clients),
+        "how": "graceful" if found.deployment.grace_s else "crash",
+    }
+    # Pods do not start at one moment: who is first takes all queues, and hands them on to the next.
+    spread_s = (ready.most - ready.least) / max(1, found.count - 1)
+    first = {**change, "interval_s": ready.least + empty_s.least, "stagger_s": 0}
+    last = {**change, "interval_s": ready.least + empty_s.most, "stagger_s": spread_s}
     forecast = timed(found, (first, last))
     # A member that restarts keeps its name there, so its queues stall; here they move to another one for as long.
     return forecast if isinstance(forecast, str) else replace(forecast, pause_s=forecast.stall_s, stall_s=NO_SECONDS)
@@ -161,7 +185,8 @@ def _no_rates(forecast: Transition | str) -> str:
     return forecast if isinstance(forecast, str) else "how many messages come meanwhile: not all rates are known"
 
 
-def _stopped(found: Ground) -> tuple[Step, ...]:
+def stopped(found: Ground) -> tuple[Step, ...]:
+    """Return the steps after which nobody of the old Deployment consumes any more."""
     settings = found.settings
     everything = all_owned(found)
     undo = f"set the replicas of {settings.deployment} back to {found.count}"
@@ -180,7 +205,14 @@ def _started(found: Ground, green: Green, members: int) -> tuple[Step, ...]:
     return (
         StartConsumers(0, found.count, settings.ready_limit_s, everything, undo, deployment=name),
         AwaitReady(found.count, settings.ready_limit_s, deployment=name),
-        AwaitSettled(members, green.strategy, settings.settled_limit_s, group=green.group),
+        AwaitSettled(
+            members,
+            green.strategy,
+            settings.settled_limit_s,
+            group=green.group,
+            options=green.options or None,
+            new_room=green.room,
+        ),
     )
 
 

@@ -1,11 +1,10 @@
 """A Kafka group's assignor, or its protocol: rolls, as the group protocol demands them (KIP-429, KIP-848)."""
 
-from dataclasses import dataclass
-
 from planner.errors import BadInputError, UnknownNameError
 from planner.rollout.migrations.green import CONTENT, Green, in_a_window, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
-from planner.rollout.migrations.update import update_steps
+from planner.rollout.migrations.requests import Variable
+from planner.rollout.migrations.update import rolled, update_steps
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from planner.simulation.dynamics.trials import Document
@@ -20,19 +19,7 @@ JAVA_ASSIGNORS = {
 }
 SERVER_ASSIGNORS = ("uniform", "range-server")
 ONE_AT_A_TIME = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """The environment variable that the consumers take ``partition.assignment.strategy`` from."""
-
-    container: str
-    name: str
-
-    def change(self, assignors: tuple[str, ...]) -> TemplateChange:
-        """Return the template change that sets it to these assignors, in this order."""
-        value = ",".join(JAVA_ASSIGNORS[one] for one in assignors)
-        return TemplateChange((ContainerChange(self.container, env=(Setting(self.name, value),)),))
+_UNKNOWN_READY = "how long a pod takes until it is ready: none of the present ones tells"
 
 
 def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> Migration:
@@ -50,7 +37,7 @@ def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> 
     moved = all_owned(found)
     steps: list[Step] = []
     for number, names in enumerate(wanted):
-        roll = update_steps(found, variable.change(names), from_revision + number, ONE_AT_A_TIME, moved, names[0])
+        roll = update_steps(found, _listing(variable, names), from_revision + number, ONE_AT_A_TIME, moved, names[0])
         # The forecast is checked once, at the end.
         steps += roll if number == len(wanted) - 1 else roll[:-1]
     forecast = _switched(found, to)
@@ -102,6 +89,7 @@ def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int,
     if found.strategy in SERVER_ASSIGNORS:
         raise BadInputError(f"group {found.snapshot.group} has the consumer protocol already: nothing is to be changed")
     moved = all_owned(found)
+    forecast = _converted(found, to)
     return Migration(
         kind=PROTOCOL,
         steps=update_steps(found, change, from_revision, ONE_AT_A_TIME, moved, to),
@@ -114,10 +102,15 @@ def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int,
         ),
         why=(f"One roll, one member at a time: the first one converts the group, and {to} takes over for all.",),
         moved=moved,
-        unknowns=(
-            "what the migration costs in pauses and duplicates: a move to the consumer protocol has no forecast",
-        ),
+        cost=known_cost(forecast),
+        unknowns=(forecast,) if isinstance(forecast, str) else (),
     )
+
+
+def _listing(variable: Variable, assignors: tuple[str, ...]) -> TemplateChange:
+    """Return the template change that sets the variable to these assignors, in this order."""
+    value = ",".join(JAVA_ASSIGNORS[one] for one in assignors)
+    return TemplateChange((ContainerChange(variable.container, env=(Setting(variable.name, value),)),))
 
 
 def _check(found: Ground, to: str) -> None:
@@ -132,10 +125,23 @@ def _check(found: Ground, to: str) -> None:
         raise BadInputError(f"group {snapshot.group} has assignor {to} already: nothing is to be changed")
 
 
-def _switched(found: Ground, to: str) -> Transition | str:
-    ready = found.ready_s
+def _converted(found: Ground, to: str) -> Transition | str:
+    """Return what the roll costs whose new pods come by the consumer protocol, as ``update_steps`` carries it out."""
+    ready = found.ready_s(ONE_AT_A_TIME)
     if ready is None:
-        return "how long a pod takes until it is ready: none of the present ones tells"
+        return _UNKNOWN_READY
+
+    def change(ready_s: float) -> Document:
+        deployment = found.deployment
+        return {**rolled(ONE_AT_A_TIME, 0, ready_s, deployment.min_ready_s, deployment.grace_s), "to": to}
+
+    return timed(found, (change(ready.least), change(ready.most)))
+
+
+def _switched(found: Ground, to: str) -> Transition | str:
+    ready = found.ready_s(ONE_AT_A_TIME)
+    if ready is None:
+        return _UNKNOWN_READY
 
     def change(interval_s: float) -> Document:
         clients = list(found.snapshot.clients)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from planner.errors import PlannerError
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
+from planner.rollout.autoscalers import why_not_handled, with_autoscaler
 from planner.rollout.batches import Span
 from planner.rollout.build import RolloutSettings, cost_of, forecast_outcome
 from planner.rollout.plan import Cost, GroupRef, Preconditions, RolloutPlan, SnapshotRef
@@ -39,11 +40,33 @@ class Ground:
         return self.current.strategy
 
     @property
-    def ready_s(self) -> Span | None:
-        """How long the present pods took from their start until they were ready; ``None`` where none tells."""
+    def revision(self) -> int:
+        """The revision of the Deployment's template now. Raises ``RefusedError`` where it was not read."""
+        if self.deployment.revision is None:
+            raise refused(
+                Refusal.NOT_AT_REST,
+                f"the snapshot does not tell the revision of {self.deployment.workload}, which is the way back: take a "
+                "new one",
+            )
+        return self.deployment.revision
+
+    def ready_s(self, at_once: int) -> Span | None:
+        """How long a pod takes from its start until it is ready, where so many start at once; ``None``: none tells.
+
+        By the present ones. Their times are whole seconds, so each took up to a second less or more. Pods that started
+        together on one node had to share it: where fewer start at once, one takes at least its part of that time.
+        """
         pods = [pod for pod in self.deployment.pods or () if not pod.restarts]
-        took = [(pod.ready_at - pod.started_at).total_seconds() for pod in pods if pod.ready_at and pod.started_at]
-        return Span(min(took), max(took)) if took else None
+        starts = [(pod.node, pod.started_at, pod.ready_at) for pod in pods if pod.ready_at and pod.started_at]
+        if not starts:
+            return None
+        took = [(ready - started).total_seconds() for _, started, ready in starts]
+        together = [
+            sum(node == other and start < ready and started < end for other, start, end in starts)
+            for node, started, ready in starts
+        ]
+        least = [max(0.0, s - 1.0) / max(1.0, shared / at_once) for s, shared in zip(took, together, strict=True)]
+        return Span(min(least), max(took) + 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +99,8 @@ def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> G
             Refusal.NOT_AT_REST,
             f"the Deployment of group {group} was not read: let spec.kubernetes of the policy read it",
         )
-    scalers = deployment.active_autoscalers
-    if scalers is None or scalers:
-        named = ", ".join(f"{one.kind} {one.name}" for one in scalers or ()) or "an autoscaler that could not be read"
-        raise refused(
-            Refusal.OTHER_SCALER, f"{named} may set the replicas of {deployment.workload} meanwhile: pause it"
-        )
+    if (why := why_not_handled(deployment, settings.autoscaler, (len(snapshot.clients),))) is not None:
+        raise why
     counts = {deployment.replicas, deployment.ready, deployment.updated, len(snapshot.clients)}
     if len(counts) > 1 or not deployment.is_observed:
         raise refused(
@@ -127,7 +146,10 @@ def timed(found: Ground, changes: tuple[Document, Document]) -> Transition | str
 
 
 def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
-    """Return the plan that carries the migration out, made at ``at``."""
+    """Return the plan that carries the migration out, made at ``at``.
+
+    Raises ``RefusedError`` where it cannot be carried out beside the Deployment's autoscaler.
+    """
     snapshot, settings = found.snapshot, found.settings
     forecast = replace(
         forecast_outcome(snapshot, found.current),
@@ -147,7 +169,7 @@ def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
         rejected=(),
         preconditions=Preconditions(found.count, snapshot.clients, found.strategy, len(snapshot.data_queues)),
         forecast=forecast,
-        steps=migration.steps,
+        steps=with_autoscaler(migration.steps, found.deployment, found.count, settings.autoscaler),
         migration=migration.kind,
         policy_digest=settings.policy_digest,
         ways=migration.why,

@@ -1,15 +1,16 @@
 """The same group in another Deployment, on other nodes or in another room: blue and green side by side."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.rollout.batches import after
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, CREATE_LIMIT_S
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly
+from planner.rollout.migrations.rooms import goes_by_rooms, settled
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
-    AwaitSettled,
     CheckForecast,
     CreateDeployment,
     MovedQueues,
@@ -24,17 +25,19 @@ from planner.simulation.transition import with_transition
 KIND = "relocate"
 
 
-def relocate(found: Ground, change: TemplateChange, green: str) -> Migration:
+def relocate(found: Ground, change: TemplateChange, green: str, room: str | None = None) -> Migration:
     """Return the way of all consumers to the Deployment ``green``: as many start beside them, then the old ones stop.
 
     Both are members of one group with one strategy meanwhile, so nobody is without an owner, and the group rebalances
-    twice. Raises ``RefusedError`` under strategies that go by rooms: while both are there, shares of one room's queues
-    would fall to members of the other, and nobody would consume them.
+    twice. Under ``MACHINE_ROOM_NEARBY`` the green ones are in ``room``, which must be named; how many queues move on
+    the way cannot be told then, as that goes by ids. Raises ``RefusedError`` under ``MACHINE_ROOM``: while both are
+    there, shares of one room's queues would fall to members of the other, and nobody would consume them.
     """
     check_orderly(found)
-    _check_rooms(found)
+    _check_rooms(found, room)
     settings, count = found.settings, found.count
     joined, left = _rebalances(found)
+    costs = [one.transition for one in (joined, left) if one is not None and one.transition is not None]
     back = f"set the replicas of {settings.deployment} back to {count}"
     return Migration(
         kind=KIND,
@@ -49,43 +52,53 @@ def relocate(found: Ground, change: TemplateChange, green: str) -> Migration:
                 deployment=green,
             ),
             AwaitReady(count, settings.ready_limit_s, deployment=green),
-            AwaitSettled(2 * count, found.strategy, settings.settled_limit_s),
+            settled(found, 2 * count, room),
             StopConsumers(count, 0, (), settings.ready_limit_s, moved_in(left), back),
             AwaitReady(0, settings.ready_limit_s),
-            AwaitSettled(count, found.strategy, settings.settled_limit_s),
+            settled(found, count, room),
             CheckForecast(settings.settled_limit_s),
         ),
-        must_be_true=("both Deployments run the same version with the same settings and subscriptions", CONTENT),
+        must_be_true=tuple(_must_be_true(room)),
         why=("All green consumers start before any old one stops: two rebalances, and no queue is without an owner.",),
         moved=all_owned(found),
-        cost=costs_together([cost_of(joined.transition), cost_of(left.transition)])
-        if joined.transition and left.transition
-        else None,
-        unknowns=tuple(dict.fromkeys((*joined.unknowns, *left.unknowns))),
+        cost=costs_together([cost_of(one) for one in costs]) if len(costs) == 2 else None,
+        unknowns=tuple(dict.fromkeys((*joined.unknowns, *left.unknowns)))
+        if joined and left
+        else (f"what it costs in pauses and duplicates: {found.strategy} goes by the ids of members",),
     )
 
 
-def _check_rooms(found: Ground) -> None:
+def _must_be_true(room: str | None) -> Iterator[str]:
+    yield "both Deployments run the same version with the same settings and subscriptions"
+    if room is not None:
+        yield f"every green consumer runs in room {room}"
+        yield "spec.strategyOptions of the policy name the rooms of the green consumers from then on"
+    yield CONTENT
+
+
+def _check_rooms(found: Ground, room: str | None) -> None:
     group = found.snapshot.group
     if found.strategy == "MACHINE_ROOM":
         raise refused(
             Refusal.SPLIT_BRAIN,
             f"group {group} allocates by {found.strategy}: members of two rooms beside each other would leave queues "
-            "without an owner; use the migration strategy with the new rooms, which stops all before any start",
+            "without an owner; change its rooms by the migration strategy, which stops all before any starts",
         )
-    if found.strategy.startswith("MACHINE_ROOM_NEARBY"):
+    if goes_by_rooms(found.strategy) and room is None:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"group {group} allocates by {found.strategy}: the rooms of members that are not there yet are not known, "
-            "so nobody could tell when the group has settled",
+            f"group {group} allocates by {found.strategy}: nobody could tell when it has settled, as the rooms of "
+            "members that are not there yet are not known; name the one that all green consumers run in (--room)",
         )
 
 
-def _rebalances(found: Ground) -> tuple[CandidateOutcome, CandidateOutcome]:
-    """Return the group with twice as many members, and with the old ones gone.
+def _rebalances(found: Ground) -> tuple[CandidateOutcome, CandidateOutcome] | tuple[None, None]:
+    """Return the group with twice as many members, and with the old ones gone; nothing where ids decide by rooms.
 
     Moved queues are the range over all places where the new ids may sort; pauses are those of ids that sort last.
     """
+    if goes_by_rooms(found.strategy):
+        return None, None
     snapshot, digest, count = found.snapshot, found.digest, found.count
     joined = with_transition(simulate_candidate(snapshot, 2 * count, found.strategy), snapshot, digest)
     doubled = after(snapshot, joined)
@@ -95,6 +108,6 @@ def _rebalances(found: Ground) -> tuple[CandidateOutcome, CandidateOutcome]:
     return joined, replace(left, moved_fewest=any_half.moved_fewest, moved_most=any_half.moved_most)
 
 
-def moved_in(outcome: CandidateOutcome) -> MovedQueues:
-    """Return how many queues move on the way to an outcome."""
-    return MovedQueues(outcome.moved_fewest, outcome.moved_most)
+def moved_in(outcome: CandidateOutcome | None) -> MovedQueues:
+    """Return how many queues move on the way to an outcome; unknown where there is none."""
+    return MovedQueues(outcome.moved_fewest, outcome.moved_most) if outcome else MovedQueues(None, None)

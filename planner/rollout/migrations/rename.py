@@ -1,8 +1,9 @@
 """Another name for a consumer group: its offsets are cloned, and another Deployment consumes as the new group."""
 
 from planner.errors import BadInputError
-from planner.rollout.migrations.green import CONTENT, Green, cheapest, in_a_window, side_by_side, told
+from planner.rollout.migrations.green import CONTENT, Green, cheapest, in_a_window, of_new_group, side_by_side, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost
+from planner.rollout.migrations.rooms import settled
 from planner.rollout.template import TemplateChange
 
 KIND = "rename"
@@ -16,7 +17,8 @@ def rename(found: Ground, to: str, change: TemplateChange, green: str) -> Migrat
     """
     if to == found.snapshot.group:
         raise BadInputError(f"group {to} has this name already: nothing is to be changed")
-    takeover = Green(green, change, found.strategy, to)
+    as_now = settled(found, found.count)
+    takeover = Green(green, change, found.strategy, to, as_now.options, as_now.new_room)
     ways = [in_a_window(found, takeover)]
     if not found.snapshot.orderly:
         ways.append(side_by_side(found, takeover))
@@ -24,12 +26,7 @@ def rename(found: Ground, to: str, change: TemplateChange, green: str) -> Migrat
     return Migration(
         kind=KIND,
         steps=best.steps,
-        must_be_true=(
-            f"the changed template makes every consumer join group {to}",
-            f"a policy for group {to} stands beside this one once the plan has succeeded",
-            "messages of the old group's retry topic are consumed or given up",
-            CONTENT,
-        ),
+        must_be_true=(*of_new_group(found, to), CONTENT),
         why=tuple(told(best, ways)),
         moved=all_owned(found),
         cost=known_cost(best.transition),

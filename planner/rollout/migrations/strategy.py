@@ -1,63 +1,71 @@
 """Another allocation strategy for a RocketMQ group. Its members allocate alone, so two strategies at a time tear it."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from planner.allocation.registry import find_strategy
+from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
-from planner.rollout.migrations.green import CONTENT, Green, cheapest, in_a_window, side_by_side, told
+from planner.rollout.migrations.green import CONTENT, Green, cheapest, in_a_window, of_new_group, side_by_side, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost
+from planner.rollout.migrations.rooms import MADE_UP, check_answers, strategy_for
 from planner.rollout.refusals import Refusal, refused
-from planner.rollout.template import TemplateChange
 from planner.simulation.ownership import ownership, views_with
 
 KIND = "strategy"
 
 
-def strategy(
-    found: Ground,
-    to: str,
-    options: dict[str, Any],
-    change: TemplateChange,
-    green: str,
-    new_group: str | None = None,
-) -> Migration:
-    """Return the safe way to the strategy ``to``, which ``change`` of the template brings; ``green`` takes over.
+def strategy(found: Ground, green: Green, new_group: str | None = None) -> Migration:
+    """Return the safe way to the strategy of ``green``, which its change of the template brings.
 
     All stop before any starts; with ``new_group`` a second group beside the old one is weighed, too, and the cheaper of
     the two is taken, unless the group consumes in order, which two groups at a time would break.
-    Raises ``UnknownNameError`` for a strategy not known here, ``BadInputError`` for one that is there already.
+    Raises ``UnknownNameError`` for a strategy not known here, ``BadInputError`` for one that is there already or for
+    wrong parameters, ``RefusedError`` for one under which nobody could tell when the group has settled.
     """
-    group = found.snapshot.group
-    if found.snapshot.system != "rocketmq":
-        raise BadInputError(f"group {group} is a Kafka group: its assignor changes in rolls, use that migration")
-    find_strategy(to, options)
-    if (to, options) == (found.strategy, found.snapshot.strategy_options):
-        raise BadInputError(f"group {group} has strategy {to} already: nothing is to be changed")
-    ways = [in_a_window(found, Green(green, change, to))]
-    if new_group is not None and not found.snapshot.orderly:
-        ways.append(side_by_side(found, Green(green, change, to, new_group)))
+    snapshot, to, options = found.snapshot, green.strategy, green.options or {}
+    if snapshot.system != "rocketmq":
+        raise BadInputError(
+            f"group {snapshot.group} is a Kafka group: its assignor changes in rolls, use that migration"
+        )
+    new = strategy_for(to, options, green.room, (*snapshot.clients, MADE_UP))
+    if (to, options) == (found.strategy, snapshot.strategy_options):
+        raise BadInputError(f"group {snapshot.group} has strategy {to} already: nothing is to be changed")
+    check_answers(to, new, snapshot)
+    window = in_a_window(found, green)
+    ways = [window]
+    if new_group is not None and not snapshot.orderly:
+        ways.append(side_by_side(found, replace(green, group=new_group)))
     best = cheapest(ways)
+    joined = of_new_group(found, new_group) if new_group is not None and best is not window else ()
     return Migration(
         kind=KIND,
         steps=best.steps,
-        must_be_true=(f"the changed template makes every consumer allocate by {to}", CONTENT),
-        why=(why_not_rolling(found, to, options), *told(best, ways)),
+        must_be_true=(
+            f"the changed template makes every consumer allocate by {to}{' so set up' if options else ''}",
+            *((f"every green consumer runs in room {green.room}",) if green.room else ()),
+            *joined,
+            CONTENT,
+            *(("spec.strategy and spec.strategyOptions of the policy say the same from then on",) if options else ()),
+        ),
+        why=(_torn(found, new, to), *told(best, ways)),
         moved=all_owned(found),
         cost=known_cost(best.transition),
         unknowns=(best.unknown,) if best.unknown else (),
     )
 
 
-def refuse_rolling(found: Ground, to: str, options: dict[str, Any]) -> None:
+def refuse_rolling(found: Ground, to: str, options: Mapping[str, Any]) -> None:
     """Raise ``RefusedError`` for the naive way, a rolling update to another strategy, with what it would do."""
-    raise refused(Refusal.SPLIT_BRAIN, f"{why_not_rolling(found, to, options)} Use the migration {KIND}.")
+    raise refused(Refusal.SPLIT_BRAIN, f"{_torn(found, find_strategy(to, options), to)} Use the migration {KIND}.")
 
 
-def why_not_rolling(found: Ground, to: str, options: dict[str, Any]) -> str:
+def _torn(found: Ground, new: Strategy, to: str) -> str:
     """Return in a sentence what the group is while half of its members follow one strategy and half the other."""
     members, snapshot = found.snapshot.clients, found.snapshot
-    old, new = find_strategy(found.strategy, snapshot.strategy_options), find_strategy(to, options)
+    old = find_strategy(found.strategy, snapshot.strategy_options)
     half = len(members) // 2 or 1
     queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
     torn = ownership(views_with([(m, new if place < half else old) for place, m in enumerate(members)], queues))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planner.rollout.batches import Prices, Span
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
+from planner.rollout.migrations.rooms import settled
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
@@ -68,28 +69,36 @@ def update_steps(
     return (
         UpdateTemplate(change, found.count, surge, 0, from_revision, settings.ready_limit_s, moved),
         AwaitReady(found.count, limit_s),
-        AwaitSettled(found.count, strategy, settings.settled_limit_s),
+        settled(found, found.count)
+        if strategy == found.strategy
+        else AwaitSettled(found.count, strategy, settings.settled_limit_s),
         CheckForecast(settings.settled_limit_s),
     )
 
 
 def _turn(found: Ground, surge: int, unavailable: int) -> Turn:
-    ready = found.ready_s
+    ready = found.ready_s(surge)
     if ready is None:
         return Turn(surge, unavailable, "how long a pod takes until it is ready: none of the present ones tells")
-    changes = (_change(found, surge, unavailable, ready.least), _change(found, surge, unavailable, ready.most))
+    deployment = found.deployment
+    first, last = (
+        rolled(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
+        for ready_s in (ready.least, ready.most)
+    )
+    changes = (first, last)
     cost = timed(found, changes)
     return Turn(surge, unavailable, cost, _priced(cost, surge, found.settings.prices))
 
 
-def _change(found: Ground, surge: int, unavailable: int, ready_s: float) -> Document:
+def rolled(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
+    """Return the forecast's change of a Deployment that replaces all its pods, so many at once."""
     return {
         "kind": "rolling_update",
         "max_surge": surge,
         "max_unavailable": unavailable,
         "ready_s": ready_s,
-        "min_ready_s": found.deployment.min_ready_s,
-        "grace_s": found.deployment.grace_s,
+        "min_ready_s": min_ready_s,
+        "grace_s": grace_s,
     }
 
 

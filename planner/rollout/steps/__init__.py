@@ -7,6 +7,7 @@ where there is nothing to undo. A step with ``is_final`` cannot be taken back, s
 before it. Constructors raise ``ValueError`` for steps that make no sense.
 """
 
+from planner.rollout.steps.autoscaler import AutoscalerKind, AutoscalerState, SetAutoscaler
 from planner.rollout.steps.consumers import LOWEST_DELETION_COST, MarkVictims, StartConsumers, StopConsumers, Victim
 from planner.rollout.steps.deployments import CreateDeployment, DeleteDeployment, UpdateTemplate
 from planner.rollout.steps.moves import MovedQueues
@@ -25,6 +26,7 @@ Step = (
     | UpdateTemplate
     | AwaitLag
     | DeleteDeployment
+    | SetAutoscaler
     | OffsetStep
     | PauseForPerson
     | CheckForecast
@@ -32,6 +34,8 @@ Step = (
 
 __all__ = [
     "LOWEST_DELETION_COST",
+    "AutoscalerKind",
+    "AutoscalerState",
     "AwaitLag",
     "AwaitReady",
     "AwaitSettled",
@@ -45,6 +49,7 @@ __all__ = [
     "PauseForPerson",
     "ResetOffsets",
     "ScaleStep",
+    "SetAutoscaler",
     "StartConsumers",
     "Step",
     "StopConsumers",

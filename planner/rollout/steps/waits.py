@@ -1,7 +1,8 @@
 """Steps that change nothing: they wait, ask and check."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from planner.rollout.steps.sense import check_limit, check_names
 from planner.rollout.steps.words import grouped, named, pods
@@ -44,7 +45,12 @@ class AwaitReady:
 
 @dataclass(frozen=True, slots=True)
 class AwaitSettled:
-    """Wait until that many members each own what the strategy gives them, seen twice with no rebalance in between."""
+    """Wait until that many members each own what the strategy gives them, seen twice with no rebalance in between.
+
+    ``options`` are the strategy's parameters, spelt as ``planner allocate`` takes them, where members that come with
+    this plan bring them; ``None`` for those that are known of the group. Under ``MACHINE_ROOM_NEARBY`` members whose
+    room they do not name are in ``new_room``: ids are not known before pods run.
+    """
 
     is_final: ClassVar[bool] = False
     undo: ClassVar[None] = None
@@ -54,10 +60,14 @@ class AwaitSettled:
     time_limit_seconds: int
     kind: Literal["awaitSettled"] = "awaitSettled"
     group: str | None = None
+    options: dict[str, Any] | None = None
+    new_room: str | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.kind, self.time_limit_seconds)
         check_names(self.kind, "strategy", [self.strategy])
+        if self.new_room is not None and not isinstance(self._rooms.get("clients"), Mapping):
+            raise ValueError(f"{self.kind} to have options.machine_rooms.clients beside newRoom {self.new_room!r}")
         if self.members < 0:
             raise ValueError(f"{self.kind} to name 0 members or more, not {self.members}")
 
@@ -77,10 +87,25 @@ class AwaitSettled:
         if not self.members:
             return f"{grouped(self.group)} has no member left, seen twice in a row"
         whose = f" of group {self.group}" if self.group else ""
+        where = f", new ones in room {self.new_room}," if self.new_room else ""
         return (
-            f"all {self.members} members{whose} own what {self.strategy} gives them, "
-            "seen twice with no rebalance in between"
+            f"all {self.members} members{whose}{where} own what {self.strategy} {'so set up ' if self.options else ''}"
+            "gives them, seen twice with no rebalance in between"
         )
+
+    def options_for(self, members: Iterable[str]) -> dict[str, Any]:
+        """Return the strategy's parameters, as these members have them: each has a room where rooms count."""
+        options = self.options or {}
+        if self.new_room is None:
+            return options
+        known = self._rooms["clients"]
+        rooms = {**self._rooms, "clients": {member: known.get(member, self.new_room) for member in members}}
+        return {**options, "machine_rooms": rooms}
+
+    @property
+    def _rooms(self) -> Mapping[str, Any]:
+        rooms = (self.options or {}).get("machine_rooms")
+        return rooms if isinstance(rooms, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

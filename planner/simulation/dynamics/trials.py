@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,13 @@ class Totals:
     """Figures over all queues, one number a trial: longest pause and stall, sums of messages, last owner in place.
 
     ``None`` where there is no such figure: no pause where nobody consumes before or after, nothing settles where nobody
-    does after, no end of the backlog where one client never keeps up.
+    does after, no end of the backlog where one client never keeps up, and none that rests on what nobody told.
     """
 
     pause_s: Floats | None
     stall_s: Floats | None
-    duplicates: Floats
-    burst_messages: Floats
+    duplicates: Floats | None
+    burst_messages: Floats | None
     settle_s: Floats | None
     drained_s: Floats | None
     moved_queues: NDArray[Any]
@@ -52,8 +52,8 @@ class Totals:
         return {
             "pause_s": _interval_or_none(self.pause_s),
             "stall_s": _interval_or_none(self.stall_s),
-            "duplicates": messages(self.duplicates),
-            "burst_messages": messages(self.burst_messages),
+            "duplicates": None if self.duplicates is None else messages(self.duplicates),
+            "burst_messages": None if self.burst_messages is None else messages(self.burst_messages),
             "settle_s": _interval_or_none(self.settle_s),
             "drained_s": _interval_or_none(self.drained_s),
             "moved_queues": messages(self.moved_queues),
@@ -65,8 +65,8 @@ def pooled(parts: Sequence[Totals]) -> Totals:
     return Totals(
         _joined([part.pause_s for part in parts]),
         _joined([part.stall_s for part in parts]),
-        np.concatenate([part.duplicates for part in parts]),
-        np.concatenate([part.burst_messages for part in parts]),
+        _joined([part.duplicates for part in parts]),
+        _joined([part.burst_messages for part in parts]),
         _joined([part.settle_s for part in parts]),
         _joined([part.drained_s for part in parts]),
         np.concatenate([part.moved_queues for part in parts]),
@@ -89,7 +89,8 @@ class Trials:
     ``pause_s`` is NaN where nobody delivers the queue before or after; ``moves`` says where the owner changes, then
     ``pause_s`` lies between two owners, else it is a stall of a queue that stays. ``owner_before`` and ``owner_after``
     name the client of each queue, ``None`` for nobody. ``moved`` are the queues that the answer lists as such.
-    ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never.
+    ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never. ``untold`` are
+    the figures, by their names in the answer, that rest on what nobody told: each of them is ``null`` there.
     """
 
     queues: Sequence[list[Any]]
@@ -108,6 +109,7 @@ class Trials:
     causes: Sequence[Cause] = ()
     timeline: Sequence[Document] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    untold: frozenset[str] = frozenset()
 
     def document(self) -> Document:
         """Return the answer as design.md section 4 has it, with ``causes`` and ``timeline`` beside it."""
@@ -127,7 +129,7 @@ class Trials:
         """Return the figures over all queues."""
         had, has = (any(owner is not None for owner in owners) for owners in (self.owner_before, self.owner_after))
         never_drained = self.drained_s is None or bool(np.isnan(self.drained_s).any())
-        return Totals(
+        found = Totals(
             pause_s=_longest(self.pause_s, self.moves) if had == has else None,
             stall_s=_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s)),
             duplicates=self.duplicates.sum(axis=1),
@@ -136,6 +138,8 @@ class Trials:
             drained_s=None if never_drained else self.drained_s,
             moved_queues=self.moves.sum(axis=1),
         )
+        untold: dict[str, Any] = dict.fromkeys(self.untold)
+        return replace(found, **untold)
 
     def _listed(self) -> list[int]:
         """Return the columns of queues that move, come, go, or stall in one trial of twenty."""
@@ -151,8 +155,8 @@ class Trials:
             "queue": self.queues[column],
             "from": self.owner_before[column],
             "to": self.owner_after[column],
-            "pause_s": interval(pauses),
-            "duplicates": messages(self.duplicates[:, column]),
+            "pause_s": None if "pause_s" in self.untold else interval(pauses),
+            "duplicates": None if "duplicates" in self.untold else messages(self.duplicates[:, column]),
         }
         share = float(moves.mean())
         return document if share in {0.0, 1.0} else {**document, "moves_in": round(share, _DIGITS)}

@@ -1,19 +1,21 @@
 """A RocketMQ group: its clients tell how they are set up."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import ClientSetup, GroupSnapshot, QueueState
 from planner.simulation.dynamics.reading import version
-from planner.simulation.dynamics.rocketmq.settings import KNOWN
+from planner.simulation.dynamics.rocketmq.request import POLLING_THREADS
+from planner.simulation.dynamics.rocketmq.settings import KNOWN, LACKS, Consumer
 from planner.simulation.dynamics.rocketmq.timing import generation
 from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.requests.ends import at, fastest_and_slowest, leaving, rate_and_lag, refuse_two_changes
 
 _BATCH = "consumeMessageBatchMaxSize"
+_CONSUMES, _BY_PUSH, _BY_POLLS = "PROP_CONSUME_TYPE", "CONSUME_PASSIVELY", "CONSUME_ACTIVELY"
 
 
 def request(outcome: CandidateOutcome, snapshot: GroupSnapshot, end: int) -> Document:
@@ -26,7 +28,8 @@ def request(outcome: CandidateOutcome, snapshot: GroupSnapshot, end: int) -> Doc
         raise BadInputError("the snapshot does not tell how its clients are set up: take a new one")
     change = _change(outcome, snapshot)
     release = _release(setups)
-    threads = {setup.client: setup.threads for setup in setups if setup.threads is not None}
+    consumer = _consumer(setups)
+    threads = _threads(setups, consumer)
     if not threads:
         raise BadInputError("no member tells its threads")
     usual = at(end, [float(count) for count in threads.values()])
@@ -34,20 +37,21 @@ def request(outcome: CandidateOutcome, snapshot: GroupSnapshot, end: int) -> Doc
     if change["kind"] == "join":
         newcomer = {"id": None, "threads": int(usual), "orderly": orderly}
         change = {**change, "clients": [newcomer for _ in change["clients"]]}
-    settings = _settings(snapshot, end)
+    settings = _settings(snapshot, consumer, end)
+    options = {} if consumer == Consumer.PUSH else {"consumer": str(consumer)}
     return {
         "system": snapshot.system,
         # The broker's release decides which settings it has; none that only some releases have is given here.
         "versions": {"client": release, "broker": release},
         "group": snapshot.group,
         "strategy": snapshot.strategy,
-        "options": snapshot.strategy_options,
+        "options": {**snapshot.strategy_options, **options},
         "queues": [_queue(state, end) for state in snapshot.data_queues],
         "clients": [
             {"id": client, "threads": threads.get(client, int(usual)), "orderly": orderly}
             for client in snapshot.clients
         ],
-        "service_time_s": _call_s(snapshot, end, int(settings.get(_BATCH, KNOWN[_BATCH].default))),
+        "service_time_s": _call_s(snapshot, threads, end, int(settings.get(_BATCH, KNOWN[_BATCH].default))),
         "settings": settings,
         "change": change,
     }
@@ -55,7 +59,13 @@ def request(outcome: CandidateOutcome, snapshot: GroupSnapshot, end: int) -> Doc
 
 def assumed(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]:
     """Yield in sentences what the forecast of the change takes for granted."""
-    silent = Counter(setup.threads is None for setup in snapshot.setups)[True]
+    polls = _consumer(snapshot.setups) == Consumer.LITE_PULL
+    silent = Counter(not setup.settings if polls else setup.threads is None for setup in snapshot.setups)[True]
+    if polls:
+        yield (
+            "how the applications poll: taken to be by one thread each that works on every message before it polls "
+            "again, and that shut down without a commit of their own"
+        )
     if silent:
         yield f"how {silent} of {len(snapshot.setups)} members are set up: taken to be like the others"
     if snapshot.notifies_changes is None:
@@ -105,14 +115,42 @@ def _orderly(snapshot: GroupSnapshot) -> bool:
     return told.pop()
 
 
-def _settings(snapshot: GroupSnapshot, end: int) -> Document:
+def _consumer(setups: Sequence[ClientSetup]) -> Consumer:
+    """Return the members' class, by what they tell of themselves; all must be alike.
+
+    Only ``DefaultLitePullConsumer`` has a property ``autoCommit``.
+    """
+    told = {text for setup in setups for name, text in setup.settings if name == _CONSUMES} or {_BY_PUSH}
+    if told == {_BY_PUSH}:
+        return Consumer.PUSH
+    if told != {_BY_POLLS}:
+        raise BadInputError(f"members consume by {', '.join(sorted(told))}: the forecast knows push and lite pull")
+    commits = {text for setup in setups for name, text in setup.settings if name == "autoCommit"}
+    if not commits:
+        raise BadInputError(
+            "members pull and tell no autoCommit: they are of DefaultMQPullConsumer, whose application decides when it "
+            "pulls and what it stores, or the snapshot is of an older planner"
+        )
+    if commits != {"true"}:
+        raise BadInputError(
+            "members commit by themselves (autoCommit false): what comes twice rests on when, which nobody tells"
+        )
+    return Consumer.LITE_PULL
+
+
+def _threads(setups: Sequence[ClientSetup], consumer: Consumer) -> dict[str, int]:
+    """Return how many messages each member works on at once, of those that tell it."""
+    if consumer != Consumer.PUSH:
+        return {setup.client: POLLING_THREADS for setup in setups}
+    return {setup.client: setup.threads for setup in setups if setup.threads is not None}
+
+
+def _settings(snapshot: GroupSnapshot, consumer: Consumer, end: int) -> Document:
     """Return what the members told of the settings that a forecast knows; where they differ, that end of it."""
     told: dict[str, set[str]] = {}
     for setup in snapshot.setups:
         for name, text in setup.settings:
-            if name == "PROP_CONSUME_TYPE" and text != "CONSUME_PASSIVELY":
-                raise BadInputError(f"members consume by {text}: the forecast knows push consumers")
-            if name in KNOWN:
+            if name in KNOWN and name not in LACKS[consumer]:
                 told.setdefault(name, set()).add(text)
     found = {name: _value(name, sorted(texts), end) for name, texts in told.items()}
     if snapshot.notifies_changes is False:
@@ -131,14 +169,14 @@ def _value(name: str, texts: Sequence[str], end: int) -> int | bool | str:
     return texts[0] == "true" if isinstance(default, bool) else texts[0]
 
 
-def _call_s(snapshot: GroupSnapshot, end: int, batch: int) -> float:
+def _call_s(snapshot: GroupSnapshot, threads: Mapping[str, int], end: int, batch: int) -> float:
     """Return the time of one listener call: by the members' own figures, else what the capacity leaves a thread."""
     told = [setup.call_s for setup in snapshot.setups if setup.call_s is not None]
     if told:
         return at(end, told)
-    capacity, threads = snapshot.capacity, [s.threads for s in snapshot.setups if s.threads]
-    if capacity is None or capacity.is_lower_bound or not threads:
+    capacity, counts = snapshot.capacity, [count for count in threads.values() if count]
+    if capacity is None or capacity.is_lower_bound or not counts:
         raise BadInputError("how long one message takes is unknown: no member consumed anything lately")
     fastest, slowest = fastest_and_slowest(capacity)
-    ends = (min(threads) * batch / fastest, max(threads) * batch / slowest)
+    ends = (min(counts) * batch / fastest, max(counts) * batch / slowest)
     return at(end, ends)

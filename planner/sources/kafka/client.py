@@ -8,6 +8,7 @@ where not, by the library, and what then stays unknown is named. Nothing here ca
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any, Final, Self
 
@@ -21,6 +22,7 @@ from planner.model.queues import TopicPartition
 from planner.model.routes import PartitionRoute
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import ClusterInfo, Commits, GroupDescription, GroupList, GroupListing, Node, Routes
+from planner.sources.kafka.commits import committed_offsets
 from planner.sources.kafka.connection import Address, can_connect
 from planner.sources.kafka.describe import Described, describe_groups, host_of, unknown_group
 from planner.sources.kafka.errors import answer_error
@@ -150,12 +152,11 @@ class KafkaAdmin:
 
         The broker leaves other topics out without a word: see with ``topics`` which they are.
         """
-        found: dict[str, Commits | PlannerError] = {}
-        for part in in_parts(sorted(set(groups)), _GROUPS_TOGETHER):
-            asked = [[ConsumerGroupTopicPartitions(group)] for group in part]
-            told = self._library.results_of_many("list_consumer_group_offsets", asked)
-            found |= {g: one if isinstance(one, PlannerError) else self._commits(one) for g, one in told.items()}
-        return found
+        wanted = sorted(set(groups))
+        if self._obstacle:
+            return self._committed_by_library(wanted)
+        with self._links.lock:
+            return committed_offsets(self._links, wanted)
 
     # Topics.
 
@@ -177,6 +178,15 @@ class KafkaAdmin:
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | PlannerError]:
         """Return partition -> the offset of the oldest record that is still there (the log start offset)."""
         return self._offsets(partitions, OffsetSpec.earliest())
+
+    def offsets_at(
+        self, partitions: Iterable[TopicPartition], at: datetime
+    ) -> dict[TopicPartition, int | PlannerError]:
+        """Return partition -> the offset of the first record of ``at`` or later, the next record's where none is."""
+        wanted = tuple(partitions)
+        found = self._offsets(wanted, OffsetSpec.for_timestamp(round(at.timestamp() * 1000)))
+        late = [one for one, offset in found.items() if isinstance(offset, int) and offset < 0]
+        return found | (self.end_offsets(late) if late else {})
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """Return a topic's settings (``cleanup.policy``, ``retention.ms``, ...); secrets are never among them."""
@@ -204,6 +214,15 @@ class KafkaAdmin:
                 TopicPartition(one.topic, one.partition): said if isinstance(said, PlannerError) else said.offset
                 for one, said in told.items()
             }
+        return found
+
+    def _committed_by_library(self, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
+        """Return the same by librdkafka, which may abort the process over a late answer: see ``commits``."""
+        found: dict[str, Commits | PlannerError] = {}
+        for part in in_parts(groups, _GROUPS_TOGETHER):
+            asked = [[ConsumerGroupTopicPartitions(group)] for group in part]
+            told = self._library.results_of_many("list_consumer_group_offsets", asked)
+            found |= {g: one if isinstance(one, PlannerError) else self._commits(one) for g, one in told.items()}
         return found
 
     def _commits(self, said: Any) -> Commits:

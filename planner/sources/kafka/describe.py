@@ -1,26 +1,22 @@
-"""Describing groups over our own connections: coordinator by coordinator, both protocols, many groups a request."""
+"""Describing groups over our own connections, of both protocols."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
-from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
+from planner.errors import BadInputError, PlannerError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.sources.kafka import requests
 from planner.sources.kafka.answers import GroupDescription
-from planner.sources.kafka.connection import Address, Connection
+from planner.sources.kafka.connection import Connection
+from planner.sources.kafka.coordinators import ask_coordinators
 from planner.sources.kafka.errors import ProtocolError, answer_error
-from planner.sources.kafka.library import in_parts
 from planner.sources.kafka.links import Links
 from planner.sources.kafka.requests import WireGroup, WireMember
 from planner.sources.kafka.subscription import read_assignment, read_subscription
 
-_TOGETHER: Final = 200  # groups in one request
 _NO_SUCH_GROUP: Final = {69, 35}
 """GROUP_ID_NOT_FOUND, and the UNSUPPORTED_VERSION of brokers that offer the request but not KIP-848 (3.9)."""
-_NOT_COORDINATOR: Final = 16
 _TOPIC_REFUSED: Final = 29
 
 Described = dict[str, GroupDescription | PlannerError]
@@ -28,39 +24,10 @@ Described = dict[str, GroupDescription | PlannerError]
 
 def describe_groups(links: Links, groups: Sequence[str]) -> Described:
     """Return each group's description, or the error that stands in its way."""
-    found: Described = {}
-    for part in in_parts(sorted(set(groups)), _TOGETHER):
-        found |= _described(links, part)
-        moved = [group for group in part if _has_moved(found[group])]
-        if moved:  # its coordinator changed between the two requests: once more, as clients do
-            found |= _described(links, moved)
-    return found
+    return ask_coordinators(links, groups, _by_coordinator)
 
 
-def _has_moved(answer: GroupDescription | PlannerError) -> bool:
-    return getattr(answer, "code", None) == _NOT_COORDINATOR
-
-
-def _described(links: Links, groups: Sequence[str]) -> Described:
-    coordinators = links.anywhere(
-        lambda link: link.ask(requests.FIND_COORDINATOR, requests.coordinators_request(tuple(groups)))
-    )
-    found: Described = {}
-    at: dict[tuple[int, Address], list[str]] = defaultdict(list)
-    for one in coordinators:
-        if one.code:
-            found[one.group] = answer_error(f"group {one.group}, its coordinator", one.code, one.remark)
-        else:
-            at[one.node, Address(one.host, one.port)].append(one.group)
-    for (node, address), names in at.items():
-        try:
-            found |= links.at(address, partial(_by_coordinator, node=node, groups=names))
-        except OutOfReachError as error:
-            found |= dict.fromkeys(names, error)
-    return found
-
-
-def _by_coordinator(link: Connection, *, node: int, groups: Sequence[str]) -> Described:
+def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Described:
     """Ask for KIP-848 groups first: a classic request answers for them as if they did not exist."""
     modern: dict[str, WireGroup] = {}
     body = requests.groups_request(tuple(groups))

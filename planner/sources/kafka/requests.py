@@ -102,6 +102,24 @@ class WireGroup:
     assignment_epoch: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class WireCommit:
+    """What a group has committed on one partition: -1 for nothing; ``code`` is not 0 where it may not be told."""
+
+    partition: TopicPartition
+    offset: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class WireCommits:
+    """All that one group has committed, or why it is not told (``code`` not 0)."""
+
+    group: str
+    code: int
+    commits: tuple[WireCommit, ...]
+
+
 def mechanism_request(mechanism: str) -> bytes:
     """Return the body of ``SaslHandshake``."""
     return wire.text(mechanism)
@@ -125,6 +143,13 @@ def coordinators_request(groups: tuple[str, ...]) -> bytes:
 def groups_request(groups: tuple[str, ...]) -> bytes:
     """Return the body of ``DescribeGroups`` and of ``ConsumerGroupDescribe``: without the operations we may do."""
     return wire.compact_texts(groups) + wire.int8(0) + NO_TAGS
+
+
+def commits_request(groups: tuple[str, ...]) -> bytes:
+    """Return the body of ``OffsetFetch`` 8: all topics of each group, without those of transactions that are open."""
+    every_topic, is_stable_required = wire.varint(0), wire.int8(0)
+    asked = b"".join(wire.compact_text(group) + every_topic + NO_TAGS for group in groups)
+    return wire.varint(len(groups) + 1) + asked + is_stable_required + NO_TAGS
 
 
 def listing_request(version: int) -> bytes:
@@ -246,6 +271,30 @@ def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
     return reader.compact_array(group)
 
 
+def _commits(reader: Reader, _: int) -> tuple[WireCommits, ...]:
+    def commit(topic: str) -> WireCommit:
+        partition, offset = TopicPartition(topic, reader.int32()), reader.int64()
+        reader.int32()  # the leader's epoch at that time
+        reader.compact_text()  # a remark of the consumer's
+        code = reader.int16()
+        reader.skip_tags()
+        return WireCommit(partition, offset, code)
+
+    def commits_of_topic() -> tuple[WireCommit, ...]:
+        topic = reader.compact_text() or ""
+        commits = reader.compact_array(lambda: commit(topic))
+        reader.skip_tags()
+        return commits
+
+    def group() -> WireCommits:
+        name, by_topic, code = reader.compact_text() or "", reader.compact_array(commits_of_topic), reader.int16()
+        reader.skip_tags()
+        return WireCommits(name, code, tuple(one for some in by_topic for one in some))
+
+    reader.int32()  # throttle time
+    return reader.compact_array(group)
+
+
 API_VERSIONS: Final = Api("ApiVersions", 18, (0, 0), 3, _versions)
 SASL_HANDSHAKE: Final = Api("SaslHandshake", 17, (1, 1), 99, _mechanisms)
 SASL_AUTHENTICATE: Final = Api("SaslAuthenticate", 36, (0, 1), 2, _token)
@@ -254,3 +303,4 @@ FIND_COORDINATOR: Final = Api("FindCoordinator", 10, (4, 4), 3, _coordinators)
 LIST_GROUPS: Final = Api("ListGroups", 16, (4, 5), 3, _listings)
 DESCRIBE_GROUPS: Final = Api("DescribeGroups", 15, (5, 5), 5, _classic_groups)
 CONSUMER_GROUP_DESCRIBE: Final = Api("ConsumerGroupDescribe", 69, (0, 1), 0, _consumer_groups)
+OFFSET_FETCH: Final = Api("OffsetFetch", 9, (8, 8), 6, _commits)

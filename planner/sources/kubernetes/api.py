@@ -180,7 +180,12 @@ class KubernetesApi:
         except ApiException as error:
             status, body = int(error.status or 0), (error.body or error.reason or "")
         except urllib3.exceptions.HTTPError as error:
-            raise OutOfReachError(f"{self.server} cannot be reached: {request}: {_cause(error)}: is it up?") from error
+            cause = _cause(error)
+            if isinstance(cause, urllib3.exceptions.ReadTimeoutError):
+                raise _too_late(f"{self.server}: {request}", self.deadline_s) from error
+            raise OutOfReachError(
+                f"{self.server} cannot be reached: {request}: {_words(str(cause))}: is it up?"
+            ) from error
         text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
         return self._decoded(request, status, text)
 
@@ -249,7 +254,11 @@ def _within(deadline_s: float, what: str, call: Callable[[], _T]) -> _T:
     try:
         return outcome.result(deadline_s)
     except TimeoutError as error:
-        raise OutOfReachError(f"{what}: no answer within {deadline_s:g} s: is the server up and near?") from error
+        raise _too_late(what, deadline_s) from error
+
+
+def _too_late(what: str, deadline_s: float) -> OutOfReachError:
+    return OutOfReachError(f"{what}: no answer within {deadline_s:g} s: is the server up and near?")
 
 
 def _check_name(kind: str, name: str) -> str:
@@ -271,6 +280,6 @@ def _words(text: str) -> str:
     return shown if len(shown) <= _QUOTED else shown[:_QUOTED] + "…"
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException) -> BaseException:
     reason = getattr(error, "reason", None)
-    return _words(str(reason if isinstance(reason, BaseException) else error))
+    return reason if isinstance(reason, BaseException) else error

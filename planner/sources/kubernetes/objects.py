@@ -27,9 +27,14 @@ _PROBES: Final = ("exec", "grpc", "httpGet", "tcpSocket")
 _HOOKS: Final = ("exec", "httpGet", "sleep")
 _KUBECTL_APPLY: Final = "kubectl-client-side-apply"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
+KEDA_PAUSED: Final = "autoscaling.keda.sh/paused"
 _KEDA_PAUSED_AT: Final = "autoscaling.keda.sh/paused-replicas"
 _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+SET_BY: Final = "consumerplanner.dev/set-by"
+"""On an autoscaler: the plan's step that set it last, as claims are written."""
+_FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
+_WAYS: Final = ("scaleUp", "scaleDown")
+_REVISION: Final = "deployment.kubernetes.io/revision"
 _COST: Final = re.compile(r"-0*[0-9]{1,10}|0|[1-9][0-9]{0,9}")
 
 
@@ -67,7 +72,14 @@ def deployment_of(
         autoscalers=autoscalers,
         replicas_set_by=replicas_set_by(meta),
         problems=problems,
+        revision=revision_of(found),
     )
+
+
+def revision_of(found: Mapping[str, Any]) -> int | None:
+    """Return the revision of a Deployment or ReplicaSet, ``None`` before its controller has given it one."""
+    text = (found["metadata"].get("annotations") or {}).get(_REVISION, "")
+    return int(text) if text.isdecimal() else None
 
 
 def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
@@ -248,6 +260,9 @@ def _hpa(found: Json) -> Autoscaler:
         # Before its first look an HPA says 0, which it can want only where it may go down to 0.
         desired=status.get("desiredReplicas") or None,
         made_by=None if maker is None else f"{maker['kind']} {maker['name']}",
+        is_paused=all(((spec.get("behavior") or {}).get(way) or {}).get("selectPolicy") == "Disabled" for way in _WAYS),
+        set_by=(meta.get("annotations") or {}).get(SET_BY),
+        resource_version=meta.get("resourceVersion", ""),
     )
 
 
@@ -259,8 +274,22 @@ def _scaled_object(found: Json) -> Autoscaler:
         name=meta["name"],
         minimum=spec.get("minReplicaCount", 0),
         maximum=spec.get("maxReplicaCount", 100),
-        is_paused=notes.get(_KEDA_PAUSED, "").lower() == "true" or _KEDA_PAUSED_AT in notes,
+        is_paused=_is_paused(notes),
+        paused_at=_count(notes.get(_KEDA_PAUSED_AT)),
+        idle=spec.get("idleReplicaCount"),
+        set_by=notes.get(SET_BY),
+        resource_version=meta.get("resourceVersion", ""),
     )
+
+
+def _is_paused(notes: Mapping[str, str]) -> bool:
+    """Return whether KEDA takes a ScaledObject for paused: what is no boolean pauses it, too (KEDA 2.17)."""
+    paused = notes.get(KEDA_PAUSED)
+    return _KEDA_PAUSED_AT in notes or (paused is not None and paused not in _FALSE)
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def _expression(found: Json) -> str:

@@ -8,11 +8,12 @@
         cluster.await_available(namespace, "shop")
         cluster.kubectl("scale", "-n", namespace, "deployment/shop", "--replicas=1")
 
-A container with a ``command`` is a local process, one without is only a status. Annotations simulate slowness and
-crashes (``container.Simulation``); ``cluster.kubelet.exits`` and ``.log`` tell how processes ended and what they wrote.
+A container with a ``command``, or of an image that ``kubelet.images`` knows, is a local process; others are only a
+status. Annotations simulate slowness and crashes (``container.Simulation``); ``cluster.kubelet.exits`` and ``.log`` say
+how processes ended and what they wrote.
 
 ``build`` compiles it, ``control_plane`` runs it, ``kubelet`` runs its pods (``pods``, ``container``, ``environment``,
-``addresses``), ``consumers`` has containers that are real consumers, ``rest`` speaks to it.
+``images``, ``addresses``), ``consumers`` has containers that are real consumers, ``rest`` speaks to it.
 """
 
 from tests.clusters.kubernetes.control_plane import ControlPlane, deployment

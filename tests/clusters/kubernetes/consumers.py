@@ -1,7 +1,10 @@
 """Containers that are real consumers: the load program's JVM, for process-backed pods."""
 
+import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tests.clusters.artifacts import find_program
 from tests.clusters.kubernetes.rest import Json
@@ -9,6 +12,7 @@ from tests.clusters.rocketmq_load import compiled
 
 _JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _LOG = "main.log"
+_KAFKA_CONSUMER = Path(__file__).parents[2] / "load" / "kafka" / "pod_consumer.py"
 
 
 def rocketmq_consumer(
@@ -44,6 +48,23 @@ def rocketmq_consumer(
         "args": ["consume", *(word for key, value in flags.items() for word in (f"--{key}", str(value)))],
         "env": [_field("POD_IP", "status.podIP"), _field("POD_NAME", "metadata.name")],
         "readinessProbe": {"exec": {"command": ["grep", "-q", "^READY", _LOG]}, "periodSeconds": 1},
+    }
+
+
+def kafka_consumer(
+    bootstrap: str, *, group: str, topic: str, delivery_log: str, settings: Mapping[str, str | int] | None = None
+) -> Json:
+    """Return a container that runs a librdkafka consumer whose client id is the pod's name.
+
+    ``delivery_log`` may hold ``$(POD_NAME)``; ``settings`` are librdkafka's. It is ready once it was assigned
+    something, and leaves the group on SIGTERM.
+    """
+    words = [bootstrap, group, topic, delivery_log, json.dumps(dict(settings or {}))]
+    return {
+        "command": [sys.executable, str(_KAFKA_CONSUMER)],
+        "args": words,
+        "env": [_field("POD_NAME", "metadata.name")],
+        "readinessProbe": {"exec": {"command": ["test", "-e", "assigned"]}, "periodSeconds": 1},
     }
 
 

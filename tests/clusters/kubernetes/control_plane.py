@@ -3,7 +3,7 @@
 import contextlib
 import secrets
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -132,6 +132,31 @@ class ControlPlane(Launcher):
         text = yaml.safe_dump_all(documents)
         self.kubectl("apply", "--namespace", namespace, "-f", "-", text=text)
 
+    def define(self, *definitions: Json) -> list[str]:
+        """Install CustomResourceDefinitions; return their names for ``kubectl`` once their objects can be made."""
+        self.apply(*definitions, namespace="default")
+        names = [f"crd/{one['metadata']['name']}" for one in definitions]
+        self.kubectl("wait", "--for=condition=Established", f"--timeout={KUBECTL_S:.0f}s", *names)
+        for one in definitions:
+            spec = one["spec"]
+            path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+            self.wait_until(f"storage of {spec['names']['plural']}", lambda path=path: self._is_stored(path))
+        return names
+
+    def admit(self, policies: Sequence[Json], definitions: Sequence[Json]) -> None:
+        """Install admission policies; return once objects of the definitions come as far as their own checks.
+
+        A ``MutatingAdmissionPolicy`` needs the kind's schema, which the server fetches once a minute: until then it
+        answers 503 to everybody who writes an object of a kind that was just made anew (seen on 1.36.4).
+        """
+        self.apply(*policies, namespace="default")
+        for one in definitions:
+            spec = one["spec"]
+            version, names = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]
+            path = f"/apis/{version}/namespaces/default/{names['plural']}"
+            body = {"apiVersion": version, "kind": names["kind"], "metadata": {"generateName": "canary-"}, "spec": {}}
+            self.wait_until(f"admission of {names['plural']}", lambda path=path, body=body: self._is_judged(path, body))
+
     def await_available(self, namespace: str, deployment: str, timeout_s: float = READY_S) -> Json:
         """Return the Deployment once all its replicas are updated and available."""
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{deployment}"
@@ -180,6 +205,24 @@ class ControlPlane(Launcher):
         if run.returncode != 0:
             raise StartFailedError(f"openssl genrsa: {run.stderr.strip()}")
         self.kubeconfig_for(self._token, "admin").rename(self.kubeconfig)
+
+    def _is_judged(self, path: str, body: Json) -> bool:
+        """True once an object is taken, or refused for what it is; nothing is kept."""
+        try:
+            self.rest.call("POST", path, body, query={"dryRun": "All"})
+        except ApiError as error:
+            return error.status != 503
+        return True
+
+    def _is_stored(self, path: str) -> bool:
+        """True once a list is given: for a moment after a kind is established its storage is not there yet (429)."""
+        try:
+            self.rest.get(path)
+        except ApiError as error:
+            if error.status not in (404, 429):
+                raise
+            return False
+        return True
 
     def _is_ready(self) -> bool:
         try:

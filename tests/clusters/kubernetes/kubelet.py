@@ -14,6 +14,7 @@ import urllib3
 
 from tests.clusters.kubernetes.addresses import PodAddresses
 from tests.clusters.kubernetes.container import timestamp
+from tests.clusters.kubernetes.images import Image
 from tests.clusters.kubernetes.pods import Exit, PodLife
 from tests.clusters.kubernetes.rest import ApiError, Json, Rest
 
@@ -27,12 +28,16 @@ _GONE = 410
 
 
 class Kubelet:
-    """Runs what is bound to its node; pods get addresses 127.1.x.y of their own, with ``hostNetwork`` the node's."""
+    """Runs what is bound to its node; pods get addresses 127.1.x.y of their own, with ``hostNetwork`` the node's.
+
+    ``images`` are those that it knows: a container without a ``command`` then runs its image's entry point.
+    """
 
     def __init__(self, api: Rest, directory: Path, address: str = "127.0.0.1", name: str = NODE) -> None:
         self.name = name
         self.address = address
         self.exits: list[Exit] = []
+        self.images: dict[str, Image] = {}
         self._api = api
         self._directory = directory
         self._addresses = PodAddresses()
@@ -123,12 +128,14 @@ class Kubelet:
                 life.thread.start()
         if life is not None and "deletionTimestamp" in pod["metadata"]:
             life.end(float(pod["metadata"].get("deletionGracePeriodSeconds", 0)))
+        elif life is not None:
+            life.reconcile(pod)
 
     def _adopt(self, pod: Json) -> PodLife:
         meta = pod["metadata"]
         address = self.address if pod["spec"].get("hostNetwork") else self._addresses.take()
         directory = self._directory / f"{meta['namespace']}_{meta['name']}_{meta['uid']}"
-        return PodLife(self._api, pod, address, self.address, directory, self._buried)
+        return PodLife(self._api, pod, address, self.address, directory, self._buried, self.images)
 
     def _buried(self, life: PodLife, exits: list[Exit]) -> None:
         with self._lock:
@@ -142,6 +149,8 @@ class Kubelet:
         while not self._stopping.wait(HEARTBEAT_S):
             with contextlib.suppress(urllib3.exceptions.HTTPError, ApiError):
                 self._api.patch(path, {"spec": self._lease()["spec"]})
+                # A node that the node controller has given up takes no pods until its kubelet says that it is ready.
+                self._api.patch(f"/api/v1/nodes/{self.name}/status", {"status": self._node_status()})
 
     def _lease(self) -> Json:
         renewed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import urllib3
 
 from tests.clusters.kubernetes.container import Container, Simulation, container_of, timestamp
 from tests.clusters.kubernetes.environment import ConfigError, environment
+from tests.clusters.kubernetes.images import Image, credentials
 from tests.clusters.kubernetes.rest import ApiError, Json, Rest
 from tests.clusters.processes import POLL_S, stop_together
 
@@ -37,6 +38,7 @@ class PodLife:
     host: str
     directory: Path
     ended: Callable[["PodLife", list[Exit]], None]
+    images: Mapping[str, Image]
 
     def __post_init__(self) -> None:
         self.containers: list[Container] = []
@@ -45,6 +47,7 @@ class PodLife:
         self._vanished = False
         self._started_at = timestamp()
         self._changed_at: dict[str, tuple[bool, str]] = {}
+        self._account: dict[str, str] = {}
         self.thread = threading.Thread(target=self._run, name=f"pod {self.name}", daemon=True)
 
     @property
@@ -75,6 +78,19 @@ class PodLife:
             if one.process is not None and one.process.running:
                 one.process.kill()
 
+    def reconcile(self, pod: Json) -> None:
+        """Say again that it is ready where the node controller says that it is not, as kubelets do.
+
+        That controller does so of all pods of a node that it has not heard of for a while, and leaves the containers'
+        readiness as it is (``MarkPodsNotReady``).
+        """
+        told = {one["type"]: one["status"] for one in pod["status"].get("conditions", ())}
+        is_ready, _ = self._changed_at.get("Ready", (False, ""))
+        is_given_up = (told.get("Ready"), told.get("ContainersReady")) == ("False", "True")
+        if is_ready and is_given_up and not self._wake.is_set():
+            self._changed_at["Ready"] = (True, timestamp())
+            self._patch_status(self._status())
+
     def _run(self) -> None:
         try:
             if self._create() and not self._wake.wait(Simulation.of(self.pod).start_delay_s):
@@ -96,8 +112,9 @@ class PodLife:
             self._refuse("NotSimulated", "the stand-in runs no init containers")
             return False
         try:
+            self._account = credentials(self.api, self.pod, self.directory)
             self.containers = [self._container(spec) for spec in self.pod["spec"]["containers"]]
-        except ConfigError as error:
+        except (ConfigError, ApiError) as error:
             self._refuse("CreateContainerConfigError", str(error))
             return False
         return True
@@ -106,8 +123,10 @@ class PodLife:
         directory = self.directory / spec["name"]
         directory.mkdir(parents=True)
         namespace = f"/api/v1/namespaces/{self.namespace}"
+        if (image := self.images.get(spec.get("image", ""))) is not None:
+            spec = image.completed(spec)
         values = environment(spec, self.pod, self.address, self.host, lambda path: self.api.get(f"{namespace}/{path}"))
-        return container_of(spec, self.pod, self.address, values, directory)
+        return container_of(spec, self.pod, self.address, self._account | values, directory)
 
     def _live(self) -> None:
         unreported = False
@@ -155,13 +174,16 @@ class PodLife:
 
     def _send(self, status: Json) -> bool:
         try:
-            self.api.patch(f"{self.path}/status", {"metadata": {"uid": self.pod["metadata"]["uid"]}, "status": status})
+            self._patch_status(status)
         except ApiError as error:
             # Gone, or gone and replaced by one of the same name: no news of this one is wanted.
             assert error.status in (404, 409), error
         except urllib3.exceptions.HTTPError:
             return False
         return True
+
+    def _patch_status(self, status: Json) -> None:
+        self.api.patch(f"{self.path}/status", {"metadata": {"uid": self.pod["metadata"]["uid"]}, "status": status})
 
     def _refuse(self, reason: str, message: str) -> None:
         waiting = [

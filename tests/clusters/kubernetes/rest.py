@@ -29,6 +29,7 @@ class Rest:
 
     def __init__(self, server: str, ca_file: Path, token: str) -> None:
         self.server = server
+        self.ca_file = ca_file
         self._headers = {"Authorization": f"Bearer {token}"}
         self._pool = urllib3.PoolManager(ca_certs=str(ca_file), maxsize=16, retries=False)
 

@@ -54,6 +54,11 @@ class Cell:
         return self.assignor in CONSUMER_PROTOCOL
 
     @property
+    def brings_server_side(self) -> bool:
+        """True where newcomers come by KIP-848, whatever the protocol of those that are there."""
+        return self.change.get("to", self.assignor) in CONSUMER_PROTOCOL
+
+    @property
     def kind(self) -> str:
         """What changes."""
         return str(self.change["kind"])
@@ -72,7 +77,7 @@ class Cell:
 
     def config(self, member: str, assignors: Sequence[str]) -> dict[str, str]:
         """Return the settings of one member's client that supports these assignors."""
-        if self.is_server_side:
+        if assignors[0] in CONSUMER_PROTOCOL:
             chosen = {"group.protocol": "consumer", "group.remote.assignor": assignors[0].removesuffix("-server")}
         else:
             names = ",".join(assignor_class(self.client, one) for one in assignors)

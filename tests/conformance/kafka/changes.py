@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
+from tests.conformance.kafka.cells import CONSUMER_PROTOCOL
 from tests.conformance.kafka.coordinator import grow_topic
 from tests.conformance.kafka.group import Group, now_ms
 from tests.conformance.kafka.stage import await_true
@@ -47,13 +48,31 @@ def _restart(group: Group) -> None:
 
 
 def _strategy(group: Group) -> None:
-    """Roll twice, as members that share no assignor cannot be in one group: first to both, then to the new one."""
+    """Roll twice where members that share no assignor cannot be in one group: first to both, then to the new one.
+
+    Members of the two protocols can be in one group: a roll from the classic one to the consumer protocol is one.
+    """
     to, interval_s = group.cell.change["to"], group.cell.change["interval_s"]
-    for assignors in ((group.cell.assignor, to), (to,)):
+    for assignors in ((to,),) if to in CONSUMER_PROTOCOL else ((group.cell.assignor, to), (to,)):
         for member in group.victims:
             signal_ms = _close(group, member)
             group.start_member(member, assignors=assignors)
             time.sleep(max(0.0, interval_s - (now_ms() - signal_ms) / 1000))
+
+
+def _rolling_update(group: Group) -> None:
+    """Start a new member; ``ready_s`` later close an old one and start the next, and so on: a surge of one pod."""
+    change = group.cell.change
+    assignors = (change.get("to", group.cell.assignor),)
+    for turn, member in enumerate(group.newcomers):
+        if turn:
+            group.stage.ask_to_stop(group.victims[turn - 1])
+        group.start_member(member, assignors=assignors)
+        started_ms = _await_event(group, member, "started", group.moment_ms)
+        if not turn:
+            group.moment_ms = started_ms
+        time.sleep(max(0.0, change["ready_s"] - (now_ms() - started_ms) / 1000))
+    group.stage.ask_to_stop(group.victims[-1])
 
 
 def _close(group: Group, member: str) -> int:
@@ -84,6 +103,7 @@ _MAKERS: Mapping[str, Callable[[Group], None]] = {
     "freeze": _freeze,
     "queues": _queues,
     "strategy": _strategy,
+    "rolling_update": _rolling_update,
 }
 
 

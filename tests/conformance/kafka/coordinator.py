@@ -17,7 +17,9 @@ from confluent_kafka.admin import (
 from tests.clusters.kafka import REQUEST_S, KafkaCluster, done
 from tests.clusters.kafka_load import Partition
 
-LOOK_S = 3.0
+LOOK_S = 20.0
+"""Longer than any broker takes that answers at all: librdkafka may abort the process over an answer that comes after
+the deadline (https://github.com/confluentinc/librdkafka/issues/4605)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def look(cluster: KafkaCluster, group: str) -> Picture | None:
     At rest, members of KIP-848 have arrived at their targets.
     """
     try:
-        told = cluster.admin.describe_consumer_groups([group], request_timeout=LOOK_S)[group].result(REQUEST_S)
+        told = cluster.admin.describe_consumer_groups([group], request_timeout=LOOK_S)[group].result(2 * LOOK_S)
     except KafkaException:
         return None
     owned = {one.client_id: _partitions(one.assignment.topic_partitions) for one in told.members}

@@ -20,6 +20,8 @@ FRESH_S = 0.25
 PATIENCE_S = 100.0
 LOOK_BACK_S = 5.0
 _LONGEST_S = 600.0
+COMING, GOING = ("join", "rolling_update"), ("leave", "rolling_update")
+"""Kinds of change that bring members, and that take some away for good."""
 
 
 class DisturbedError(Exception):
@@ -58,9 +60,9 @@ class Group:
         numbers = sorted(self.dice.sample(range(100, 1000), cell.members))
         self.members = [f"{self.name}-m{number}" for number in numbers]
         # Where a newcomer's name sorts decides what range and roundrobin move.
-        newcomers = cell.count if cell.kind == "join" else 0
+        newcomers = cell.count if cell.kind in COMING else 0
         self.newcomers = [f"{self.name}-{self.dice.choice('bz')}{number}" for number in range(newcomers)]
-        self.victims = [] if newcomers else self.dice.sample(self.members, cell.count)
+        self.victims = self.dice.sample(self.members, cell.count) if cell.kind != "join" else []
 
     def start(self) -> None:
         """Create topic and members, and return when every partition is delivered by its owner."""
@@ -117,7 +119,7 @@ class Group:
 
     def await_settled(self, since_ms: int) -> None:
         """Return when the group is at work again after ``since_ms``, with all its partitions."""
-        left = self.victims if self.cell.kind == "leave" else ()
+        left = self.victims if self.cell.kind in GOING else ()
         self._await_calm([*(one for one in self.members if one not in left), *self.newcomers], since_ms)
         self.end_ms = now_ms()
 

@@ -42,6 +42,13 @@ SWITCHES = (
     ("roundrobin", "sticky"),
     ("cooperative-sticky", "range"),
 )
+CONVERSIONS: tuple[Change, ...] = (
+    {"kind": "strategy", "to": "uniform", "interval_s": 8, "count": 3},
+    {"kind": "strategy", "to": "uniform", "interval_s": 15, "count": 3},
+    {"kind": "rolling_update", "to": "uniform", "ready_s": 10, "count": 3},
+)
+"""Rolls from the classic to the consumer protocol: members that restart in turn, and new pods before old ones go."""
+CONVERSION_REPETITIONS = 8
 
 SIMPLE = (JOIN, LEAVE, CRASH)
 COMMON = (JOIN, LEAVE, RESTART, CRASH)
@@ -56,6 +63,14 @@ def cases() -> Iterator[Case]:
     for repetition in range(REPETITIONS):
         for cell in cells():
             yield Case(cell, repetition)
+    for repetition in range(CONVERSION_REPETITIONS):
+        for cell in conversions():
+            yield Case(cell, repetition)
+
+
+def conversions() -> Iterator[Cell]:
+    """Yield the plain cells of rolls to the consumer protocol."""
+    yield from _of(CONVERSIONS, ("range", "cooperative-sticky"))
 
 
 def common_cells() -> Iterator[Cell]:

@@ -4,7 +4,7 @@ from confluent_kafka import libversion
 
 from tests.clusters.kafka_load import LIBRDKAFKA
 from tests.conformance.kafka.cells import SYNC, Cell, Document
-from tests.conformance.kafka.group import Before, Group
+from tests.conformance.kafka.group import COMING, Before, Group
 
 # A group's own setting overrides the broker's of this name.
 _OF_GROUP = "group."
@@ -61,11 +61,12 @@ def _change(group: Group, before: Before) -> Document:
     figures = {name: value for name, value in cell.change.items() if name != "count"}
     if cell.kind == "queues":
         return {"kind": cell.kind, "topic": group.topic, "partitions": cell.change["to"]}
-    if cell.kind == "join":
-        return {**figures, "clients": [_newcomer(cell, name) for name in group.newcomers]}
+    if cell.kind in COMING:
+        shape = {"max_surge": 1, "max_unavailable": 0} if cell.kind == "rolling_update" else {}
+        return {**figures, **shape, "clients": [_newcomer(cell, name) for name in group.newcomers]}
     return {**figures, "clients": [before.picture.ids[name] for name in group.victims]}
 
 
 def _newcomer(cell: Cell, name: str) -> Document:
     """A member of KIP-848 makes up its id by chance, so nobody can know it before; a classic id begins with ours."""
-    return {"id": None if cell.is_server_side else name, **({"instance_id": name} if cell.is_static else {})}
+    return {"id": None if cell.brings_server_side else name, **({"instance_id": name} if cell.is_static else {})}

@@ -101,8 +101,7 @@ def stage(cluster: KafkaCluster, client: str, *, with_victims: bool) -> Iterator
             yield Stage(cluster, producers, home, victims, lateness)
     finally:
         for process in processes:
-            if process.running:
-                process.kill()
+            process.kill()
 
 
 def await_true(what: str, probe: Callable[[], Answer | None], timeout_s: float, every_s: float = POLL_S) -> Answer:

@@ -20,7 +20,7 @@ from tests.conformance.live.transition import Transition, Watch, doubt, together
 from tests.conformance.measure import NotSettledError, Queue
 from tests.conformance.record import Record
 from tests.conformance.report import compare
-from tests.conformance.rocketmq.collect import Machine
+from tests.conformance.rocketmq.collect import QUIET_S, Machine
 
 SYSTEM = "kafka"
 PARTITIONS = 6
@@ -66,8 +66,11 @@ def _watch(group: Group, machine: Machine) -> Watch:
     called = name(group.cell)
     try:
         group.start()
-        before = group.look()
-        group.await_settled(changes.make(group, group.stage.kill() if group.cell.blow[0] else None))
+        with machine.turn(QUIET_S):  # one change after the other: each is judged by how busy the machine was
+            machine.await_calm()
+            before = group.look()
+            changed_ms = changes.make(group, group.stage.kill() if group.cell.blow[0] else None)
+        group.await_settled(changed_ms)
         return Watch({called: _seen(called, group, before, machine)}, {called: _lost(group)})
     except (DisturbedError, NotSettledError, StartFailedError) as error:
         return Watch({called: error}, {})

@@ -15,9 +15,10 @@ from tests.conformance.measure import NotSettledError, Queue, measure, owners_of
 from tests.conformance.record import Record
 from tests.conformance.report import compare
 from tests.conformance.rocketmq.cells import SYSTEM, Config, Series, Step, broker, join, leave, switch
-from tests.conformance.rocketmq.changes import Change, perform
+from tests.conformance.rocketmq.changes import Change
 from tests.conformance.rocketmq.collect import LATEST_S, QUIET_S, WARM_S, Machine, await_settled
 from tests.conformance.rocketmq.group import LiveGroup
+from tests.conformance.rocketmq.performing import perform
 
 OLD_CLIENT = "4.9.8"
 BROKER_LOCK_LIVES_MS, LOCK_INTERVAL_MS = 8000, 2000

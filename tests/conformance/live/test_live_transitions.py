@@ -5,12 +5,15 @@ is asserted of each change. Pauses, and duplicates, are judged for all changes o
 may miss any of them.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.conformance.live import kafka, rocketmq
 from tests.conformance.live.bound import least_covered
 from tests.conformance.live.transition import JUDGED, Transition, Watch, judged
 from tests.conformance.measure import owners_of
+from tests.conftest import TOLD
 
 pytestmark = pytest.mark.cluster
 
@@ -41,6 +44,16 @@ def test_exactly_the_forecast_queues_move(live_transitions: Watch, name: str) ->
 def test_every_queue_ends_with_the_forecast_owner(live_transitions: Watch, name: str) -> None:
     seen = transition(live_transitions, name)
     assert seen.owners == owners_of(seen.compared.answer["after"])
+
+
+@pytest.mark.parametrize("name", TRANSITIONS)
+def test_what_is_seen_is_told_beside_its_forecast(
+    live_transitions: Watch, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    lines = list(transition(live_transitions, name).lines())
+    assert len(lines) == len(JUDGED)
+    for line in lines:
+        record_property(TOLD, line)
 
 
 @pytest.mark.parametrize("group", GROUPS)

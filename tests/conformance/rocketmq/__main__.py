@@ -19,13 +19,15 @@ def main() -> None:
     parser.add_argument(
         "--only",
         default="",
-        help="a kind of series: members, switches, queues, orderly, backlog, settings, brokers, silent",
+        help="kinds of series, with commas between: members, switches, queues, orderly, backlog, settings, brokers, "
+        "silent, allocated, lite_pull, freezes, cuts, upgrades, blue_green",
     )
     parser.add_argument("--slots", type=int, default=4)
     arguments = parser.parse_args()
     deadline = time.time() + 60 * float(os.environ.get("MINUTES", "60"))
     store = Store(SYSTEM)
-    wanted = [series for series in matrix() if arguments.only in series.kind]
+    kinds = arguments.only.split(",")
+    wanted = [series for series in matrix() if any(kind in series.kind for kind in kinds)]
     with Collector(store, deadline) as collector:
         collector.run(wanted, arguments.slots)
     print(f"{len(store.records())} transitions in {store.path.name}")

@@ -40,6 +40,8 @@ BATCHES: tuple[Mapping[str, int], ...] = (
 DRAWN = {"settings": SETTINGS, "backlog": BATCHES}
 """Settings of which groups of a kind draw one set."""
 
+_CAME_LATER = ("backlog", "consumer")
+
 Step = dict[str, Any]
 
 
@@ -47,7 +49,8 @@ Step = dict[str, Any]
 class Config:
     """One group as it begins. ``queues`` are those of each of two brokers; ``settings`` by the client's own names.
 
-    ``service_s`` is spent on each message; ``backlog`` messages wait in each queue when the members start.
+    ``service_s`` is spent on each message; ``backlog`` messages wait in each queue when the members start;
+    ``consumer`` is the request's option of that name, push where it is empty.
     """
 
     client: str
@@ -62,6 +65,7 @@ class Config:
     orderly: bool = False
     settings: Mapping[str, int] = field(default_factory=dict)
     backlog: int = 0
+    consumer: str = ""
 
     @property
     def call_s(self) -> float:
@@ -70,7 +74,7 @@ class Config:
 
     def document(self) -> dict[str, Any]:
         """Return what tells it from others; a field that came later counts only where it says something."""
-        return {name: value for name, value in asdict(self).items() if value or name != "backlog"}
+        return {name: value for name, value in asdict(self).items() if value or name not in _CAME_LATER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,21 @@ def broker(happens: str) -> Step:
     return {"kind": f"broker_{happens}"}
 
 
+def absence(kind: str, for_s: float) -> Step:
+    """One member stands still (``freeze``), or is cut off from everybody (``partition``), for so long."""
+    return {"kind": kind, "for_s": for_s}
+
+
+def upgrade(to: str, interval_s: float) -> Step:
+    """All members get another release, one after the other."""
+    return {"kind": "upgrade", "to": to, "interval_s": interval_s}
+
+
+def blue_green(clone_s: float) -> Step:
+    """All members stop, and as many of another group take over from offsets that are copied so much later."""
+    return {"kind": "blue_green", "clone_s": clone_s}
+
+
 def switch(to: str, options: Mapping[str, int], interval_s: float) -> Step:
     """All members change their strategy, one after the other."""
     return {"kind": "strategy", "to": to, "options": dict(options), "interval_s": interval_s}
@@ -131,6 +150,25 @@ QUEUES: tuple[tuple[Step, ...], ...] = (
     ({"kind": "queues", "by": 2}, {"kind": "queues", "by": -2}),
     ({"kind": "queues", "by": 4}, {"kind": "queues", "by": -5}),
 )
+ALLOCATED: tuple[tuple[Step, ...], ...] = (
+    (leave("crash"), join(), leave("graceful"), join(2, 1.5), leave("crash", 2)),
+    (leave("graceful"), join(), restart("graceful", 4.0), leave("crash"), join()),
+)
+"""Chains of groups whose queues the broker allocates, by the two strategies that it knows."""
+LITE_PULL: tuple[tuple[Step, ...], ...] = (
+    (join(), leave("crash"), join(), leave("graceful")),
+    (leave("graceful"), join(), leave("crash"), join()),
+)
+"""Chains of groups whose applications poll, by one thread each."""
+POLLED_VERSIONS = (("4.9.8", "4.9.7"), ("5.5.0", "5.5.0"), ("4.9.8", "5.5.0"), ("5.5.0", "5.5.0"))
+"""A lite pull client of 5.0+ gets nothing of a broker of 4.9: seen of 5.5.0 on 4.9.7, and refused since."""
+POLLED_LOADS = ((8.0, 0.002), (5.0, 0.005), (12.0, 0.002))
+POLLED_SETTINGS: tuple[Mapping[str, int], ...] = (
+    {},
+    {},
+    {"autoCommitIntervalMillis": 1000},
+    {"persistConsumerOffsetInterval": 1000},
+)
 SILENT: tuple[tuple[Step, ...], ...] = (
     (leave("silent"),),
     (join(), leave("silent")),
@@ -145,6 +183,14 @@ CHANGED: tuple[tuple[Step, ...], ...] = (
     (leave("crash"), join(), leave("graceful")),
     (leave("graceful"), join(), restart("crash", 4.0)),
 )
+ABSENCES_S = ((40.0, 10.0), (70.0, 10.0))
+"""How long members are away in a chain: brokers drop them, or wait for them."""
+PATIENCE: tuple[Mapping[str, int], ...] = (
+    {"heartbeatBrokerInterval": 10_000, "serverChannelMaxIdleTimeSeconds": 25},
+    {"heartbeatBrokerInterval": 10_000, "serverChannelMaxIdleTimeSeconds": 30},
+)
+"""Brokers that wait for 120 s would be watched for minutes; they wait for more than two heartbeats, as they do."""
+UPGRADES: tuple[tuple[str, str], ...] = (("4.9.8", "5.5.0"), ("5.1.4", "5.5.0"), ("4.9.8", "5.1.4"))
 SELDOM = {"backlog": BACKLOG, "settings": CHANGED, "brokers": BROKERS, "silent": SILENT}
 """Chains of the kinds that come once a round: brokers need a cluster of their own, silence takes two minutes."""
 GROWN = ("members", "settings", "backlog")
@@ -178,6 +224,67 @@ def series(kind: str, chains: tuple[tuple[Step, ...], ...], number: int) -> Seri
     return Series(kind, number, _backlogged(config, drawn) if kind == "backlog" else config, steps)
 
 
+def allocated(number: int) -> Series:
+    """Return one series of a group whose members let the broker allocate: clients and brokers of 5.5.0."""
+    drawn = random.Random(f"allocated {number}")
+    strategy, options = drawn.choice(STRATEGIES[1:3])
+    rate, service_s = drawn.choice(LOADS)
+    members, queues = drawn.choice((3, 4)), drawn.choice((4, 4, 6))
+    settings = {"clientRebalance": False}
+    config = Config("5.5.0", "5.5.0", strategy, options, members, queues, rate, service_s, settings=settings)
+    return Series("allocated", number, config, ALLOCATED[number % len(ALLOCATED)])
+
+
+def lite_pull(number: int) -> Series:
+    """Return one series of a group of lite pull consumers: clients 4.9.8 and 5.5.0, which differ in their looks."""
+    drawn = random.Random(f"lite_pull {number}")
+    client, broker = POLLED_VERSIONS[number % len(POLLED_VERSIONS)]
+    rate, service_s = drawn.choice(POLLED_LOADS)
+    config = Config(
+        client,
+        broker,
+        "AVG",
+        {},
+        drawn.choice((3, 4)),
+        drawn.choice((4, 4, 6)),
+        rate,
+        service_s,
+        threads=1,
+        settings=drawn.choice(POLLED_SETTINGS),
+        consumer="lite_pull",
+    )
+    return Series("lite_pull", number, config, LITE_PULL[number // len(POLLED_VERSIONS) % len(LITE_PULL)])
+
+
+def absent(kind: str, number: int) -> Series:
+    """Return one series of ``freezes`` or ``cuts``: one member is away for a while, twice."""
+    drawn = random.Random(f"{kind} {number}")
+    client, broker = VERSIONS[number % len(VERSIONS)]
+    config = Config(client, broker, "AVG", {}, drawn.choice((2, 3)), 4, 8.0, 0.05, settings=drawn.choice(PATIENCE))
+    step = {"freezes": "freeze", "cuts": "partition"}[kind]
+    away_s = ABSENCES_S[number // len(VERSIONS) % len(ABSENCES_S)]
+    return Series(kind, number, config, tuple(absence(step, for_s) for for_s in away_s))
+
+
+def upgraded(number: int) -> Series:
+    """Return one series of a group whose clients get another release."""
+    drawn = random.Random(f"upgrades {number}")
+    old, new = UPGRADES[number % len(UPGRADES)]
+    rate, service_s = drawn.choice(LOADS)
+    broker = drawn.choice(("4.9.7", "5.5.0"))
+    config = Config(old, broker, "AVG", {}, drawn.choice((2, 3)), 4, rate, service_s)
+    return Series("upgrades", number, config, (upgrade(new, drawn.choice((4.0, 8.0))),))
+
+
+def succeeded(number: int) -> Series:
+    """Return one series of a group that others take over from, twice."""
+    drawn = random.Random(f"blue_green {number}")
+    client, broker = VERSIONS[number % len(VERSIONS)]
+    rate, service_s = drawn.choice(LOADS)
+    config = Config(client, broker, "AVG", {}, drawn.choice((2, 3)), 4, rate, service_s)
+    return Series("blue_green", number, config, (blue_green(1.0), blue_green(2.0)))
+
+
 def _settings(kind: str, drawn: random.Random) -> Mapping[str, int]:
     if kind == "members":
         return {"awaitTerminationMillisWhenShutdown": 5000} if drawn.random() < 0.2 else {}
@@ -202,3 +309,9 @@ def matrix(rounds: int = 40) -> Iterator[Series]:
                 yield series("orderly", ORDERLY, number)
         for kind, chains in SELDOM.items():
             yield series(kind, chains, turn)
+        yield allocated(turn)
+        yield lite_pull(turn)
+        yield absent("freezes", turn)
+        yield absent("cuts", turn)
+        yield upgraded(turn)
+        yield succeeded(turn)

@@ -1,4 +1,4 @@
-"""Each kind of change, done to a living group: what was done, when, and who was there before."""
+"""Changes done to a living group: what was done, when, and who was there before."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,41 +34,39 @@ Calm = Callable[[], None]
 """Returns when the machine has little else to do; called when all processes are up and only the command is missing."""
 
 
-def perform(group: LiveGroup, step: Step, calm: Calm) -> Change:
-    """Do one step; return when all of its commands are given."""
-    return KINDS[step["kind"]](group, step, calm)
-
-
-def _join(group: LiveGroup, step: Step, calm: Calm) -> Change:
-    before = _ids(group)
+def join(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """Newcomers start."""
+    before = ids(group)
     lives = [group.spawn(group.new_id()) for _ in range(step["count"])]
     calm()
     starts = [float(group.begin(lives[0]))]
     for order, life in enumerate(lives[1:], start=1):
-        _sleep_until(starts[0] + order * step["stagger_s"] * 1000)
+        sleep_until(starts[0] + order * step["stagger_s"] * 1000)
         starts.append(float(group.begin(life)))
     change: Document = {"kind": "join", "clients": [{"id": life.client_id} for life in lives]}
     if len(lives) > 1:
         change["stagger_s"] = round((starts[-1] - starts[0]) / 1000 / (len(lives) - 1), 3)
-    return _change(group, starts[0], change, before, starts)
+    return changed(group, starts[0], change, before, starts)
 
 
-def _leave(group: LiveGroup, step: Step, calm: Calm) -> Change:
-    before = _ids(group)
+def leave(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """Members end."""
+    before = ids(group)
     victims = group.random.sample(group.members, step["count"])
     calm()
     ends = [group.end(life, step["how"]) for life in victims]
     change = {"kind": "leave", "clients": [life.client_id for life in victims], "how": step["how"]}
-    return _change(group, ends[0], change, before)
+    return changed(group, ends[0], change, before)
 
 
-def _restart(group: LiveGroup, step: Step, calm: Calm) -> Change:
-    before = _ids(group)
+def restart(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """One member ends and starts again."""
+    before = ids(group)
     old = group.random.choice(group.members)
-    new = group.spawn(_instance(old))
+    new = group.spawn(instance(old))
     calm()
-    ended = _end_wholly(group, old, step["how"])
-    _sleep_until(ended + step["interval_s"] * 1000)
+    ended = end_wholly(group, old, step["how"])
+    sleep_until(ended + step["interval_s"] * 1000)
     started = group.begin(new)
     change = {
         "kind": "restart",
@@ -76,20 +74,16 @@ def _restart(group: LiveGroup, step: Step, calm: Calm) -> Change:
         "how": step["how"],
         "interval_s": round((started - ended) / 1000, 3),
     }
-    return _change(group, ended, change, before, [started])
+    return changed(group, ended, change, before, [started])
 
 
-def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
-    before, strategy, options = _ids(group), group.strategy, group.options
+def switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """Each member in turn ends and starts again with another strategy."""
+    before, strategy, options = ids(group), group.strategy, group.options
     order = group.random.sample(group.members, len(group.members))
-    successors = [group.spawn(_instance(old), step["to"], step["options"]) for old in order]
+    successors = [group.spawn(instance(old), step["to"], step["options"]) for old in order]
     calm()
-    at_ms = time.time() * 1000
-    starts = []
-    for number, (old, new) in enumerate(zip(order, successors, strict=True)):
-        _sleep_until(at_ms + number * step["interval_s"] * 1000)
-        _end_wholly(group, old, "graceful")
-        starts.append(group.begin(new))
+    at_ms, starts = in_turn(group, order, successors, step["interval_s"])
     group.strategy, group.options = step["to"], step["options"]
     change = {
         "kind": "strategy",
@@ -98,24 +92,25 @@ def _switch(group: LiveGroup, step: Step, calm: Calm) -> Change:
         "clients": [life.client_id for life in order],
         "interval_s": step["interval_s"],
     }
-    return Change(at_ms, group.request(change, strategy, options, before, {}), _since(at_ms, starts))
+    return Change(at_ms, group.request(change, strategy, options, before, {}), starts)
 
 
-def _broker_down(group: LiveGroup, step: Step, calm: Calm) -> Change:
+def broker_down(group: LiveGroup, step: Step, calm: Calm) -> Change:
+    """A broker is killed."""
     broker = group.random.choice(group.cluster.brokers)
     calm()
     at_ms = time.time() * 1000
     broker.kill()
-    return _change(group, at_ms, {"kind": step["kind"], "broker": broker.name}, _ids(group))
+    return changed(group, at_ms, {"kind": step["kind"], "broker": broker.name}, ids(group))
 
 
-def _broker_up(group: LiveGroup, step: Step, calm: Calm) -> Change:
+def broker_up(group: LiveGroup, step: Step, calm: Calm) -> Change:
     """What the broker forgot of the offsets as it died comes again now: all deliveries are looked at."""
     (broker,) = (one for one in group.cluster.brokers if not one.process.running)
     calm()
     at_ms = time.time() * 1000
     broker.process.start()
-    found = _change(group, at_ms, {"kind": step["kind"], "broker": broker.name}, _ids(group), [at_ms])
+    found = changed(group, at_ms, {"kind": step["kind"], "broker": broker.name}, ids(group), [at_ms])
     return replace(found, before_s=(at_ms - group.began_ms) / 1000)
 
 
@@ -160,7 +155,7 @@ def resized_curves(group: LiveGroup, plan: list[Resize]) -> list[QueueCurve]:
 
 def resize(group: LiveGroup, plan: Resize) -> Change:
     """Wait for the moment of the plan and change the topic's queues on one broker."""
-    request_before = _ids(group)
+    request_before = ids(group)
     count = plan.counts[plan.broker]
     change = {
         "kind": "queues",
@@ -171,7 +166,7 @@ def resize(group: LiveGroup, plan: Resize) -> Change:
     }
     request = group.request(change, group.strategy, group.options, request_before, {})
     at_ms = group.began_ms + plan.at_s * 1000
-    _sleep_until(at_ms)
+    sleep_until(at_ms)
     at_ms = time.time() * 1000
     counts = QueueCounts(count, count)
     group.cluster.create_topic(group.name, per_broker={plan.broker: counts})
@@ -184,40 +179,52 @@ def _lanes(counts: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     return ((broker, queue) for broker, count in counts.items() for queue in range(count))
 
 
-def _end_wholly(group: LiveGroup, life: Life, how: str) -> float:
+def in_turn(
+    group: LiveGroup, old: Sequence[Life], new: Sequence[Life], interval_s: float
+) -> tuple[float, tuple[float, ...]]:
+    """Shut members down one after the other, each one's successor starting at once.
+
+    Return the epoch milliseconds of the first end, and when they started, in seconds since then.
+    """
+    at_ms = time.time() * 1000
+    starts = []
+    for number, (ends, begins) in enumerate(zip(old, new, strict=True)):
+        sleep_until(at_ms + number * interval_s * 1000)
+        end_wholly(group, ends, "graceful")
+        starts.append(group.begin(begins))
+    return at_ms, since(at_ms, starts)
+
+
+def end_wholly(group: LiveGroup, life: Life, how: str) -> float:
+    """End it, wait until its process has ended too, and return the epoch milliseconds of the signal."""
     at_ms = group.end(life, how)
     life.process.process.wait_stopped(30)
     return at_ms
 
 
-def _instance(life: Life) -> str:
+def instance(life: Life) -> str:
+    """Return the part of a member's client id that it keeps when it starts again."""
     return life.client_id.rpartition("@")[2]
 
 
-def _ids(group: LiveGroup) -> list[str]:
+def ids(group: LiveGroup) -> list[str]:
+    """Return the client ids of the members."""
     return [life.client_id for life in group.members]
 
 
-def _change(
+def changed(
     group: LiveGroup, at_ms: float, change: Document, before: list[str], starts: Sequence[float] = ()
 ) -> Change:
+    """Return a change that was done to these members, as the group is now."""
     request = group.request(change, group.strategy, group.options, before, group.lags(at_ms))
-    return Change(at_ms, request, _since(at_ms, starts))
+    return Change(at_ms, request, since(at_ms, starts))
 
 
-def _since(at_ms: float, starts: Sequence[float]) -> tuple[float, ...]:
+def since(at_ms: float, starts: Sequence[float]) -> tuple[float, ...]:
+    """Return moments in seconds since the change."""
     return tuple(round((start - at_ms) / 1000, 3) for start in starts)
 
 
-def _sleep_until(epoch_ms: float) -> None:
+def sleep_until(epoch_ms: float) -> None:
+    """Return at this moment, or at once when it is over."""
     time.sleep(max(epoch_ms / 1000 - time.time(), 0.0))
-
-
-KINDS: dict[str, Callable[[LiveGroup, Step, Calm], Change]] = {
-    "join": _join,
-    "leave": _leave,
-    "restart": _restart,
-    "strategy": _switch,
-    "broker_down": _broker_down,
-    "broker_up": _broker_up,
-}

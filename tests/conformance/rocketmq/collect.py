@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -13,13 +13,15 @@ import psutil
 
 from planner.simulation.dynamics import forecast
 from tests.clusters.errors import StartFailedError
+from tests.clusters.network import Apart, apart
 from tests.clusters.rocketmq import RocketMQCluster
 from tests.clusters.rocketmq_load import RocketMQLoad
 from tests.conformance.measure import NotSettledError, Queue, measure, owners_of
 from tests.conformance.record import Record
 from tests.conformance.rocketmq.cells import SYSTEM, Series, Step
-from tests.conformance.rocketmq.changes import Change, Resize, perform, resize, resized_curves, resizes
-from tests.conformance.rocketmq.group import LiveGroup
+from tests.conformance.rocketmq.changes import Change, Resize, resize, resized_curves, resizes
+from tests.conformance.rocketmq.group import OF_BROKER, LiveGroup
+from tests.conformance.rocketmq.performing import LASTING, perform
 from tests.conformance.store import Store
 
 WARM_S = 12.0
@@ -28,6 +30,8 @@ SPREAD_S = {"queues": ROUTE_POLL_S, "brokers": ROUTE_POLL_S, "silent": ROUTE_POL
 """Within which time the first members start, by kind of series; at once where a timer of theirs decides nothing."""
 PHASES_S, SHORT_PHASES_S = {"orderly": 20.0, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}, 3.0
 """Within which time a change begins after the one before has settled."""
+ALONE = ("brokers", "cuts", "freezes")
+"""Kinds of series whose clusters nobody else uses: brokers die, or have settings of their own."""
 AFTERWARDS_S = 4.0
 MOST_SETTLE_S = 160.0
 QUIET_S = 2.5
@@ -137,13 +141,16 @@ class Collector:
 
     def _series(self, series: Series) -> None:
         with ExitStack() as undo:
-            cluster, load = self._alone(series, undo) if series.kind == "brokers" else self._started(series)
-            self._change_all(series, cluster, load)
+            cluster, load = self._alone(series, undo) if series.kind in ALONE else self._started(series)
+            network = (lambda: undo.enter_context(apart())) if series.kind == "cuts" else None
+            self._change_all(series, cluster, load, network)
 
-    def _change_all(self, series: Series, cluster: RocketMQCluster, load: RocketMQLoad) -> None:
+    def _change_all(
+        self, series: Series, cluster: RocketMQCluster, load: RocketMQLoad, network: Callable[[], Apart] | None
+    ) -> None:
         drawn = random.Random(f"{series.kind} {series.number} run")
         name = f"{series.kind[:2]}{series.number}-{int(time.time()) % 1_000_000}"  # short: it stands in every record
-        group = LiveGroup(series.config, cluster, load, name, drawn)
+        group = LiveGroup(series.config, cluster, load, name, drawn, apart=network)
         try:
             plan = resizes(group, series.steps) if series.kind == "queues" else []
             curves = resized_curves(group, plan) if plan else group.flat_curves()
@@ -157,7 +164,9 @@ class Collector:
                 if time.time() > self._deadline:
                     return
                 time.sleep(drawn.uniform(0, PHASES_S.get(series.kind, SHORT_PHASES_S)))
-                if not self._keep(series, index, group, self._change(group, step, plan[index] if plan else None)):
+                owners = group.owners()
+                change = self._change(group, step, plan[index] if plan else None)
+                if not self._keep(series, index, group, change, owners):
                     return
         finally:
             group.stop()
@@ -165,6 +174,8 @@ class Collector:
     def _change(self, group: LiveGroup, step: Step, plan: Resize | None) -> Change:
         if plan is not None:
             return resize(group, plan)
+        if step["kind"] in LASTING:
+            return perform(group, step, self._machine.await_calm)
         with self._machine.turn(QUIET_S):
             return perform(group, step, self._machine.await_calm)
 
@@ -181,14 +192,23 @@ class Collector:
 
     def _alone(self, series: Series, undo: ExitStack) -> tuple[RocketMQCluster, RocketMQLoad]:
         """Return a cluster and clients of the series' versions that nobody else uses."""
+        settings = {name: str(value) for name, value in series.config.settings.items() if name in OF_BROKER}
         with self._machine.turn():
-            cluster = undo.enter_context(RocketMQCluster.start(series.config.broker))
+            cluster = undo.enter_context(RocketMQCluster.start(series.config.broker, settings=settings))
         return cluster, cluster.load(series.config.client)
 
-    def _keep(self, series: Series, index: int, group: LiveGroup, change: Change) -> bool:
-        """Keep what was seen of a change; False where the group is not as forecast and may not go on."""
-        expected = owners_of(forecast(change.request)["after"])
-        settled = await_settled(group, change, expected)
+    def _keep(
+        self, series: Series, index: int, group: LiveGroup, change: Change, owners: dict[tuple[str, str, int], set[str]]
+    ) -> bool:
+        """Keep what was seen of a change; False where the group is not as forecast and may not go on.
+
+        ``owners`` are those before it: a group that was not at rest tells nothing.
+        """
+        answer = forecast(change.request)
+        if owners != owners_of(answer["before"]):
+            print(f"{series.kind} {series.number}.{index}: not kept: the group was not at rest before", flush=True)
+            return False
+        settled = await_settled(group, change, owners_of(answer["after"]))
         if not all(life.process.running for life in group.members):
             print(f"{series.kind} {series.number}.{index}: not kept: a member has died", flush=True)
             return False

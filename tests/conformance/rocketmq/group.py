@@ -4,10 +4,11 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.clusters.network import Apart
 from tests.clusters.rocketmq import RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Look, ProducerProcess, QueueCurve, RocketMQLoad
 from tests.conformance.measure import Delivered, Hold, Log
@@ -23,8 +24,13 @@ OPTIONS = {
     "pullBatchSize": "pull-batch",
 }
 """What the load program calls a setting of the client."""
-OF_CLIENT_JVM, OF_BROKER_JVM = OF_JVMS = ("rocketmq.client.", "rocketmq.broker.")
+PROPERTIES = ("autoCommitIntervalMillis", "clientRebalance", "popInvisibleTime")
+"""Settings that only some clients have: the load program takes them by their own names."""
+OF_CLIENT_JVM, OF_BROKER_JVM = ("rocketmq.client.", "rocketmq.broker.")
 """Settings that are properties of the one JVM or the other; those of brokers, who starts the cluster gives them."""
+OF_BROKER = ("serverChannelMaxIdleTimeSeconds",)
+"""Settings of broker.conf: who starts the cluster gives them, too."""
+NO_OPTIONS = (OF_CLIENT_JVM, OF_BROKER_JVM, *OF_BROKER, *PROPERTIES)
 BACKLOG_S = 8.0
 """How long a producer takes to make a backlog."""
 PRODUCER_POLL_MS = 1000
@@ -35,10 +41,14 @@ Document = dict[str, Any]
 
 @dataclass
 class Life:
-    """One process of one member; ``ended_ms``: when its last hold ends, by signal or death."""
+    """One process of one member; ``ended_ms``: when its last hold ends, by signal or death.
+
+    ``away``: from when to when it stood still or was cut off; it holds nothing then, whatever it believes.
+    """
 
     process: ConsumerProcess
     ended_ms: float = math.inf
+    away: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def client_id(self) -> str:
@@ -48,7 +58,11 @@ class Life:
 
 @dataclass
 class LiveGroup:
-    """One topic, one group, its members; everything is drawn from ``random``."""
+    """One topic, one group, its members; everything is drawn from ``random``.
+
+    ``group`` is the group that newcomers join, at first called as the topic. Where ``apart`` is given, each member gets
+    a network of its own from it, which can be cut.
+    """
 
     config: Config
     cluster: RocketMQCluster
@@ -62,6 +76,9 @@ class LiveGroup:
     lives: list[Life] = field(default_factory=list)
     producer: ProducerProcess | None = None
     began_ms: int = 0
+    group: str = ""
+    apart: Callable[[], Apart] | None = None
+    networks: dict[str, Apart] = field(default_factory=dict)
 
     def start(self, curves: Sequence[QueueCurve], within_s: float = 0.0) -> None:
         """Create topic and group, start the first members, then the producer.
@@ -72,7 +89,8 @@ class LiveGroup:
         self.rate = self.config.rate
         self.queues = {broker.name: self.config.queues for broker in self.cluster.brokers}
         self.cluster.create_topic(self.name, self.config.queues)
-        self.cluster.create_group(self.name)
+        self.group = self.name
+        self.cluster.create_group(self.group)
         if self.config.backlog:
             self._produce(curves)
             time.sleep(BACKLOG_S)
@@ -108,8 +126,9 @@ class LiveGroup:
         """Return a member's process that is up and waits for the order to start."""
         options = self.options if options is None else options
         settings = self.config.settings
+        network = self.apart() if self.apart else None
         process = self.load.start_consumer(
-            group=self.name,
+            group=self.group,
             topics=[self.name],
             instance=instance,
             strategy=strategy or self.strategy,
@@ -117,12 +136,17 @@ class LiveGroup:
             threads=self.config.threads,
             service_ms=self.config.service_s * 1000,
             orderly=self.config.orderly,
-            options={OPTIONS[name]: value for name, value in settings.items() if not name.startswith(OF_JVMS)},
+            options={OPTIONS[name]: value for name, value in settings.items() if not name.startswith(NO_OPTIONS)},
+            properties={name: value for name, value in settings.items() if name in PROPERTIES},
             java_properties={name: value for name, value in settings.items() if name.startswith(OF_CLIENT_JVM)},
             watched=True,
             on_order=True,
+            polls=self.config.consumer == "lite_pull",
+            prefix=network.prefix if network else (),
         )
         life = Life(process)
+        if network:
+            self.networks[life.client_id] = network
         self.lives.append(life)
         return life
 
@@ -187,9 +211,9 @@ class LiveGroup:
         return {
             "system": "rocketmq",
             "versions": {"client": self.config.client, "broker": self.config.broker},
-            "group": self.name,
+            "group": self.group or self.name,
             "strategy": strategy,
-            "options": dict(options),
+            "options": {**options, **({"consumer": self.config.consumer} if self.config.consumer else {})},
             "queues": [
                 {
                     "topic": self.name,
@@ -261,4 +285,20 @@ def _holds(life: Life, topic: str, changed_ms: float) -> list[Hold]:
         for queue in set(look.queues) - gained.keys():
             gained[queue] = at_s
     ended_s = (life.ended_ms - changed_ms) / 1000
-    return [*found, *(Hold(life.client_id, (topic, *queue), at_s, ended_s) for queue, at_s in gained.items())]
+    found += (Hold(life.client_id, (topic, *queue), at_s, ended_s) for queue, at_s in gained.items())
+    away = [((gone - changed_ms) / 1000, (back - changed_ms) / 1000) for gone, back in life.away]
+    return [part for hold in found for part in parts(hold, away)]
+
+
+def parts(hold: Hold, away: Sequence[tuple[float, float]]) -> Iterator[Hold]:
+    """Yield what is left of a hold whose member was away from and to these moments, the earliest absence first."""
+    for gone_s, back_s in away:
+        if hold.gained_s < gone_s < hold.dropped_s:
+            yield replace(hold, dropped_s=gone_s)
+        if hold.dropped_s <= back_s:
+            if hold.dropped_s <= gone_s:
+                yield hold
+            return
+        if hold.gained_s < back_s:
+            hold = replace(hold, gained_s=back_s)
+    yield hold

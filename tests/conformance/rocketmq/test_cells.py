@@ -1,5 +1,6 @@
 """The matrix, the curves of a topic that grows, and the fit's arithmetic: what needs no broker."""
 
+import math
 import random
 from collections.abc import Sequence
 from itertools import islice
@@ -11,11 +12,13 @@ import pytest
 from planner.simulation.dynamics import forecast
 from tests.clusters.rocketmq_load import Delivery, QueueCurve
 from tests.conformance.fit import even_spread
+from tests.conformance.measure import Hold
 from tests.conformance.rocketmq.cells import QUEUES, SELDOM, SYSTEM, VERSIONS, Config, Series, matrix
 from tests.conformance.rocketmq.changes import CREATED_S, Resize, resized_curves
-from tests.conformance.rocketmq.group import MOST_SECONDS, OF_CLIENT_JVM, OPTIONS, Life, LiveGroup
+from tests.conformance.rocketmq.group import MOST_SECONDS, NO_OPTIONS, OPTIONS, Life, LiveGroup, parts
 from tests.conformance.store import Store
 
+RARE = (*SELDOM, "allocated", "lite_pull", "freezes", "cuts", "upgrades", "blue_green")
 MATRIX_SINCE = "2026-11-21T18:40"
 """What was observed earlier is from the first runs, before the matrix was as it is."""
 
@@ -66,7 +69,7 @@ def group(config: Config | None = None, produced: int = 0) -> LiveGroup:
     return found
 
 
-@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in SELDOM], ids=lambda one: str(one.number))
+@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in RARE], ids=lambda one: str(one.number))
 def test_every_rare_series_is_one_that_can_be_forecast(series: Series) -> None:
     alive = group(series.config)
     members = [f"127.0.0.1@c{number}" for number in range(series.config.members)]
@@ -76,6 +79,10 @@ def test_every_rare_series_is_one_that_can_be_forecast(series: Series) -> None:
         "restart": {"clients": members[:1]},
         "broker_down": {"broker": "broker-b"},
         "broker_up": {"broker": "broker-b"},
+        "freeze": {"clients": members[:1]},
+        "partition": {"clients": members[:1]},
+        "upgrade": {"clients": members},
+        "blue_green": {"to_group": "T-v2", "clients": [{"id": "127.0.0.1@c98"}]},
     }
     for step in series.steps:
         figures = {name: value for name, value in step.items() if name not in {"count", "stagger_s"}}
@@ -85,9 +92,9 @@ def test_every_rare_series_is_one_that_can_be_forecast(series: Series) -> None:
         assert not [word for word in answer["warnings"] if "influence" in word]
 
 
-@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in SELDOM], ids=lambda one: str(one.number))
+@pytest.mark.parametrize("series", [one for one in matrix(12) if one.kind in RARE], ids=lambda one: str(one.number))
 def test_every_setting_reaches_the_client(series: Series) -> None:
-    assert {name for name in series.config.settings if not name.startswith(OF_CLIENT_JVM)} <= OPTIONS.keys()
+    assert {name for name in series.config.settings if not name.startswith(NO_OPTIONS)} <= OPTIONS.keys()
 
 
 def test_a_lag_is_what_was_stored_and_not_delivered_when_the_change_came() -> None:
@@ -129,6 +136,19 @@ def test_nothing_is_sent_to_a_queue_that_is_gone() -> None:
 
 def test_series_of_queues_grow_before_they_shrink() -> None:
     assert all(chain[0]["by"] > 0 > chain[1]["by"] for chain in QUEUES)
+
+
+def test_who_is_away_holds_nothing() -> None:
+    def holds(gained_s: float, dropped_s: float) -> list[tuple[float, float]]:
+        held = Hold("c1", ("T", "broker-a", 0), gained_s, dropped_s)
+        return [(part.gained_s, part.dropped_s) for part in parts(held, [(0.0, 10.0), (50.0, 60.0)])]
+
+    assert holds(-5.0, math.inf) == [(-5.0, 0.0), (10.0, 50.0), (60.0, math.inf)]
+    assert holds(-5.0, -1.0) == [(-5.0, -1.0)]
+    assert holds(-5.0, 5.0) == [(-5.0, 0.0)]
+    assert holds(2.0, 8.0) == []
+    assert holds(2.0, 20.0) == [(10.0, 20.0)]
+    assert holds(20.0, 55.0) == [(20.0, 50.0)]
 
 
 def test_an_even_spread_has_the_percentiles_of_what_was_seen() -> None:

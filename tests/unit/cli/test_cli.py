@@ -3,17 +3,23 @@
 import contextlib
 import io
 import json
+import shutil
 import socket
 import subprocess
 import sys
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from planner.calibration import land_record
 from planner.cli.absent import ABSENT
 from planner.cli.main import main
+from planner.documents.plan import PLAN, read_document
 from planner.sources.capture import SAMPLES_FILE, write_capture
+from planner.verification.judge import judge
+from planner.verification.seen import Between, Seen
 from tests.sample_builders import POLICY, steady, watch
 
 
@@ -184,3 +190,47 @@ def test_a_plan_says_whether_the_policy_approves_it(folder: Path, tmp_path: Path
     found = planner("plan", folder / "snap.json", "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
     assert said in found.stdout
     assert ("consumerplanner.dev/approve: sha256:" in (tmp_path / "plan.yaml").read_text()) is (most == 16)
+
+
+def test_earlier_forecasts_are_told_and_too_many_misses_leave_the_plan_to_a_person(
+    folder: Path, tmp_path: Path
+) -> None:
+    policy, path, data = tmp_path / "policy.yaml", tmp_path / "plan.yaml", tmp_path / "data"
+    policy.write_text(POLICY + APPROVED.replace("MOST", "16"))
+    words = ("plan", folder / "snap.json", "-p", policy, "--at", "snapshot", "-o")
+    assert planner(*words, path).returncode == 0
+    alone = path.read_text()
+    made = PLAN.parse(read_document(path), str(path))
+    most = made.forecast.moved_queues.most
+    assert most is not None
+    for hours in range(1, 6):
+        missed = Seen(moved_queues=Between.exactly(most + (hours < 4)))
+        land_record(data, made, judge(made.forecast, missed, made.made_at - timedelta(hours=hours)))
+    land_record(data, made, judge(made.forecast, Seen(), made.made_at + timedelta(hours=1)))  # not yet known then
+
+    doubt = "moved queues was missed in 3 of 5 forecasts of group shop"
+    told = planner(*words, path, "--data", data).stdout
+    assert f"For a person to approve: {doubt}" in told
+    assert "Of the last 5 forecasts of group shop" in told
+    assert [line for line in alone.splitlines() if "/approve:" not in line] == path.read_text().splitlines()
+    assert f"planner: doubt this: {doubt}" in planner(*words, "-", "--data", data).stderr
+    for options in ((), ("-o", "json")):
+        assert f"Doubt this: {doubt}" in planner("explain", path, "--data", data, *options).stdout
+    page = tmp_path / "page.html"
+    shutil.copy(folder / "snap.json", tmp_path)
+    assert planner("report", path, "-o", page, "--data", data).returncode == 0
+    assert f"Doubt this: {doubt}" in page.read_text()
+
+
+def test_a_damaged_record_is_one_sentence_and_one_that_is_being_written_is_not_seen(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = ("plan", folder / "snap.json", "-p", folder / "policy.yaml", "--at", "snapshot", "-o", tmp_path / "p.yaml")
+    assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
+    made = PLAN.parse(read_document(tmp_path / "p.yaml"), "p.yaml")
+    kept = land_record(tmp_path, made, judge(made.forecast, Seen(), made.made_at))
+    kept.rename(kept.with_name(f".{kept.name}.abc.part"))
+    assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
+    kept.write_text('{"kind": "CalibrationRecord"')
+    refused(planner(*words, "--data", tmp_path), 2, "it is cut off or was edited")
+    refused(planner(*words, "--data", tmp_path / "gone"), 2, "name the one that planner apply --data writes to")

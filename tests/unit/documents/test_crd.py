@@ -108,7 +108,7 @@ def fits_kind(value: dict[str, Any], either: dict[str, Any]) -> bool:
 STATUS = RolloutStatus(
     phase=Phase.ABORTING,
     phase_since=AT,
-    approval=Approval("sha256:1", None, AT),
+    approval=Approval("sha256:1", "somebody", AT),
     steps=(
         StepProgress(0, "startConsumers", AT, AT + timedelta(seconds=3), pods_before=(PodBefore("a", 0),)),
         StepProgress(1, "awaitReady", AT, seen="x", seen_at=AT, message="2 of 3 pods are ready"),
@@ -116,6 +116,7 @@ STATUS = RolloutStatus(
     refusals=(Refusal("Expired", "the plan is over"),),
     surprises=("another pod died",),
     ended="old",
+    held="the controller may not patch pods",
     verdict=Verdict(AT, (Figure("moved", "queues", 1, 2, None, None, Fit.UNKNOWN, "nobody saw it"),)),
     executor="laptop",
     last_look_at=AT,

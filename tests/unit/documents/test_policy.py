@@ -11,6 +11,7 @@ from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
 from planner.model.snapshot import KafkaTiming
 from planner.rollout.approval import ApprovalRule
+from planner.rollout.autoscalers import Handling
 from planner.rollout.batches import DEFAULT_PRICES
 from planner.rollout.windows import ChangeWindow
 from tests.sample_builders import POLICY, kafka_policy
@@ -22,6 +23,23 @@ def test_a_policy_with_defaults() -> None:
     assert policy.objective.oldest_message_s is None
     assert policy.snapshot_settings.window_s == 120.0
     assert policy.rollout_settings.deployment == "shop-consumer"
+
+
+@pytest.mark.parametrize(
+    ("text", "handling", "quiet_s"),
+    [
+        ("minReplicas: 1", Handling("refuse"), None),
+        ("autoscaler: {mode: setBounds}", Handling("setBounds"), None),
+        ("autoscaler: {mode: pause, afterwards: restore}", Handling("pause", restores=True), None),
+        ("stabilisation: {seconds: 900}", Handling("refuse"), 900),
+    ],
+)
+def test_who_else_moves_the_count_and_how_often_it_may_move(
+    text: str, handling: Handling, quiet_s: float | None
+) -> None:
+    policy = parse_policy(POLICY.replace("minReplicas: 1", text), "p.yaml")
+    assert policy.rollout_settings.autoscaler == handling
+    assert (policy.objective.sets_autoscaler, policy.objective.quiet_s) == (handling.is_allowed, quiet_s)
 
 
 def auto(criteria: str, *windows: str) -> str:
@@ -50,8 +68,9 @@ WRONG = [
     ("group: shop", "grup: shop", "field spec.source.group is missing"),
     ("group: shop", "group: shop, tls: {verify: 3}", "field spec.source.tls.verify: found 3"),
     ("group: shop", "group: shop, prometheus: {url: 'http://u:p@h'}", "field spec.source.prometheus.url: found"),
-    ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation is not built yet"),
-    ("minReplicas: 1", "autoscaler: {}", "field spec.autoscaler is not built yet"),
+    ("minReplicas: 1", "stabilisation: {}", "field spec.stabilisation.seconds is missing"),
+    ("minReplicas: 1", "stabilisation: {seconds: -1}", "field spec.stabilisation.seconds: found -1"),
+    ("minReplicas: 1", "autoscaler: {mode: fight}", "field spec.autoscaler.mode: found 'fight'"),
     ("minReplicas: 1", "prices: {duplicateSeconds: -1}", "spec.prices.duplicateSeconds: found -1, expected greater"),
     ("minReplicas: 1", "prices: {queue: 1}", "field spec.prices.queue is not known"),
     ("minReplicas: 1", "timing: {clientVersion: '4', brokerVersion: '4'}", "field spec.timing is for Kafka"),

@@ -122,8 +122,6 @@ def test_every_cause_and_event_has_words() -> None:
         ({"settings": {"messageModel": "BOTH"}}, "messageModel: found"),
         ({"settings": {"popInvisibleTime": 1}}, "popInvisibleTime: found 1"),
         ({"settings": {"consumeThreadMin": 30}}, "the client refuses to start"),
-        ({"settings": {"clientRebalance": False}}, "no forecast yet"),
-        ({"options": {"pop_share_queues": 1}}, "no forecast yet"),
         ({"clients": [{"id": None}]}, "clients[0].id: found null"),
         ({"clients": [{"id": "a"}, {"id": "a"}]}, "twice"),
         ({"clients": [{"id": "a"}, {"id": "b", "orderly": True}]}, "orderly"),

@@ -81,7 +81,7 @@ def test_the_consumer_protocol_refuses_settings_of_the_classic_one(name: str) ->
         ({"kind": "queues", "topic": "t", "partitions": 7}, "cannot take partitions away"),
         ({"kind": "queues", "topic": "t", "read_queues": 9, "write_queues": 10}, "expected one number"),
         ({"kind": "strategy", "to": "AVG", "clients": ["c1"], "interval_s": 1}, "change.to: found"),
-        ({"kind": "strategy", "to": "uniform", "clients": ["c1"], "interval_s": 1}, "has no forecast yet"),
+        ({"kind": "rolling_update", "to": "roundrobin", "ready_s": 1}, "only an assignor of the server"),
         ({"kind": "broker_down"}, "change.broker: missing"),
     ],
 )

@@ -33,16 +33,16 @@ def test_a_short_standstill_stalls_the_clients_queues_and_no_more(orderly: bool)
     assert {queue["to"] for queue in found["queues"]} == {client_id(2)}
     assert found["total"]["duplicates"]["p95"] == 0
     stall = found["total"]["stall_s"]
-    assert (stall["p05"] > 25, stall["p95"] < 25.2) == (True, True)
+    assert (stall["p05"] >= 25, stall["p95"] < 25.4) == (True, True)
 
 
 def test_a_pull_that_was_given_up_is_tried_again_a_second_later() -> None:
     """A client gives up a pull after 30 s; whether it reads the answer first is not known."""
-    assert forecast(rocketmq_request(freeze(29.0)))["total"]["stall_s"]["p95"] < 29.2
+    assert forecast(rocketmq_request(freeze(29.0)))["total"]["stall_s"]["p95"] < 29.4
     stall = forecast(rocketmq_request(freeze(35.0)))["total"]["stall_s"]
-    assert (stall["p05"] < 35.2, 36 < stall["p95"] < 36.2) == (True, True)
+    assert (stall["p05"] < 35.4, 36 < stall["p95"] < 36.5) == (True, True)
     cached = forecast(rocketmq_request(freeze(35.0), lag=5_000))["total"]["stall_s"]
-    assert cached["p95"] < 35.2
+    assert cached["p95"] < 35.4
 
 
 def test_others_take_over_only_when_brokers_have_given_the_client_up() -> None:
@@ -55,14 +55,15 @@ def test_others_take_over_only_when_brokers_have_given_the_client_up() -> None:
 def test_who_looks_before_it_has_registered_again_gives_up_its_queues_first() -> None:
     """It delivers little then; who has registered goes on, and delivers again what the others had delivered.
 
-    So it does, once in a hundred times, where its last commit comes after those of the others.
+    So it does, once in some ten times, where its last commit comes after those of the others: the broker where it has
+    registered tells them before it asks the one where it has not.
     """
     found = frozen(300.0)
     keeps = (found.holds.resumed & np.isposinf(found.holds.dropped)).sum(axis=(1, 2))
     again = found.observed.duplicates.sum(axis=1)
     assert set(keeps.tolist()) == {0, 4}
     assert again[keeps == 4].min() > 4 * 25 * 100
-    assert np.quantile(again[keeps == 0], 0.95) < 4 * 25 * 10
+    assert np.quantile(again[keeps == 0], 0.8) < 4 * 25 * 10
     registered, looks = found.course.tables.entered[:, WOKEN], found.course.looks.at[:, WOKEN, 0]
     assert (registered[keeps == 4].min(axis=1) < looks[keeps == 4] + 0.01).all()
 
@@ -107,3 +108,19 @@ def test_a_zombie_is_a_cause_of_its_own() -> None:
     assert causes[0]["cause"] == "zombie"
     events = [event["event"] for event in forecast(rocketmq_request(freeze(5.0)))["timeline"]]
     assert events == ["sleeps", "wakes", "delivers"]
+
+
+def test_a_channel_is_idle_from_the_last_pull_on_or_from_the_last_heartbeat_where_nothing_is_pulled() -> None:
+    """Real brokers closed channels of frozen clients 0.1 to 15 s after the idle time, or up to 14 s before it."""
+    settings = {"serverChannelMaxIdleTimeSeconds": 60}
+    request = rocketmq_request(freeze(200.0, 1), clients=4, queues=16, settings=settings)
+    world = build_world(read_request(request))
+    found = simulate(world, DEFAULT)
+    left = found.course.tables.left[:, 0]
+    pulled = {world.queues[pick].broker for pick in np.flatnonzero(found.owners.before == 0).tolist()}
+    is_pulled = np.array([broker in pulled for broker in world.brokers])
+    assert is_pulled.any()
+    assert not is_pulled.all()
+    assert 60 < left[:, is_pulled].min() <= left[:, is_pulled].max() <= 75
+    assert (left[:, ~is_pulled] < 60).mean() > 0.5
+    assert found.course.tables.tells_leaving[:, 0].all()

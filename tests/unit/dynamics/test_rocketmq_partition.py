@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
+from planner.errors import PlannerError
 from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.rocketmq.request import read_request
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
@@ -25,11 +27,11 @@ def simulated(for_s: float, client: str = "5.5.0", **more: Any) -> Simulation:
 
 
 def test_a_short_cut_stalls_until_lost_packets_are_sent_again() -> None:
-    """TCP waits about as long again as the cut has lasted; a client that has given up its connection needs 3 s."""
+    """TCP waits about as long again as the cut has lasted; a client that has given up its connection asks anew."""
     brief, longer = (forecast(rocketmq_request(partition(for_s)))["total"] for for_s in (2.0, 60.0))
     assert 2 < brief["stall_s"]["p05"] < brief["stall_s"]["p95"] < 5.1
-    assert 60 < longer["stall_s"]["p05"] < longer["stall_s"]["p95"] < 64.1
-    assert brief["duplicates"]["p95"] == longer["duplicates"]["p95"] == 0
+    assert 60 < longer["stall_s"]["p05"] < longer["stall_s"]["p95"] < 63.1
+    assert brief["duplicates"]["p95"] == 0
     assert brief["moved_queues"]["p95"] == 0
 
 
@@ -49,18 +51,98 @@ def test_since_5_2_it_registers_as_it_connects_and_mostly_keeps_what_it_had() ->
     assert found.observed.duplicates.sum(axis=1)[keeps == 4].min() > 4 * 25 * 100
 
 
-def test_before_5_2_it_may_look_before_it_has_registered_again() -> None:
-    """Its tick comes within 20 s, its heartbeat within 30 s: it gives up its queues where the tick is first."""
+def registered_after(found: Simulation, for_s: float) -> np.ndarray[Any, Any]:
+    """Seconds from the end of the cut to the heartbeat, by trial, of who had to register again; NaN of the others."""
+    entered = found.course.tables.entered[:, BACK].min(axis=1) - for_s
+    return np.where(found.course.tables.tells_entering[:, BACK].any(axis=1), entered, np.nan)
+
+
+def test_before_5_2_timers_fall_behind_in_a_long_cut_and_a_heartbeat_is_overdue() -> None:
+    """Nine offsets and heartbeats every 5 s that take 3 s each: real ones registered 0.7 and 1.1 s later."""
     found = simulated(300.0, "4.9.8")
+    assert np.nanmax(registered_after(found, 300.0)) < 2.4
     drops = (found.holds.resumed & np.isfinite(found.holds.dropped)).any(axis=(1, 2))
-    assert 0.4 < drops.mean() < 0.9
+    assert 0.1 < drops.mean() < 0.6  # told by the first broker, it asks the second one, which does not know it yet
     again = found.observed.duplicates.sum(axis=1)
     assert np.median(again[drops]) < np.median(again[~drops])
 
 
+def test_timers_of_a_client_that_stores_nothing_there_are_not_late() -> None:
+    found = simulated(300.0, "4.9.8", settings={"persistConsumerOffsetInterval": 600_000})
+    late = registered_after(found, 300.0)
+    assert 20 < np.nanmax(late) < 33
+
+
+def test_a_broker_hears_of_the_old_connections_end_after_a_short_cut_and_drops_the_client() -> None:
+    """Seen once: cut off for 10 s, 4.9.8 was dropped afterwards, others took over until its heartbeat 6 s later."""
+    settings = {"heartbeatBrokerInterval": 10_000}
+    found = simulated(12.0, "4.9.8", settings=settings)
+    dropped = ~np.isnan(registered_after(found, 12.0))
+    assert 0.1 < dropped.mean() < 0.9
+    others = np.isin(found.holds.life, [0, 2]) & np.isfinite(found.holds.gained)
+    assert (others.any(axis=(1, 2)) <= dropped).all()
+    assert others.any(axis=(1, 2)).mean() > 0.1
+    kept = simulated(2.0, "4.9.8", settings=settings)  # no heartbeat has timed out by then
+    assert np.isnan(registered_after(kept, 2.0)).all()
+
+
 def test_what_it_repeats_is_said() -> None:
-    brief, long = (forecast(rocketmq_request(partition(for_s))) for for_s in (20, 300))
+    brief, long = (forecast(rocketmq_request(partition(for_s))) for for_s in (2, 300))
     assert brief["warnings"] == []
     assert "goes on with what it owned" in " ".join(long["warnings"])
     for found in (brief, long):
         assert {"loses", "returns"} <= {event["event"] for event in found["timeline"]}
+
+
+def from_one(for_s: float, *numbers: int, **more: Any) -> Document:
+    """A request that cuts clients off from broker-b, one of two."""
+    change = {**partition(for_s, *numbers), "brokers": ["broker-b"]}
+    return rocketmq_request(change, clients=3, queues=12, **more)
+
+
+def test_cut_off_from_one_broker_only_its_queues_stand_still() -> None:
+    request = from_one(60.0)
+    world = build_world(read_request(request))
+    observed = simulate(world, DEFAULT).observed
+    mine = np.array([queue.broker == "broker-b" for queue in world.queues])
+    mine &= simulate(world, DEFAULT).owners.before == CUT_OFF
+    assert mine.any()
+    assert 60 < observed.pause_s[:, mine].min() <= observed.pause_s[:, mine].max() < 64
+    assert observed.pause_s[:, ~mine].max() < 2
+    assert observed.duplicates.sum() == 0
+    assert (simulate(world, DEFAULT).owners.before == simulate(world, DEFAULT).owners.after).all()
+
+
+def test_while_brokers_list_different_members_queues_have_two_owners_for_a_while() -> None:
+    """Two such cuts were watched: queues were taken and given back at the others' ticks, with 1174 and 1679 twice."""
+    answer = forecast(from_one(110.0, settings={"serverChannelMaxIdleTimeSeconds": 60}, rate=8.0))
+    assert answer["split_brain"]["doubled_queue_s"]["p50"] > 1
+    assert answer["total"]["stall_s"]["p05"] > 60
+    assert answer["total"]["duplicates"]["p50"] > 100
+    assert answer["moved"] == []
+    assert any("list different members" in warning for warning in answer["warnings"])
+    (removed,) = (event for event in answer["timeline"] if event["event"] == "removed")
+    assert (removed["broker"], removed["client"]) == ("broker-b", client_id(2))
+
+
+def test_who_is_cut_off_has_no_answer_from_that_broker_and_keeps_what_it_owns() -> None:
+    """An answer would not list it once it is dropped, and it would give everything up."""
+    found = simulate(build_world(read_request(from_one(300.0))), DEFAULT)
+    mine = (found.holds.life == CUT_OFF) & ~found.holds.dies
+    assert mine.any()
+    assert not (mine & (found.holds.dropped > 1) & (found.holds.dropped < 299)).any()
+
+
+def test_brokers_to_be_cut_off_from_are_some_that_are_there_and_not_all() -> None:
+    for brokers, words in (
+        ([], "found 0 of 2"),
+        (["broker-a", "broker-b"], "found 2 of 2"),
+        (["broker-z"], "whose brokers are broker-a, broker-b"),
+        (["broker-b", "broker-b"], "twice"),
+    ):
+        with pytest.raises(PlannerError) as error:
+            forecast(rocketmq_request({**partition(9.0), "brokers": brokers}, clients=3, queues=12))
+        assert words in str(error.value)
+    with pytest.raises(PlannerError) as error:
+        forecast(from_one(9.0, orderly=True))
+    assert "has no forecast" in str(error.value)

@@ -59,7 +59,9 @@ def test_shorter_expiry_finds_silent_members_sooner() -> None:
         total(leave("silent", 2), settings=s)["pause_s"] for s in ({}, {"serverChannelMaxIdleTimeSeconds": 40})
     )
     assert slow["p05"] > 90
-    assert fast["p95"] < 45
+    assert fast["p50"] < 45
+    # A broker answers held pulls for 15 s more, from which the idle time counts.
+    assert fast["p95"] < 40 + 15 + 5
 
 
 def test_shorter_locks_free_the_queues_of_a_dead_owner_sooner() -> None:
@@ -95,6 +97,16 @@ def test_orderly_start_of_4_9_4_waits_for_the_lock_renewal() -> None:
 
 def test_a_new_owner_works_off_its_own_backlog_first() -> None:
     assert total(leave("crash", 2), lag=2000)["pause_s"]["p05"] > total(leave("crash", 2))["pause_s"]["p95"] + 5
+
+
+def test_what_a_member_drops_leaves_its_pool_at_once() -> None:
+    """By circle nobody of four keeps a queue as the first one dies; by AVG the second keeps one of 1 000 messages."""
+    kept, dropped = (
+        total(leave("crash", 1), clients=4, lag=2000, strategy=strategy)["pause_s"]
+        for strategy in ("AVG", "AVG_BY_CIRCLE")
+    )
+    assert dropped["p95"] < 3
+    assert kept["p05"] > 1000 / (20 / 0.05)
 
 
 def test_queues_that_come_together_wait_for_each_other() -> None:
@@ -153,7 +165,8 @@ def test_more_messages_more_duplicates_and_burst() -> None:
 def test_staggered_joins_settle_later() -> None:
     both = [{"id": client_id(8)}, {"id": client_id(9)}]
     at_once, apart = ({"kind": "join", "clients": both, "stagger_s": gap} for gap in (0, 10))
-    assert total(apart)["settle_s"]["p05"] > 10 > total(at_once)["settle_s"]["p95"]
+    often = {"heartbeatBrokerInterval": 1_000}  # a queue may wait for one: see test_lost_heartbeat.py
+    assert total(apart)["settle_s"]["p05"] > 10 > total(at_once, settings=often)["settle_s"]["p95"]
 
 
 def test_a_strategy_change_in_sequence_splits_the_brain_for_its_length() -> None:

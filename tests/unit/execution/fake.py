@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Any
 
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
@@ -25,6 +26,7 @@ from planner.execution.effects import (
     SetClaim,
     SetOffsets,
     SetReplicas,
+    SetScaler,
     SetTemplate,
 )
 from planner.execution.look import Claim, DeploymentLook, GroupLook, Look, Rival
@@ -101,13 +103,17 @@ class Touched:
 
 @dataclass
 class Faults:
-    """What goes wrong. ``down_until`` is for the API server, ``broker_down_until`` for the broker."""
+    """What goes wrong. ``down_until`` is for the API server, ``broker_down_until`` for the broker.
+
+    ``denied`` has the error with which the server answers effects of a class, instead of having them.
+    """
 
     never_ready: bool = False
     never_joins: bool = False
     down_until: float = 0.0
     broker_down_until: float = 0.0
     answers_lost: int = 0
+    denied: dict[type[Effect], OutOfReachError] = field(default_factory=dict)
 
 
 class FakeCluster:
@@ -120,6 +126,7 @@ class FakeCluster:
         self.born = 0
         self.versions = 1
         self.offsets: dict[str, str] = {group: "own"}
+        self.offsets_unknown = False
         self.plans: dict[str, StoredPlan] = {}
         self.leases: dict[str, Lease] = {}
         self.faults = Faults()
@@ -152,10 +159,19 @@ class FakeCluster:
         self.pods = [pod for pod in self.pods if pod.ending_at is None or pod.ending_at > self.now_s]
         self.pods = [pod for pod in self.pods if pod.deployment in self.deployments]
         for deployment in self.deployments.values():
+            self._autoscale(deployment)
             self._roll(deployment)
         self._join()
         ready = self.ready
         self.lowest_ready = ready if self.lowest_ready is None else min(self.lowest_ready, ready)
+
+    def _autoscale(self, deployment: FakeDeployment) -> None:
+        """What an HPA does: what it wants, within its bounds; where it may not move, back into them at least."""
+        for scaler in deployment.autoscalers:
+            wanted = deployment.replicas if scaler.is_paused or scaler.desired is None else scaler.desired
+            wanted = min(scaler.maximum, max(scaler.minimum, wanted))
+            if deployment.replicas not in (0, wanted):
+                self._write(deployment, replicas=wanted)
 
     def _roll(self, deployment: FakeDeployment) -> None:
         """One pod above and none below during an update: what a surge of 1 and 0 unavailable mean."""
@@ -225,6 +241,12 @@ class FakeCluster:
         """Somebody else writes something of no matter to us: the version moves on."""
         self._write(self.deployments[name])
 
+    def set_scaler(self, name: str, scaler: Autoscaler, **changes: Any) -> None:
+        """Change one of the Deployment's autoscalers, or give it its first one; each write has a version of its own."""
+        others = tuple(one for one in self.deployments[name].autoscalers if str(one) != str(scaler))
+        changed = replace(scaler, resource_version=self._next(), **changes)
+        self.deployments[name].autoscalers = (*others, changed)
+
     def evict(self, pod: FakePod) -> None:
         pod.has_failed = True
 
@@ -260,12 +282,15 @@ class FakeCluster:
                 self._rival(other) for other in self.plans.values() if other.uid != stored.uid and _counts(other)
             ),
             offsets_set=self._offsets_set(step),
+            offsets_seen=self._offsets_seen(step),
             policy_digest=self.policy_digest,
             seen=self.seen,
         )
 
     def perform(self, effect: Effect) -> None:
         self._reach()
+        if type(effect) in self.faults.denied:
+            raise self.faults.denied[type(effect)]
         self._change(effect)
         if self.faults.answers_lost:
             self.faults.answers_lost -= 1
@@ -277,6 +302,8 @@ class FakeCluster:
             self._mark(effect)
         elif isinstance(effect, Create):
             self._create(effect)
+        elif isinstance(effect, SetScaler):
+            self._set_scaler(effect)
         elif isinstance(effect, SetOffsets):
             self.touched.append(Touched(f"offsets {_named_group(effect.step)}"))
             self.offsets[_named_group(effect.step)] = effect.step.kind
@@ -310,6 +337,19 @@ class FakeCluster:
                 if (pod.name, pod.uid) == (name, uid):
                     self.touched.append(Touched(f"mark {name} {cost}", pod.cost, cost))
                     pod.cost = cost
+
+    def _set_scaler(self, effect: SetScaler) -> None:
+        for deployment in self.deployments.values():
+            for scaler in deployment.autoscalers:
+                if (scaler.kind, scaler.name) == (effect.scaler_kind, effect.scaler):
+                    if scaler.resource_version != effect.resource_version:
+                        raise ConflictError(f"{scaler} is not as it was looked at")
+                    state = effect.state
+                    self.touched.append(Touched(f"{effect.claim} {scaler}", scaler.maximum, state.maximum))
+                    changes = {"minimum": state.minimum, "maximum": state.maximum, "is_paused": state.is_paused}
+                    self.set_scaler(deployment.name, scaler, set_by=str(effect.claim), **changes)
+                    return
+        raise ConflictError(f"{effect.scaler_kind} {effect.scaler} is gone")
 
     def _create(self, effect: Create) -> None:
         if effect.deployment in self.deployments:
@@ -412,7 +452,12 @@ class FakeCluster:
 
     def _offsets_set(self, step: object) -> bool | None:
         kind = getattr(step, "kind", "")
+        if self.offsets_unknown:
+            return None
         return self.offsets.get(_named_group(step)) == kind if kind in ("cloneOffsets", "resetOffsets") else None
+
+    def _offsets_seen(self, step: object) -> str | None:
+        return None if self._offsets_set(step) is None else self.offsets.get(_named_group(step), "none")
 
 
 def _check_progress(before: RolloutStatus, after: RolloutStatus) -> None:

@@ -8,6 +8,7 @@ from planner.execution.course import (
     fewest_ready,
     groups,
     has_no_way_back,
+    is_left,
     planned_counts,
     replicas_after,
 )
@@ -57,6 +58,12 @@ def test_setting_the_plans_own_offsets_has_no_way_back_and_another_groups_has() 
     other = ResetOffsets("billing-2", START, "set the offsets of billing-2", LIMIT_S)
     assert has_no_way_back(plan, own)
     assert not has_no_way_back(plan, other)
+
+
+def test_a_plan_whose_consumers_end_in_another_group_leaves_its_own() -> None:
+    assert is_left(plan_of("moved"))
+    assert not is_left(plan_of("up"))
+    assert not is_left(replace(plan_of("up"), steps=plan_of("up").steps[:2])), "it says nothing of its group"
 
 
 @pytest.mark.parametrize("claim", [Claim("plan/uid"), Claim("plan/uid", 7), Claim("plan/uid", 3, is_undoing=True)])

@@ -159,7 +159,7 @@ def rebalancing(it: Case, _: random.Random) -> Case:
 
 def misplaced(it: Case, chance: random.Random) -> Case:
     wrong = chance.randint(1, 8)
-    return replace(it, look=it.with_group(misplaced=wrong), code=Code.NOT_SETTLED, says=f"{wrong} queues")
+    return replace(it, look=it.with_group(misplaced=wrong), code=Code.NOT_SETTLED, says=f"{wrong} queue")
 
 
 def policy(it: Case, chance: random.Random) -> Case:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
 
@@ -15,12 +16,13 @@ from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.execution.turn import Ports, run_turn
 from planner.model.deployments import Autoscaler
-from planner.rollout.steps import PauseForPerson
+from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, MarkVictims, PauseForPerson, StopConsumers, Victim
 from tests.unit.execution.fake import FakeCluster, FakeDeployment
 from tests.unit.execution.worlds import (
     DEPLOYMENT,
     GREEN,
     LIMIT_S,
+    MOVES,
     SCENARIOS,
     UNUSED,
     Chaos,
@@ -29,13 +31,14 @@ from tests.unit.execution.worlds import (
     is_old,
     ports,
     renewed,
+    rewound,
     stored,
     twice,
     untouched,
     world,
 )
 
-UP, DOWN, RENEWED, BLUE_GREEN, MOVED = SCENARIOS
+UP, DOWN, RENEWED, BLUE_GREEN, MOVED, *_ = SCENARIOS
 
 
 def when(cluster: FakeCluster, phase: Phase, step: int, happens: Callable[[], None]) -> Callable[[int], None]:
@@ -119,6 +122,34 @@ def test_a_victim_that_dies_before_it_is_stopped_turns_the_plan_back() -> None:
     assert "billing-consumer-1-0001" in status.message
     assert cluster.deployments[DEPLOYMENT].replicas == 5
     assert untouched(cluster)
+
+
+def test_a_marked_victim_that_dies_before_the_stop_turns_the_plan_back_as_its_replacement_is_not_marked() -> None:
+    cluster = world(DOWN)
+    victim = cluster.live(DEPLOYMENT)[0]
+    status = ended(cluster, when(cluster, Phase.RUNNING, 1, lambda: cluster.evict(victim)))
+    assert status.phase is Phase.ROLLED_BACK
+    assert [refusal.code for refusal in status.refusals] == ["VictimGone"]
+    assert f"pod {victim.name}, which is to stop, is no longer in Deployment {DEPLOYMENT}" in status.message
+    assert cluster.deployments[DEPLOYMENT].replicas == 5
+    assert untouched(cluster)
+
+
+def test_pods_that_an_earlier_stop_took_are_not_missed_by_a_later_one() -> None:
+    cluster = FakeCluster(5)
+    pods = cluster.live(DEPLOYMENT)
+    batches = [
+        (
+            MarkVictims((Victim(pod.name, (pod.member,)),), LIMIT_S),
+            StopConsumers(count, count - 1, (pod.member,), LIMIT_S, MOVES, undo=f"set {count}"),
+            AwaitReady(count - 1, LIMIT_S),
+            AwaitSettled(count - 1, "AVG", LIMIT_S),
+        )
+        for pod, count in ((pods[0], 5), (pods[1], 4))
+    ]
+    stored(cluster, [step for batch in batches for step in batch])
+    assert ended(cluster).phase is Phase.SUCCEEDED
+    assert not {pod.name for pod in pods[:2]} & {pod.name for pod in cluster.live(DEPLOYMENT)}
 
 
 def test_a_pod_that_is_not_ready_keeps_the_stop_waiting_as_it_would_go_before_the_victims() -> None:
@@ -247,7 +278,8 @@ def test_an_autoscaler_that_takes_over_meanwhile_turns_the_plan_back() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, take_over))
     assert status.phase is Phase.ROLLED_BACK
     assert [refusal.code for refusal in status.refusals] == ["Autoscaled"]
-    assert is_old(cluster)
+    assert cluster.deployments[DEPLOYMENT].replicas == 3
+    assert untouched(cluster)
 
 
 def edit(cluster: FakeCluster) -> None:
@@ -426,6 +458,41 @@ def test_a_group_is_settled_only_when_nothing_changed_between_two_looks() -> Non
     assert other.status.steps[-1].seen != made.status.steps[-1].seen
 
 
+def test_a_group_is_not_settled_while_queues_of_the_plan_are_in_no_route() -> None:
+    """A RocketMQ broker that dies is out of the name server's answer at once: the rest looks settled on its own."""
+    cluster, made = settling()
+    cluster.advance(6.0)
+    look = cluster.look(made, cluster.now)
+    (group,) = look.groups
+    assert group.queues is not None
+    assert group.owners is not None
+    less = replace(group, queues=group.queues[1:], owners=group.owners[1:], epoch=group.epoch)
+    move = decide(made, replace(look, groups=(less,)), cluster.now)
+    assert isinstance(move, Write)
+    assert move.status.steps[-1].seen is None, "what was seen before counts no more"
+    forgotten = replace(made, status=move.status)
+    waiting = decide(forgotten, replace(look, groups=(less,)), cluster.now)
+    assert isinstance(waiting, Write)
+    assert waiting.status.held == f"1 queue of group billing is in no route: {group.queues[0]}: is their broker up?"
+
+
+def test_a_lag_is_not_low_while_queues_of_the_plan_are_in_no_route() -> None:
+    cluster, made = settling()
+    index, steps = made.status.step, list(made.plan.steps)
+    steps[index] = AwaitLag(LIMIT_S, messages=10)
+    made = replace(made, plan=replace(made.plan, steps=tuple(steps)))
+    look = cluster.look(made, cluster.now)
+    (group,) = look.groups
+    assert group.queues is not None
+    rest = replace(group, lag_messages=0, queues=group.queues[1:])
+    less = decide(made, replace(look, groups=(rest,)), cluster.now)
+    assert isinstance(less, Write)
+    assert "is in no route" in (less.status.held or "")
+    whole = decide(made, replace(look, groups=(replace(rest, queues=group.queues),)), cluster.now)
+    assert isinstance(whole, Write)
+    assert whole.status.steps[-1].finished_at is not None
+
+
 def test_two_looks_at_one_moment_are_one_look() -> None:
     cluster, made = settling()
     move = decide(made, cluster.look(made, made.status.steps[-1].seen_at or cluster.now), cluster.now)
@@ -490,6 +557,67 @@ def test_an_abort_after_a_step_without_a_way_back_comes_too_late_and_is_told_so(
     status = ended(cluster, aborted)
     assert (status.phase, status.ended) == (Phase.SUCCEEDED, "new")
     assert status.surprises == ("step 10 (deleteDeployment) cannot be undone, so the plan can only go on",)
+
+
+@pytest.mark.parametrize("seen", ["own", "in part"])
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_an_abort_finds_the_old_offsets_or_comes_too_late(seen: str, is_silent: bool) -> None:
+    """Brokers are written to one after the other, so that offsets that are not all set may be set in part."""
+    cluster, turns = rewinding(), count()
+
+    def aborted(_: int) -> None:
+        status = cluster.status("plan-1")
+        is_noted = len(status.steps) == 4 and status.steps[-1].seen is not None
+        if is_noted and not cluster.plans["plan-1"].requests.abort:
+            cluster.offsets["billing"] = seen
+            cluster.offsets_unknown = is_silent
+            cluster.ask("plan-1", abort=True)
+        elif cluster.offsets_unknown and next(turns) == 5:
+            assert (status.phase, status.surprises) == (Phase.RUNNING, ())
+            cluster.offsets_unknown = False
+
+    status = ended(cluster, aborted)
+    if seen == "own":
+        assert (status.phase, status.ended, cluster.offsets["billing"]) == (Phase.ROLLED_BACK, "old", "own")
+        assert not status.surprises
+    else:
+        assert (status.phase, status.ended, cluster.offsets["billing"]) == (Phase.SUCCEEDED, "new", "resetOffsets")
+        assert status.surprises == ("step 4 (resetOffsets) cannot be undone, so the plan can only go on",)
+
+
+def test_an_abort_before_it_was_noted_what_the_offsets_were_is_in_time_whoever_can_read_them() -> None:
+    cluster = rewinding()
+    cluster.offsets_unknown = True
+    status = ended(cluster, when(cluster, Phase.RUNNING, 3, lambda: cluster.ask("plan-1", abort=True)))
+    assert (status.phase, status.ended, cluster.offsets["billing"]) == (Phase.ROLLED_BACK, "old", "own")
+
+
+def test_offsets_are_not_taken_for_set_while_queues_of_the_plan_are_in_no_route() -> None:
+    """The brokers that are left tell the offsets that were wanted; the one that is away was perhaps never asked."""
+    cluster = rewinding()
+    for _ in range(200):
+        if len(cluster.status("plan-1").steps) == 4:
+            break
+        run_turn(ports(cluster), "plan-1", "one")
+        cluster.advance(0.5)
+    made, look = cluster.plans["plan-1"], replace(cluster.look(cluster.plans["plan-1"], cluster.now), offsets_set=True)
+    group = look.groups[0]
+    assert group.queues is not None
+    less = decide(made, replace(look, groups=(replace(group, queues=group.queues[1:]),)), cluster.now)
+    assert isinstance(less, Write)
+    assert "is in no route" in (less.status.held or "")
+    whole = decide(made, look, cluster.now)
+    assert isinstance(whole, Write)
+    assert whole.status.steps[-1].finished_at is not None
+
+
+def rewinding() -> FakeCluster:
+    """Return a cluster whose group is to go back to a time."""
+    cluster = FakeCluster(3)
+    made = stored(cluster, rewound(cluster), migration="rewound")
+    cluster.put(replace(made, requests=replace(made.requests, confirmed=("set the offsets of billing",))))
+    cluster.before = counts(cluster)
+    return cluster
 
 
 def test_offsets_are_set_only_after_somebody_typed_the_phrase() -> None:

@@ -2,9 +2,10 @@ from dataclasses import replace
 
 from planner.execution.group_look import look_at_group
 from planner.execution.look import GroupLook
+from planner.model.membership import BrokerMembers
 from planner.model.samples import GroupSample, KafkaGroup
 from planner.snapshot.build import SnapshotSettings, build_snapshot
-from tests.sample_builders import watch
+from tests.sample_builders import tuning, watch
 
 
 def looked(sample: GroupSample) -> GroupLook:
@@ -40,9 +41,29 @@ def test_a_member_that_does_not_answer_leaves_owners_and_settling_unknown() -> N
     assert (look.owners, look.misplaced) == (None, None)
 
 
+def test_what_members_say_of_their_strategy_is_told_and_parameters_that_do_not_name_a_member_leave_it_unknown() -> None:
+    assert looked(SAMPLE).told == ("AVG",)
+    own = watch(1, client_tuning=tuning("com.acme.Mine"))[0]
+    assert looked(own).told == ("com.acme.Mine",)
+    rooms = {"machine_rooms": {"brokers": {"broker-a": "r"}, "clients": {SAMPLE.members[0].identity: "r"}}}
+    silent = watch(1, client_tuning=tuning(None))[0]
+    taken = replace(build_snapshot(silent, (), silent.at, SnapshotSettings()), strategy="MACHINE_ROOM_NEARBY")
+    assert look_at_group(silent, replace(taken, strategy_options=rooms)).misplaced is None
+    assert look_at_group(silent, taken).told == ()
+
+
 def test_no_member_is_none_only_in_a_complete_sample() -> None:
     assert looked(replace(SAMPLE, members=())).members == ()
     assert looked(replace(SAMPLE, members=(), problems=("broker-a does not answer",))).members is None
+
+
+def test_a_group_of_which_all_brokers_say_that_it_is_offline_has_no_member() -> None:
+    offline = replace(SAMPLE, members=(), problems=("group shop is offline",))
+    empty, silent = BrokerMembers("broker-a", ()), BrokerMembers("broker-b", None)
+    assert looked(replace(offline, listed=(empty,))).members == ()
+    assert looked(replace(offline, listed=(empty, silent))).members is None
+    assert looked(replace(offline, kafka=KafkaGroup("Empty", "classic", "range"))).members == ()
+    assert looked(replace(offline, kafka=KafkaGroup("PreparingRebalance", "classic", "range"))).members is None
 
 
 def test_a_kafka_group_that_prepares_a_rebalance_is_rebalancing() -> None:

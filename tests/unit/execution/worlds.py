@@ -7,8 +7,10 @@ from datetime import timedelta
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval
 from planner.execution.turn import Outcome, Ports, Turned, run_turn
+from planner.model.deployments import Autoscaler
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import (
+    AutoscalerState,
     AwaitLag,
     AwaitReady,
     AwaitSettled,
@@ -18,6 +20,8 @@ from planner.rollout.steps import (
     DeleteDeployment,
     MarkVictims,
     MovedQueues,
+    ResetOffsets,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
@@ -41,6 +45,7 @@ LIMIT_S = 120
 DEPLOYMENT = "billing-consumer"
 GREEN = "billing-green"
 UNUSED = "billing-before"
+HPA = Autoscaler("HorizontalPodAutoscaler", "hpa", 1, 4, desired=3)
 MOVES = MovedQueues(1, 6)
 CHANGE = TemplateChange((ContainerChange("app", image="app:2"),))
 
@@ -139,6 +144,32 @@ def blue_green(_: FakeCluster) -> tuple[Step, ...]:
     )
 
 
+def pinned(_: FakeCluster) -> tuple[Step, ...]:
+    """3 to 5 under an HPA that wants 3: it leaves the count alone meanwhile, and holds exactly 5 afterwards."""
+    free, still = AutoscalerState(1, 4, is_paused=False), AutoscalerState(1, 5, is_paused=True)
+    exactly = AutoscalerState(5, 5, is_paused=False)
+    return (
+        SetAutoscaler("hpa", "HorizontalPodAutoscaler", free, still, LIMIT_S),
+        *up(_)[:-1],
+        SetAutoscaler("hpa", "HorizontalPodAutoscaler", still, exactly, LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
+def rewound(_: FakeCluster) -> tuple[Step, ...]:
+    """All stop, the group's own offsets are set to a time, all start."""
+    return (
+        StopConsumers(3, 0, (), LIMIT_S, MOVES, undo="set 3"),
+        AwaitReady(0, LIMIT_S),
+        AwaitSettled(0, "AVG", LIMIT_S),
+        ResetOffsets("billing", START, "set the offsets of billing", LIMIT_S),
+        StartConsumers(0, 3, LIMIT_S, MOVES, undo="set 0"),
+        AwaitReady(3, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+        CheckForecast(LIMIT_S),
+    )
+
+
 def stored(
     cluster: FakeCluster, steps: Sequence[Step], name: str = "plan-1", migration: str | None = None
 ) -> StoredPlan:
@@ -163,6 +194,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     ("renewed", 3, 3, renewed),
     ("blue_green", 3, 3, blue_green),
     ("moved", 3, 3, moved),
+    ("pinned", 3, 5, pinned),
 )
 
 
@@ -173,6 +205,8 @@ def world(scenario: Scenario) -> FakeCluster:
     if name == "moved":
         cluster.green_group = "billing-2"
         cluster.deployments[UNUSED] = FakeDeployment(UNUSED, f"uid-{UNUSED}", 0, "billing")
+    if name == "pinned":
+        cluster.set_scaler(DEPLOYMENT, HPA)
     made = stored(cluster, steps(cluster), migration=name if name == "moved" else None)
     confirmed = replace(made.requests, confirmed=("set the offsets of billing-2",))
     cluster.put(replace(made, requests=confirmed))
@@ -181,8 +215,10 @@ def world(scenario: Scenario) -> FakeCluster:
 
 
 def counts(cluster: FakeCluster) -> dict[str, tuple[int, int]]:
-    """Return replicas and revision of every Deployment: the state that a plan leaves or comes back to."""
-    return {name: (found.replicas, found.revision) for name, found in cluster.deployments.items()}
+    """Return replicas and revision of every Deployment, and what its autoscaler is told: old and new state by these."""
+    found = {name: (one.replicas, one.revision) for name, one in cluster.deployments.items()}
+    scalers = [scaler for one in cluster.deployments.values() for scaler in one.autoscalers]
+    return found | {f"{one}{' paused' if one.is_paused else ''}": (one.minimum, one.maximum) for one in scalers}
 
 
 def wanted(scenario: Scenario) -> dict[str, tuple[int, int]]:
@@ -190,7 +226,8 @@ def wanted(scenario: Scenario) -> dict[str, tuple[int, int]]:
     name, _, after, _ = scenario
     if name in ("blue_green", "moved"):
         return {DEPLOYMENT: (0, 1), GREEN: (after, 1)}
-    return {DEPLOYMENT: (after, 2 if name == "renewed" else 1)}
+    scaler = {str(HPA): (5, 5)} if name == "pinned" else {}
+    return {DEPLOYMENT: (after, 2 if name == "renewed" else 1), **scaler}
 
 
 class Killed(BaseException):

@@ -9,6 +9,7 @@ import pytest
 from planner.report.steps import view
 from planner.rollout.explain import tell_step
 from planner.rollout.steps import (
+    AutoscalerState,
     AwaitLag,
     AwaitReady,
     AwaitSettled,
@@ -19,6 +20,7 @@ from planner.rollout.steps import (
     MovedQueues,
     PauseForPerson,
     ResetOffsets,
+    SetAutoscaler,
     StartConsumers,
     Step,
     StopConsumers,
@@ -30,6 +32,7 @@ from tests.builders import decided, snapshot
 from tests.step_builders import IMAGE, SINCE, STEPS
 
 MOVED = MovedQueues(1, 2)
+FREE = AutoscalerState(1, 5, is_paused=False)
 A = (Setting("A", "1"),)
 
 
@@ -53,6 +56,8 @@ TOLD = [
     "most 600 s; how many queues move is not known beforehand. Undo: put the template of revision 4 back.",
     "wait until in group shop-2 at most 1000 messages wait and none waits longer than 30 s, at most 900 s.",
     "delete Deployment shop, which runs nothing any more, at most 60 s. There is no way back.",
+    "set HorizontalPodAutoscaler shop-hpa to 1 to 5 replicas, paused, at most 60 s. Undo: set HorizontalPodAutoscaler "
+    "shop-hpa back to 1 to 4 replicas, not paused.",
     "set the offsets of shop-2 to those of the group, at most 60 s. There is no way back.",
     "set the offsets of shop-2 to the first messages since 2026-11-21 09:00:00 UTC, at most 60 s. There is no way "
     "back.",
@@ -105,6 +110,9 @@ SENSELESS: list[tuple[str, Callable[[], object]]] = [
     ("members of victims", lambda: MarkVictims((Victim("p", ()),), 60)),
     ("deletion cost below 0", lambda: MarkVictims((Victim("p", ("a",)),), 60, deletion_cost=0)),
     ("deletion cost below 0", lambda: MarkVictims((Victim("p", ("a",)),), 60, deletion_cost=-(2**31) - 1)),
+    ("to change something", lambda: SetAutoscaler("a", "ScaledObject", FREE, FREE, 60)),
+    ("from 0 up to its maximum", lambda: SetAutoscaler("a", "ScaledObject", FREE, replace(FREE, minimum=6), 60)),
+    ("autoscaler with names", lambda: SetAutoscaler("", "ScaledObject", FREE, replace(FREE, is_paused=True), 60)),
     ("deployment with names", lambda: CreateDeployment("", 60)),
     ("another name than blue", lambda: CreateDeployment("blue", 60, origin="blue")),
     ("1 replica and revision 1", lambda: UpdateTemplate(IMAGE, 0, 1, 0, 1, 60, MOVED)),

@@ -147,9 +147,57 @@ def mixed(**changes: Any) -> GroupSnapshot:
     return replace(exact(), setups=(replace(first, **changes), *others))
 
 
+def test_members_that_pop_give_up_nothing_and_those_that_go_have_calls_that_come_twice() -> None:
+    popping = exact(strategy_options={"pop_share_queues": -1})
+    more, fewer = known(popping, 4), known(popping, 2)
+    assert (more.pause_s, more.duplicates, fewer.pause_s) == (
+        NO_TRANSITION.pause_s,
+        NO_TRANSITION.duplicates,
+        more.pause_s,
+    )
+    assert fewer.duplicates is not None
+    assert fewer.duplicates.p95 > 0
+
+
+def test_members_that_leave_allocation_to_the_broker_notice_a_leave_later() -> None:
+    taken = exact()
+    by_broker = tuple(replace(one, settings=(*one.settings, ("clientRebalance", "false"))) for one in taken.setups)
+    late, usual = known(replace(taken, setups=by_broker), 2).pause_s, known(taken, 2).pause_s
+    assert late is not None
+    assert usual is not None
+    assert late.p50 > usual.p50
+
+
+POLLS = (("PROP_CONSUME_TYPE", "CONSUME_ACTIVELY"), ("autoCommit", "true"), ("autoCommitIntervalMillis", "5000"))
+
+
+def polling(**more: str) -> GroupSnapshot:
+    """Members as ``DefaultLitePullConsumer`` tells of itself: no threads, no order, no time of a call."""
+    settings = tuple({**dict(POLLS), **more}.items())
+    return broken(threads=None, orderly=False, call_s=None, settings=settings)
+
+
+def test_members_that_poll_store_their_offsets_seldom_and_that_costs() -> None:
+    taken = polling()
+    for request in transition_requests(simulate_candidate(taken, 2, "AVG"), taken, DIGEST):
+        assert request["options"] == {"consumer": "lite_pull"}
+        assert {client["threads"] for client in request["clients"]} == {1}
+        assert request["settings"]["autoCommitIntervalMillis"] == 5000
+    seldom, often = known(taken, 2).duplicates, known(polling(autoCommitIntervalMillis="1000"), 2).duplicates
+    assert seldom.p50 > 3 * often.p50 > 3 * known(exact(), 2).duplicates.p50
+    assert any("how the applications poll: taken to be" in word for word in foreseen(taken, 2).unknowns)
+    assert not any("how the applications poll" in word for word in foreseen(exact(), 2).unknowns)
+
+
 @pytest.mark.parametrize(
     ("taken", "why"),
     [
+        (polling(autoCommit="false"), "commit by themselves (autoCommit false)"),
+        (broken(settings=POLLS[:1]), "tell no autoCommit: they are of DefaultMQPullConsumer"),
+        (
+            mixed(settings=(("PROP_CONSUME_TYPE", "CONSUME_POP"), *POLLS[1:])),
+            "consume by CONSUME_POP: the forecast knows push and lite pull",
+        ),
         (replace(exact(), setups=()), "does not tell how its clients are set up"),
         (one_queue(arrival_rate=None, upper_arrival_rate=None), "arrival rate of queue orders/broker-a/0 is unknown"),
         (one_queue(lag=None), "lag of queue orders/broker-a/0 is unknown"),
@@ -158,7 +206,6 @@ def mixed(**changes: Any) -> GroupSnapshot:
         (broken(orderly=None), "no member tells its order"),
         (broken(language="GO"), "written in GO"),
         (broken(settings=(("PROP_CONSUME_TYPE", "CONSUME_POP"),)), "CONSUME_POP"),
-        (broken(settings=(("clientRebalance", "false"),)), "settings.clientRebalance"),
         (broken(settings=(("pullBatchSize", "many"),)), "pullBatchSize many"),
         (mixed(version="4.9.8"), "clients of several kinds"),
         (mixed(orderly=True), "some members consume in order"),

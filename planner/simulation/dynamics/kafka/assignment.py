@@ -134,8 +134,12 @@ class Assignments:
         return Round(self._number(after, strategy), frozenset(revokers))
 
     def _voted(self, lives: Sequence[int]) -> str:
-        """Return the assignor that all know and most prefer (``ClassicGroup#selectProtocol``)."""
-        lists = [self._world.lives[life].assignors for life in lives]
+        """Return the assignor that all know and most prefer (``ClassicGroup#selectProtocol``).
+
+        Members of the consumer protocol alone have a say: a classic one cannot ask for the server's assignor.
+        """
+        by_server = [life for life in lives if self._world.lives[life].is_server_side]
+        lists = [self._world.lives[life].assignors for life in by_server or lives]
         common = set(lists[0]).intersection(*lists)
         votes = Counter(next((name for name in names if name in common), names[0]) for names in lists)
         most = max(votes.values())
@@ -168,7 +172,9 @@ class Assignments:
     def _member(self, life: int, owners: Indexes, strategy: str, placement: int, side: int) -> AllocatedMember:
         world = self._world
         member, counts = world.members[world.lives[life].member], world.counts[side]
-        name = self._names.placements[placement][world.lives[life].member]
+        renames = world.request.converts and world.lives[life].is_server_side
+        ids = (self._names.renamed if renames else self._names.placements)[placement]
+        name = ids[world.lives[life].member]
         is_first = life < len(world.members) and world.lives[life].member == life
         claims: tuple[tuple[str, int], ...] = ()
         keeps = strategy != COOPERATIVE or world.lives[life].is_cooperative
@@ -179,7 +185,7 @@ class Assignments:
                 if world.partitions[index][1] < counts[world.partitions[index][0]]
             )
         return AllocatedMember(
-            name if is_first else f"{name}\x00{life:04}",
+            name if is_first or renames else f"{name}\x00{life:04}",
             member.instance_id,
             member.rack,
             member.topics,

@@ -66,7 +66,7 @@ def _unnoticed(world: World, found: Simulation) -> Floats:
 
 def _rest(world: World, found: Simulation) -> str:
     """Return the name of what lies between the coordinator's notice and the new owner's first fetch."""
-    if world.request.protocol == CONSUMER:
+    if world.request.protocol == CONSUMER or world.request.converts:
         return "heartbeat"
     holds = found.course.holds
     cooperates = np.array([*(life.is_cooperative for life in world.lives), False])

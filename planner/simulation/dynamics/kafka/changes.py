@@ -73,10 +73,14 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class RollingUpdate:
-    """A Deployment replaces the pods of all members by new ones, whose members these are."""
+    """A Deployment replaces the pods of all members by new ones, whose members these are.
+
+    ``to``: the server's assignor that new ones ask for, where they come to a classic group by the consumer protocol.
+    """
 
     members: tuple[Member, ...]
     rolling: Rolling
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,8 @@ def _rolling_update(document: Document, around: Surroundings) -> RollingUpdate:
         raise BadInputError(
             f"change.clients: found {len(members)}, expected {count}, one new member for each that is there"
         )
-    return RollingUpdate(members, read_rolling(document, count))
+    to = None if document.get("to") is None else _assignor(document, around)
+    return RollingUpdate(members, read_rolling(document, count), to)
 
 
 def _new_members(value: object, around: Surroundings) -> tuple[Member, ...]:
@@ -214,11 +219,16 @@ def _queues(document: Document, around: Surroundings) -> PartitionCount:
 
 def _strategy(document: Document, around: Surroundings) -> StrategyChange:
     required(document, "change", {"to": "an assignor's name"})
+    to = _assignor(document, around)
+    fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
+    return StrategyChange(to, _named(document, around), seconds(document, "interval_s", "change"))
+
+
+def _assignor(document: Document, around: Surroundings) -> str:
     to = fields.text(document["to"], "change.to", "an assignor's name")
     if to not in around.strategies:
         raise fields.refusal("change.to", to, f"one of {', '.join(around.strategies)}")
-    fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
-    return StrategyChange(to, _named(document, around), seconds(document, "interval_s", "change"))
+    return to
 
 
 def _broker(document: Document, around: Surroundings) -> str:
@@ -234,7 +244,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Chang
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
-    "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),
+    "rolling_update": (("to", "clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "partitions", "read_queues", "write_queues"), _queues),

@@ -4,7 +4,7 @@ A round begins with a trigger. Members learn of it by their next heartbeat and r
 coordinator answers when all have rejoined, left, or been waited for long enough; then the leader assigns.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,6 +42,21 @@ class _Group:
     rounds: list[RoundTimes] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Interrupted:
+    """A classic group in the midst of its rounds, by trial (and life): open holds, who is in and who out for good.
+
+    ``rejoins``: when who is in hears of the round that is not over, NEVER where there is none.
+    """
+
+    book: HoldBook
+    inside: Booleans
+    gone: Booleans
+    beat: Floats
+    state: Indexes
+    rejoins: Floats
+
+
 def play_rounds(
     world: World,
     names: Names,
@@ -52,7 +67,47 @@ def play_rounds(
     draws: Draws,
 ) -> Course:
     """Return the course of a classic group."""
+    group, book = _begin(world, assignments, times)
     random = draws.of(Stage.ROUNDS)
+    if world.expands:
+        _learn_partitions(world, group, random)
+    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
+        found = _next_round(world, group, times, loops, calibration, random)
+        if not found.played.any():
+            break
+        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
+    return Course(book.close(times.stops, times.unsaved_s), group.state, tuple(group.rounds))
+
+
+def play_rounds_until(
+    world: World,
+    names: Names,
+    assignments: Assignments,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    random: np.random.Generator,
+    until: Floats,
+) -> Interrupted:
+    """Return a classic group at a moment of each trial; members of the consumer protocol have no part in it so far."""
+    group, book = _begin(world, assignments, times)
+    group.arrives = np.where(world.by_server, NEVER, group.arrives)
+    rejoins, is_broken_off = np.full(group.arrives.shape, NEVER), np.zeros(len(until), dtype=bool)
+    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
+        found = _next_round(world, group, times, loops, calibration, random)
+        is_over = found.played & ~is_broken_off & (found.barrier <= until)
+        breaks_off = found.played & ~is_broken_off & ~is_over & (found.begins < until)
+        rejoins = np.where(breaks_off[:, None] & group.inside, found.joins, rejoins)
+        is_broken_off |= breaks_off
+        if not is_over.any():
+            break
+        found = replace(found, played=is_over, barrier=np.where(is_over, found.barrier, NEVER))
+        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
+    return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins)
+
+
+def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_Group, HoldBook]:
+    """Return a group at rest and its open holds."""
     trials = world.request.trials
     shape = times.arrives.shape
     inside = np.isneginf(times.arrives)
@@ -68,15 +123,7 @@ def play_rounds(
         np.full(shape, NEVER),
         np.zeros(shape, dtype=bool),
     )
-    if world.expands:
-        _learn_partitions(world, group, random)
-    book = HoldBook(assignments.owners(0), trials)
-    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
-        found = _next_round(world, group, times, loops, calibration, random)
-        if not found.played.any():
-            break
-        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
-    return Course(book.close(times.stops, times.unsaved_s), group.state, tuple(group.rounds))
+    return group, HoldBook(assignments.owners(0), trials)
 
 
 def _learn_partitions(world: World, group: _Group, random: np.random.Generator) -> None:

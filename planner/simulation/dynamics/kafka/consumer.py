@@ -2,6 +2,9 @@
 
 Whoever comes or goes makes the coordinator compute a new target. A member hears at its next heartbeat what to give up,
 does so in its next poll and says so at once; only then may the next owner hear of it, at a heartbeat of its own.
+
+A classic group becomes one of this protocol with the first member that comes by it (``convertToConsumerGroup``). Its
+classic members go on as such (``hosted``).
 """
 
 from dataclasses import dataclass
@@ -9,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
+from planner.simulation.dynamics.kafka.classic import play_rounds_until
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook
+from planner.simulation.dynamics.kafka.hosted import find_rejoins, hears
 from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
@@ -27,7 +32,11 @@ _MOST_BEATS = 300
 
 @dataclass(slots=True)
 class _Group:
-    """The coordinator's view, by trial (and life, or partition). ``free_at``: since when nobody holds a partition."""
+    """The coordinator's view, by trial (and life, or partition). ``free_at``: since when nobody holds a partition.
+
+    Of classic members: ``rejoins``, the last time one heard that it has to rejoin, and ``waiting``, when it did so in a
+    round that the conversion has broken off (NEVER for others).
+    """
 
     inside: Booleans
     arrives: Floats
@@ -38,6 +47,8 @@ class _Group:
     computed: Floats
     state: Indexes
     side: Indexes
+    rejoins: Floats
+    waiting: Floats
 
 
 def play_targets(
@@ -50,7 +61,49 @@ def play_targets(
     draws: Draws,
 ) -> Course:
     """Return the course of a group of the consumer protocol."""
-    random, trials = draws.of(Stage.ROUNDS), world.request.trials
+    random = draws.of(Stage.ROUNDS)
+    group, book = _begin(world, assignments, times)
+    _play(world, names, assignments, times, loops, calibration, random, group, book)
+    return Course(book.close(times.stops, times.unsaved_s), group.state)
+
+
+def play_conversion(
+    world: World,
+    names: Names,
+    assignments: Assignments,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    draws: Draws,
+) -> Course:
+    """Return the course of a classic group that the first member of the consumer protocol converts."""
+    random = draws.of(Stage.ROUNDS)
+    registers = _registers(world, times, calibration, random)
+    converted = registers.min(axis=1)
+    before = play_rounds_until(world, names, assignments, times, loops, calibration, random, converted)
+    group, _ = _begin(world, assignments, times)
+    group.inside, group.beat, group.state = before.inside, before.beat, before.state
+    group.arrives = registers
+    group.leaves = np.where(before.gone, NEVER, times.leaves)
+    group.waiting = before.rejoins
+    _play(world, names, assignments, times, loops, calibration, random, group, before.book)
+    return Course(before.book.close(times.stops, times.unsaved_s), group.state)
+
+
+def _registers(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return when the coordinator lists each newcomer: before the heartbeat with which that one takes what is free."""
+    part, found = spread(random, calibration.registers, times.arrives.shape), np.full(times.arrives.shape, NEVER)
+    for index, life in enumerate(world.lives):
+        if life.is_server_side and life.starts_s is not None:
+            ready = np.full(len(found), life.starts_s)
+            ready = ready if life.follows is None else np.maximum(ready, times.leaves[:, life.follows])
+            found[:, index] = ready + part[:, index] * np.maximum(times.arrives[:, index] - ready, 0.0)
+    return found
+
+
+def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_Group, HoldBook]:
+    """Return a group at rest and its open holds."""
+    trials = world.request.trials
     group = _Group(
         np.isneginf(times.arrives),
         np.where(np.isneginf(times.arrives), NEVER, times.arrives),
@@ -61,18 +114,33 @@ def play_targets(
         np.full(trials, -np.inf),
         np.zeros(trials, dtype=np.intp),
         np.full(trials, first_side(world), dtype=np.intp),
+        np.full(times.arrives.shape, -np.inf),
+        np.full(times.arrives.shape, NEVER),
     )
-    book = HoldBook(assignments.owners(0), trials)
+    return group, HoldBook(assignments.owners(0), trials)
+
+
+def _play(
+    world: World,
+    names: Names,
+    assignments: Assignments,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    random: np.random.Generator,
+    group: _Group,
+    book: HoldBook,
+) -> None:
+    """Compute targets, and let members come to them, until nothing changes any more."""
     for _ in range(2 * len(world.lives) + 1):
-        at = _next_target_at(world, group)
+        at = _next_target_at(world, group, times)
         if not np.isfinite(at).any():
             break
-        _register(group, at)
+        _register(group, times, at)
         played = np.isfinite(at)
         after, _ = assignments.play(group.state, group.inside, names.of_trial, group.side)
         group.state = np.where(played, after, group.state)
-        _converge(assignments, group, times, loops, calibration, random, at, book)
-    return Course(book.close(times.stops, times.unsaved_s), group.state)
+        _converge(world, assignments, group, times, loops, calibration, random, at, book)
 
 
 def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
@@ -80,28 +148,44 @@ def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
     initial = list(world.initial)
     if not world.expands or not initial:
         return np.full(trials, NEVER)
-    found: Floats = (times.beat[:, initial] + times.interval).min(axis=1)
+    found: Floats = (times.beat + times.interval)[:, initial].min(axis=1)
     return found
 
 
-def _next_target_at(world: World, group: _Group) -> Floats:
+def _next_target_at(world: World, group: _Group, times: LifeTimes) -> Floats:
     """Return when the next target is computed, NEVER where nothing changes any more."""
     comes: Floats = group.arrives.min(axis=1, initial=NEVER)
     goes = np.where(group.inside, group.leaves, NEVER).min(axis=1, initial=NEVER)
     event: Floats = np.minimum(np.minimum(comes, goes), group.grows)
-    if world.request.broker < BATCHED_SINCE:
-        return event
-    interval = world.request.settings.seconds("group.consumer.assignment.interval.ms")
-    found: Floats = np.maximum(event, group.computed + interval)
-    return found
+    found = event
+    if world.request.broker >= BATCHED_SINCE:
+        interval = world.request.settings.seconds("group.consumer.assignment.interval.ms")
+        found = np.maximum(event, group.computed + interval)
+    return found if world.by_server.all() else _asked_at(world, group, times, found)
 
 
-def _register(group: _Group, at: Floats) -> None:
+def _asked_at(world: World, group: _Group, times: LifeTimes, since: Floats) -> Floats:
+    """Return when a member of the consumer protocol next has the coordinator compute a target (4.3).
+
+    Its heartbeats do (``consumerGroupHeartbeat``), those of classic members do not: they hear of targets only. Without
+    them it makes no difference who does, as nobody hears of a target before a heartbeat of its own.
+    """
+    due = np.where(np.isfinite(since), since, 0.0)[:, None]
+    first = np.where(group.inside, group.beat, group.arrives)
+    known = np.isfinite(first) & world.by_server
+    first = np.where(known, first, 0.0)
+    beats = np.maximum(np.ceil((due - first) / times.interval), 0.0)
+    asks = np.where(known, first + beats * times.interval, NEVER)
+    asks = np.where(asks < times.stops, asks, NEVER)
+    return np.where(np.isfinite(since), np.maximum(asks.min(axis=1), since), NEVER)
+
+
+def _register(group: _Group, times: LifeTimes, at: Floats) -> None:
     """Let everybody in or out whose word has come by the time of the target."""
     played, until = np.isfinite(at), at[:, None]
     comes = played[:, None] & (group.arrives <= until)
     goes = played[:, None] & group.inside & (group.leaves <= until)
-    group.beat = np.where(comes, group.arrives, group.beat)
+    group.beat = np.where(comes, times.arrives, group.beat)
     group.arrives = np.where(comes, NEVER, group.arrives)
     group.leaves = np.where(goes, NEVER, group.leaves)
     group.inside = (group.inside | comes) & ~goes
@@ -111,7 +195,23 @@ def _register(group: _Group, at: Floats) -> None:
     group.computed = np.where(played, at, group.computed)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answers:
+    """By trial and life: it hears of a target (``told``) and has committed, stops what it gives up (``dropped``), and
+    the coordinator knows that (``freed``). ``asks``: the first time it may be given something, ``asks_again``: the
+    next one, which is the first for who gives something up.
+    """
+
+    told: Floats
+    dropped: Floats
+    saved: Floats
+    freed: Floats
+    asks: Floats
+    asks_again: Floats
+
+
 def _converge(
+    world: World,
     assignments: Assignments,
     group: _Group,
     times: LifeTimes,
@@ -122,7 +222,6 @@ def _converge(
     book: HoldBook,
 ) -> None:
     """Let every member give up and take what its part of the target says."""
-    shape = group.inside.shape
     played = np.isfinite(at)[:, None]
     since = np.where(np.isfinite(at), at, 0.0)[:, None]
     target = np.where(played, assignments.table[group.state], book.life)
@@ -130,25 +229,64 @@ def _converge(
     # Holds that another target promised and that have not begun: nobody has to give them up.
     promised = (book.life != NOBODY) & (book.gained > since)
     changes = played & (book.life != target)
+    found = _answers(world, group, times, loops, calibration, random, since)
+    alive = np.take_along_axis(group.inside & (found.told < times.stops), held, axis=1)
+    pauses = played & alive & ~promised & ~changes & _eager(world)[held] & (book.life != NOBODY)
     gives = changes & ~promised & (book.life != NOBODY)
+    stops = np.take_along_axis(times.stops, held, axis=1)
+    dropped = np.where(alive, np.take_along_axis(found.dropped, held, axis=1), stops)
+    unsaved = np.take_along_axis(times.unsaved_s, held, axis=1)
+    saved = np.where(alive, np.take_along_axis(found.saved, held, axis=1), dropped - unsaved)
+    free_at = np.where(alive, np.take_along_axis(found.freed, held, axis=1), np.maximum(since, _freed(group, held)))
+    group.free_at = np.where(gives | pauses, free_at, group.free_at)
+    book.forget(changes & promised)
+    book.end(gives | pauses, dropped, saved)
+    takes = (changes | pauses) & (target != NOBODY)
+    revokes = np.zeros(group.inside.shape, dtype=bool)
+    trial, column = np.nonzero(gives & alive & ~_eager(world)[held])
+    revokes[trial, held[trial, column]] = True
+    second = np.where(revokes, found.asks_again, found.asks + times.interval)
+    ready = np.maximum(group.free_at, since)
+    gained = _taken(world, group, times, calibration, random, target, takes, ready, (found.asks, second, revokes))
+    book.begin(takes, target, gained)
+    if not world.by_server.all():
+        rejoined = played & group.inside & ~world.by_server
+        group.beat = np.where(rejoined, np.where(revokes, found.asks_again, found.asks), group.beat)
+        group.rejoins = np.where(rejoined, found.told, group.rejoins)
+        group.waiting = np.where(played, NEVER, group.waiting)
+
+
+def _eager(world: World) -> Booleans:
+    """Return which lives stop all they have in every rebalance: classic ones, unless they cooperate."""
+    return np.array([not (life.is_server_side or life.is_cooperative) for life in world.lives], dtype=bool)
+
+
+def _answers(
+    world: World,
+    group: _Group,
+    times: LifeTimes,
+    loops: Loops,
+    calibration: Calibration,
+    random: np.random.Generator,
+    since: Floats,
+) -> _Answers:
+    """Return when each member does what about a target of ``since``."""
+    shape, by_server = group.inside.shape, world.by_server
     beat = _next_beat(group, times, since)
     told = beat + spread(random, calibration.trip_s, shape) + loops.until_poll(random, beat)
-    alive = np.take_along_axis(group.inside & (told < times.stops), held, axis=1)
-    dropped = np.where(alive, np.take_along_axis(told, held, axis=1), np.take_along_axis(times.stops, held, axis=1))
-    saved = np.where(alive, dropped, dropped - np.take_along_axis(times.unsaved_s, held, axis=1))
-    acknowledged = told + spread(random, calibration.acknowledge_s, shape)
-    free_at = np.where(alive, np.take_along_axis(acknowledged, held, axis=1), np.maximum(since, _freed(group, held)))
-    group.free_at = np.where(gives, free_at, group.free_at)
-    book.forget(changes & promised)
-    book.end(gives, dropped, saved)
-    takes = changes & (target != NOBODY)
-    revokes = np.zeros(shape, dtype=bool)
-    trial, column = np.nonzero(gives & alive)
-    revokes[trial, held[trial, column]] = True
-    second = np.where(revokes, acknowledged, beat + times.interval)
-    ready = np.maximum(group.free_at, since)
-    gained = _taken(group, times, calibration, random, target, takes, ready, (beat, second, revokes))
-    book.begin(takes, target, gained)
+    freed = told + spread(random, calibration.acknowledge_s, shape)
+    if by_server.all():
+        return _Answers(told, told, told, freed, beat, freed)
+    heard = hears(group.rejoins, group.waiting, _next_beat(group, times, since), since, loops, calibration, random)
+    hosted = find_rejoins(world, heard, since, times, calibration, random)
+    return _Answers(
+        np.where(by_server, told, hosted.heard),
+        np.where(by_server, told, hosted.dropped),
+        np.where(by_server, told, hosted.saved),
+        np.where(by_server, freed, hosted.freed),
+        np.where(by_server, beat, hosted.synced),
+        np.where(by_server, freed, hosted.served),
+    )
 
 
 def _freed(group: _Group, held: Indexes) -> Floats:
@@ -169,6 +307,7 @@ def _awake(times: LifeTimes, at: Floats) -> Floats:
 
 
 def _taken(
+    world: World,
     group: _Group,
     times: LifeTimes,
     calibration: Calibration,
@@ -180,7 +319,8 @@ def _taken(
 ) -> Floats:
     """Return when the new owner of each partition hears that it may have it; NEVER for who does not live to hear it.
 
-    A member that has been given something says so at once, and may be given more with the answer.
+    A member that has been given something says so at once, and may be given more with the answer; a classic one asks
+    again at its next heartbeat.
     """
     beat, following, revokes = beats
     owner = np.maximum(target, 0)
@@ -199,6 +339,7 @@ def _taken(
         if not (open_ & np.take_along_axis(beat < times.stops, owner, axis=1)).any():
             break
         quick = beat + spread(random, calibration.acknowledge_s, beat.shape)
+        quick = np.where(world.by_server, quick, beat + times.interval)
         beat = _awake(times, np.where(got, quick, np.where(listens, beat + times.interval, following)))
         listens = np.ones_like(revokes)
     return gained

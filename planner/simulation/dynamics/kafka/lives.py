@@ -27,8 +27,8 @@ class LifeTimes:
     it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how old its last commit is when it dies or falls asleep
     without one. ``beat``: a moment at which it sends a heartbeat.
 
-    By trial, in one column: ``interval``, how far heartbeats lie apart; ``busy``, from 0 to 1, how much gets in the way
-    of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
+    ``interval``: how far its heartbeats lie apart. By trial, in one column: ``busy``, from 0 to 1, how much gets in the
+    way of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
     """
 
     arrives: Floats
@@ -52,16 +52,17 @@ class LifeTimes:
         return ends[0] + (ends[1] - ends[0]) * self.busy * random.random(self.arrives.shape)
 
 
-def beat_interval_s(world: World) -> float:
-    """Return the seconds between two heartbeats of a member."""
-    settings, is_classic = world.request.settings, world.request.protocol == CLASSIC
-    return settings.seconds("heartbeat.interval.ms" if is_classic else "group.consumer.heartbeat.interval.ms")
+def beat_intervals_s(world: World) -> Floats:
+    """Return the seconds between two heartbeats of each life."""
+    settings = world.request.settings
+    classic, server = (settings.seconds(f"{name}heartbeat.interval.ms") for name in ("", "group.consumer."))
+    return np.where(world.by_server, server, classic)
 
 
-def session_s(world: World) -> float:
-    """Return the seconds after which the coordinator gives up a silent member."""
-    settings, is_classic = world.request.settings, world.request.protocol == CLASSIC
-    return settings.seconds("session.timeout.ms" if is_classic else "group.consumer.session.timeout.ms")
+def session_s(world: World, life: int) -> float:
+    """Return the seconds after which the coordinator gives up a silent life."""
+    is_classic = not world.lives[life].is_server_side
+    return world.request.settings.seconds(f"{'' if is_classic else 'group.consumer.'}session.timeout.ms")
 
 
 def live_times(
@@ -71,7 +72,7 @@ def live_times(
     shape = (world.request.trials, len(world.lives))
     stops, leaves, sleeps, wakes = (np.full(shape, NEVER) for _ in range(4))
     busy = beats.random((shape[0], 1)) ** CALM
-    interval = beat_interval_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
+    interval = beat_intervals_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
     ends = _ends(world, random)
     times = LifeTimes(np.full(shape, ALWAYS), ends, stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
@@ -105,7 +106,7 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
     stop = times.ends[:, index] if life.asleep_s is None else np.full(len(times.stops), life.asleep_s)
     is_graceful = life.how == GRACEFUL
     # A session runs from the last word of its member; a graceful end of a static one is its last commit.
-    expires = session_s(world) + (stop + end_of_loop if is_graceful else _last_sign(world, times, index, stop))
+    expires = session_s(world, index) + (stop + end_of_loop if is_graceful else _last_sign(world, times, index, stop))
     if is_graceful:
         stop, times.unsaved_s[:, index] = stop + end_of_loop, 0.0
     if life.awake_s is None:
@@ -115,7 +116,7 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         return
     back = life.awake_s + (0.0 if life.how == FREEZE else starting)
     times.sleeps[:, index], times.wakes[:, index] = stop, np.maximum(back, stop)
-    if world.request.protocol != CLASSIC and life.how in (CRASH, SILENT):
+    if life.is_server_side and life.how in (CRASH, SILENT):
         # UNRELEASED_INSTANCE_ID: the broker refuses a second process until the first one's session is over.
         times.wakes[:, index] = np.maximum(times.wakes[:, index], expires + starting)
     expired = expires < times.wakes[:, index]
@@ -128,9 +129,9 @@ def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Flo
 
     A commit starts the classic session anew (``rescheduleClassicGroupMemberHeartbeat``).
     """
-    interval, beat = times.interval[:, 0], times.beat[:, life]
+    interval, beat = times.interval[:, life], times.beat[:, life]
     last: Floats = beat + np.floor((silent - beat) / interval) * interval
-    if world.request.protocol != CLASSIC:
+    if world.lives[life].is_server_side:
         return last
     return np.maximum(last, silent - times.unsaved_s[:, life])
 

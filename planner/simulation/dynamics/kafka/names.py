@@ -1,5 +1,6 @@
 """Member ids that are not known yet: where they may sort among the others, sampled over the trials."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,14 @@ class Names:
     """The members' ids in every placement of the unknown ones; ``of_trial`` says which placement a trial has.
 
     Placement 0 puts the newcomers last: the answer's ``after`` shows it. ``labels`` are what an answer calls members.
+    Of a classic group that becomes one of the consumer protocol, ``renamed`` are in every placement the ids with which
+    members come by the new one: each client makes up its own (KIP-1082).
     """
 
     placements: tuple[tuple[str, ...], ...]
     of_trial: Indexes
     labels: tuple[str, ...]
+    renamed: tuple[tuple[str, ...], ...] = ()
 
     @property
     def are_sampled(self) -> bool:
@@ -40,6 +44,9 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     known = java_sorted(member for member in ids if member is not None)
     unknown = ids.count(None)
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
+    if world.request.converts:
+        renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, trials)))
+        return Names((last,) * len(renamed), random.permutation(np.arange(trials) % len(renamed)), labels(ids), renamed)
     strangers = _strangers(world)
     if not unknown and (world.request.strategy in POSITIONAL or len(strangers) < 2):
         return Names((last,), np.zeros(trials, dtype=np.intp), labels(ids))
@@ -61,6 +68,11 @@ def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]
         else:
             placed.append(name)
     return tuple(placed)
+
+
+def _made_up(count: int, random: np.random.Generator) -> tuple[str, ...]:
+    """Return so many ids as Java's client makes them, 22 digits of base 64 (``Uuid#randomUuid``)."""
+    return tuple(urlsafe_b64encode(random.bytes(16)).decode().rstrip("=") for _ in range(count))
 
 
 def _strangers(world: World) -> set[int]:

@@ -14,6 +14,7 @@ from planner.simulation.dynamics.kafka.changes import (
     Change,
     Join,
     Member,
+    RollingUpdate,
     StrategyChange,
     Surroundings,
     read_change,
@@ -80,6 +81,17 @@ class ForecastRequest:
     trials: int
     seed: int
     warnings: tuple[str, ...] = ()
+
+    @property
+    def converts(self) -> bool:
+        """True where members come by the consumer protocol to a classic group, which becomes one of it (KIP-848)."""
+        return self.protocol == CLASSIC and self.assignor_after in OF_PROTOCOL[CONSUMER]
+
+    @property
+    def assignor_after(self) -> str:
+        """Return the assignor that members ask for which the change starts."""
+        to = self.change.to if isinstance(self.change, StrategyChange | RollingUpdate) else None
+        return to or self.strategy
 
     @property
     def brokers(self) -> tuple[str, ...]:
@@ -168,11 +180,15 @@ def _protocol(value: object, client: Version, broker: Version, *, is_java: bool)
     if not isinstance(value, str) or value not in PROTOCOLS:
         raise fields.refusal("protocol", value, f"one of {', '.join(PROTOCOLS)}")
     if value == CONSUMER:
-        least = Version(4, 0) if is_java else Version(2, 12)
-        for side, version, wanted in (("client", client, least), ("broker", broker, Version(4, 0))):
-            if version < wanted:
-                raise BadInputError(f"protocol: found consumer with {side} {version}, expected {wanted} or newer")
+        _check_knows_consumer("protocol", value, client, broker, is_java=is_java)
     return value
+
+
+def _check_knows_consumer(field: str, value: str, client: Version, broker: Version, *, is_java: bool) -> None:
+    least = Version(4, 0) if is_java else Version(2, 12)
+    for side, version, wanted in (("client", client, least), ("broker", broker, Version(4, 0))):
+        if version < wanted:
+            raise BadInputError(f"{field}: found {value} with {side} {version}, expected {wanted} or newer")
 
 
 def _strategy(value: object, protocol: str, *, is_java: bool) -> str:
@@ -328,11 +344,19 @@ def _about_settings(settings: Settings) -> list[str]:
 def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     if not request.members and not isinstance(request.change, Join):
         raise BadInputError("members: found none, expected at least one member, or a change of kind join")
-    change = request.change
-    if isinstance(change, StrategyChange) and change.to not in OF_PROTOCOL[request.protocol]:
+    change, to = request.change, request.assignor_after
+    if request.converts:
+        _check_conversion(request)
+        return
+    if to not in OF_PROTOCOL[request.protocol]:
         raise BadInputError(
-            f"change.to: found {change.to} for protocol {request.protocol}; a roll from one protocol to the other "
-            f"has no forecast yet, expected one of {', '.join(OF_PROTOCOL[request.protocol])}"
+            f"change.to: found {to} for protocol {request.protocol}; a roll back to the classic protocol has no "
+            f"forecast, expected one of {', '.join(OF_PROTOCOL[request.protocol])}"
+        )
+    if isinstance(change, RollingUpdate) and change.to is not None and request.protocol == CLASSIC:
+        raise BadInputError(
+            f"change.to: found {to} for a rolling update of a classic group, where only an assignor of the server "
+            f"may come, expected one of {', '.join(OF_PROTOCOL[CONSUMER])}, or kind strategy, which rolls twice"
         )
     if not isinstance(change, StrategyChange) or request.is_java or change.to == request.strategy:
         return
@@ -340,6 +364,23 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError(
             f"change.to: found {change.to} for librdkafka and {request.strategy}, between which its members cannot "
             f"roll: stop all, wait until the group is empty, start all"
+        )
+
+
+def _check_conversion(request: ForecastRequest) -> None:
+    """Refuse a roll to the consumer protocol that clients or broker do not know, or that nobody has watched."""
+    to = request.assignor_after
+    _check_knows_consumer("change.to", to, request.client, request.broker, is_java=request.is_java)
+    if not request.is_java:
+        raise BadInputError(
+            f"change.to: found {to} for a classic group of librdkafka, whose roll to the consumer protocol nobody has "
+            f"watched: it has no forecast"
+        )
+    static = [member.id for member in request.members if member.instance_id is not None]
+    if static:
+        raise BadInputError(
+            f"members: found {fields.shown(static[0])} with an instance_id, whose roll to the consumer protocol nobody "
+            f"has watched: it has no forecast"
         )
 
 

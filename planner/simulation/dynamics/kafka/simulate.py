@@ -1,5 +1,6 @@
 """One request simulated from end to end, in the order in which things happen."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from planner.simulation.dynamics.kafka.assignment import Assignments
 from planner.simulation.dynamics.kafka.brokers import find_outages
 from planner.simulation.dynamics.kafka.classic import play_rounds
-from planner.simulation.dynamics.kafka.consumer import play_targets
+from planner.simulation.dynamics.kafka.consumer import play_conversion, play_targets
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course
 from planner.simulation.dynamics.kafka.lives import LifeTimes, live_times
@@ -44,7 +45,7 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     assignments = Assignments(world, names)
     loops = find_loops(world, assignments.owners(0))
     times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
-    play = play_targets if world.request.protocol == CONSUMER else play_rounds
+    play = _play(world)
     zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
     course = play(world, names, assignments, times, loops, calibration, draws)
     found = deliveries(world, times, course.holds, loops, calibration, draws)
@@ -56,9 +57,16 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     return Simulation(names, assignments, loops, times, course, found, owners, shown, zombies, observed)
 
 
+def _play(world: World) -> Callable[..., Course]:
+    """Return what plays the protocol of the group."""
+    if world.request.converts:
+        return play_conversion
+    return play_targets if world.request.protocol == CONSUMER else play_rounds
+
+
 def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:
     """Return the member that owns each partition afterwards: most trials', or with newcomers sorting last."""
-    if names.are_sampled:
+    if names.are_sampled and not world.request.converts:
         return world.member_of[assignments.settled(world.final, 0, AFTER)]
     most = int(np.bincount(course.state).argmax())
     return world.member_of[assignments.owners(most)]

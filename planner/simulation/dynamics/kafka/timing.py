@@ -36,6 +36,8 @@ class Calibration:
 
     0.03 s where other consumers run in the process already; 0.3 to 3 s of a young JVM on two busy cores.
     """
+    registers: Spread = (0.02, 0.2)
+    """At which part of ``start_s`` a group that is converted, or has been, lists a newcomer."""
     handled_s: Spread = (0.0, 0.25)
     """Answer of the coordinator to the member's next step, busy: what the machine does in between."""
     assign_s: Spread = (0.001, 0.008)

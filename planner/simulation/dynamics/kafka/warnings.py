@@ -39,7 +39,12 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
 
 def _about_names(world: World, found: Simulation) -> Iterator[str]:
     unknown = sum(member.id is None for member in world.members)
-    if found.names.are_sampled and unknown:
+    if world.request.converts:
+        yield (
+            "the ids with which members come by the consumer protocol are made up as they come, and decide who gets "
+            "what: totals and partitions are sampled over them; after and moved show what is most frequent"
+        )
+    elif found.names.are_sampled and unknown:
         ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
         yield (
             f"{ids} not known yet: totals and partitions are sampled over the places that new ids may sort into; after "
@@ -52,8 +57,8 @@ def _about_names(world: World, found: Simulation) -> Iterator[str]:
         )
     if not found.assignments.is_determined:
         yield (
-            f"which partitions {world.request.strategy} moves is settled by the hash order of the members' real ids: "
-            f"how many is known, which is shown for one order"
+            f"which partitions {world.request.assignor_after} moves is settled by the hash order of the members' real "
+            f"ids: how many is known, which is shown for one order"
         )
 
 

@@ -19,7 +19,7 @@ from planner.simulation.dynamics.kafka.changes import (
     StrategyChange,
     newcomers,
 )
-from planner.simulation.dynamics.kafka.request import COOPERATIVE, ForecastRequest, Partition
+from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest, Partition
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 
 Floats = NDArray[np.float64]
@@ -50,6 +50,11 @@ class Life:
     asleep_s: float | None = None
     awake_s: float | None = None
     replaces: int | None = None
+
+    @property
+    def is_server_side(self) -> bool:
+        """True when it comes by the consumer protocol, where the server assigns."""
+        return self.assignors[0] in OF_PROTOCOL[CONSUMER]
 
     @property
     def is_cooperative(self) -> bool:
@@ -83,6 +88,11 @@ class World:
     def final(self) -> tuple[int, ...]:
         """Return the lives that run when all is over, one a member."""
         return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None and life.replaces is None)
+
+    @property
+    def by_server(self) -> Booleans:
+        """Return which lives are of the consumer protocol."""
+        return np.array([life.is_server_side for life in self.lives], dtype=bool)
 
     @property
     def member_of(self) -> Indexes:
@@ -154,7 +164,7 @@ def _lives(request: ForecastRequest) -> list[Life]:
         ended = zip(lives, change.rolling.pods_stop_s, strict=True)
         lives = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
         begun = enumerate(change.rolling.clients_start_s, start=len(members))
-        return [*lives, *(Life(member, own, starts_s=at) for member, at in begun)]
+        return [*lives, *(Life(member, (request.assignor_after,), starts_s=at) for member, at in begun)]
     if not isinstance(change, Leave | Restart | Freeze | StrategyChange):
         return lives
     place = {member.id: index for index, member in enumerate(members)}
@@ -200,8 +210,9 @@ def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, reque
 def rolls(request: ForecastRequest, change: StrategyChange) -> Iterator[tuple[str, ...]]:
     """Yield the list of assignors that members have after each roll.
 
-    Members that share no name cannot be in one group (INCONSISTENT_GROUP_PROTOCOL), so the classic protocol needs two.
+    Members that share no name cannot be in one group (INCONSISTENT_GROUP_PROTOCOL), so the classic protocol needs two;
+    those of the two protocols can (3.6 D).
     """
-    if request.protocol != CONSUMER and change.to != request.strategy:
+    if request.protocol != CONSUMER and change.to != request.strategy and not request.converts:
         yield request.strategy, change.to
     yield (change.to,)

@@ -10,17 +10,19 @@ from planner.simulation.dynamics.rocketmq.broadcasting import broadcasting_trial
 from planner.simulation.dynamics.rocketmq.causes import find_causes
 from planner.simulation.dynamics.rocketmq.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
-from planner.simulation.dynamics.rocketmq.ownership import shown_owners
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.request import read_request
-from planner.simulation.dynamics.rocketmq.settings import BROADCASTING
+from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain
 from planner.simulation.dynamics.rocketmq.timeline import find_timeline
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT, Calibration
 from planner.simulation.dynamics.rocketmq.warnings import warnings
 from planner.simulation.dynamics.rocketmq.world import World, build_world
-from planner.simulation.dynamics.trials import Totals, Trials, interval
+from planner.simulation.dynamics.trials import Totals, Trials, interval, messages
+
+_BY_COMMITS = frozenset({"duplicates", "burst_messages", "drained_s"})
+_BY_PULLS = frozenset({"pause_s", "stall_s", "settle_s"})
 
 
 def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
@@ -49,9 +51,9 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
         before=_assignments(world, found, BEFORE),
         after=_assignments(world, found, AFTER),
         warnings=warnings(world, found),
-        causes=find_causes(world, found),
+        causes=tuple(cause for cause in find_causes(world, found) if cause.effect not in trials.untold),
         timeline=find_timeline(world, found),
-        extra={**find_split_brain(world, found), **_unread(world, found)},
+        extra={**find_split_brain(world, found), **_unread(world, found), **_again(found)},
     )
 
 
@@ -61,11 +63,18 @@ def _unread(world: World, found: Simulation) -> dict[str, Any]:
     return {"unread_s": interval(found.observed.unread_s)} if passes_on else {}
 
 
+def _again(found: Simulation) -> dict[str, Any]:
+    """Return what POP gives again because of the change: how many messages late, and when the last one comes."""
+    if found.again is None:
+        return {}
+    return {"late_messages": messages(found.again.late), "redelivered_s": interval(found.again.redelivered_s)}
+
+
 def _trials(world: World, found: Simulation) -> Trials:
     labels = [*found.names.labels, None]
     queues = [[queue.topic, queue.broker, queue.queue_id] for queue in world.queues]
     before = found.owners.before.tolist()
-    after = shown_owners(world, found.names).tolist()
+    after = found.owners.shown.tolist()
     return Trials(
         queues=queues,
         before={},
@@ -83,7 +92,15 @@ def _trials(world: World, found: Simulation) -> Trials:
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
+        untold=_untold(world),
     )
+
+
+def _untold(world: World) -> frozenset[str]:
+    """Return the figures that the application decides: when it pulls, and what it stores."""
+    if world.request.consumer == Consumer.PULL:
+        return _BY_PULLS | _BY_COMMITS
+    return frozenset() if world.request.tells_commits else _BY_COMMITS
 
 
 def _assignments(world: World, found: Simulation, side: int) -> dict[str, list[list[Any]]]:

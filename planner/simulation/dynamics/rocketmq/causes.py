@@ -7,6 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.changing import GRACEFUL, SILENT
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
+    Change,
     Join,
     Leave,
     Restart,
@@ -79,6 +80,11 @@ def _lever(world: World, cause: str) -> Lever:
     return {name: value for name, value in wanted.items() if settings.given.get(name) != value}
 
 
+def _dies(change: Change) -> bool:
+    """Return whether processes end that store nothing any more."""
+    return isinstance(change, Leave | Restart) and change.how != GRACEFUL
+
+
 def _levers(world: World) -> dict[str, Lever]:
     request, change = world.request, world.request.change
     leaves_gracefully = isinstance(change, Leave | Restart) and change.how == GRACEFUL
@@ -92,13 +98,18 @@ def _levers(world: World) -> dict[str, Lever]:
             "rocketmq.client.rebalance.lockInterval": 5_000,
         },
         "version_race": {"pullTimeDelayMillsWhenException": 100},
+        "lost_heartbeat": {"heartbeatBrokerInterval": 5_000},
         "head_of_line": {"pullThresholdForQueue": 64},
     }
+    by_commits = {"autoCommitIntervalMillis": 1_000} if request.settings.is_on("autoCommit") else {}
+    by_stores = {"persistConsumerOffsetInterval": 1_000} if _dies(change) else {}
+    found["uncommitted"] = {**by_commits, **by_stores}
     if world.route_changes:
         found["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
         found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
-    if leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate | BlueGreen):
+    stops = leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate | BlueGreen)
+    if stops and not request.pops and not request.polls:  # a shutdown waits for listener calls of pulled messages alone
         found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
         found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}

@@ -75,10 +75,14 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The network between these clients and all brokers and name servers is down for ``for_s`` seconds."""
+    """The network between these clients and all brokers and name servers is down for ``for_s`` seconds.
+
+    Where ``brokers`` names some, only these are out of reach.
+    """
 
     clients: tuple[str, ...]
     for_s: float
+    brokers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +224,20 @@ def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
     return Freeze(_named(document, members), _standstill(document))
 
 
-def _partition(document: Document, members: Sequence[Client], _: object) -> Partition:
-    return Partition(_named(document, members), _standstill(document))
+def _partition(document: Document, members: Sequence[Client], places: Sequence[tuple[str, str]]) -> Partition:
+    brokers: tuple[str, ...] = ()
+    if "brokers" in document:
+        known = sorted({name for _, name in places})
+        brokers = tuple(fields.texts(document["brokers"], "change.brokers", "a list of broker names"))
+        for index, name in enumerate(brokers):
+            one_of(name, known, f"change.brokers[{index}]", "brokers")
+        refuse_repeated(brokers, "change.brokers", "broker")
+        if not 0 < len(brokers) < len(known):
+            raise BadInputError(
+                f"change.brokers: found {len(brokers)} of {len(known)}, expected some and not all of them; without the "
+                "field clients are cut off from all brokers and name servers"
+            )
+    return Partition(_named(document, members), _standstill(document), brokers)
 
 
 def _standstill(document: Document) -> float:
@@ -301,7 +317,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Sequence[Client], Se
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
-    "partition": (("clients", "for_s"), _partition),
+    "partition": (("clients", "for_s", "brokers"), _partition),
     "upgrade": (("to", "clients", "interval_s"), _upgrade),
     "blue_green": (("to_group", "clients", "clone_s", "stop_s", "start_s"), _blue_green),
     "rolling_update": (("clients", *ROLLING_FIELDS), _rolling_update),

@@ -99,12 +99,13 @@ def _looks(
     ready = np.where(np.isfinite(times.heartbeat), tables.entered.max(axis=2), ALWAYS)
     random = draws.of(Stage.FIRST_LOOKS)
     ready = ready + tailed(random, calibration.first_look_s, ready.shape)
+    if world.request.polls:
+        ready = np.where(np.isfinite(times.heartbeat), _told_first(world, times, wakes), ready)
     if (world.resumed >= 0).any():
         # What was due while a process stood still, its tick or a notification, happens as it wakes.
-        awake = times.heartbeat + spread(random, calibration.woken_timer_s, ready.shape)
+        awake = times.heartbeat + spread(random, calibration.woken_look_s, ready.shape)
         if isinstance(world.request.change, Partition):
-            wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
-            awake = awake + random.uniform(0, wait, ready.shape)
+            awake = awake + random.random(ready.shape) * world.traits.tick_s
         ready = np.where(world.resumed >= 0, awake, ready)
     until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
     changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)
@@ -112,3 +113,12 @@ def _looks(
     first = np.minimum(first, np.where(np.isfinite(learned), learned, np.inf).min(axis=1, initial=np.inf))
     first = np.where(np.isfinite(first), np.maximum(first, 0.0), 0.0)
     return member_looks(world, times, wakes, ready, until, first, calibration, draws.of(Stage.LOOKS))
+
+
+def _told_first(world: World, times: LifeTimes, wakes: Floats) -> Floats:
+    """Return when a process that polls looks for the first time: when the first broker tells it of itself, or by tick.
+
+    ``start()`` of those classes wakes nobody (``DefaultLitePullConsumerImpl``, ``DefaultMQPullConsumerImpl``).
+    """
+    by_tick = times.constructed + world.traits.tick_s
+    return by_tick if not wakes.shape[2] else np.minimum(wakes[:, :, 0], by_tick)

@@ -23,6 +23,7 @@ class Stage(IntEnum):
     OFFSETS = 11
     OUTCOME = 12
     FIRST_LOOKS = 13
+    COMMITS = 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
     # Who goes on after a standstill thinks that it owns what it owned.
     begins = before | (before[world.resumed] & (world.resumed >= 0)[:, None])
     columns = [_topic_holds(world, times, number, views[number], begins) for number in range(len(world.topics))]
+    columns = [_interrupted(world, column) for column in columns] if world.severed_s else columns
     trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     touched, column = np.unique(queue, return_inverse=True)
     key = trial * max(len(touched), 1) + column
@@ -63,16 +64,61 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
     )
 
 
+_Columns = tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]
+
+
+def _interrupted(world: World, column: _Columns) -> _Columns:
+    """Return the holds where those of queues out of reach end with the cut and go on after it, where they were."""
+    trial, queue, life, gained, dropped, dies, resumed = column
+    brokers = np.array([world.brokers.index(one.broker) for one in world.queues], dtype=np.intp)
+    is_cut = world.severed[life, brokers[queue]] & (gained < world.severed_s) & (dropped > 0)
+    first, later = is_cut & (gained < 0), is_cut & (dropped > world.severed_s)
+    kept = np.flatnonzero(~is_cut | first)
+    goes_on = np.flatnonzero(later)
+    pick = np.concatenate([kept, goes_on])
+    is_later = np.arange(len(pick)) >= len(kept)
+    ends = first[pick] & ~is_later
+    return (
+        trial[pick],
+        queue[pick],
+        life[pick],
+        np.where(is_later, world.severed_s, gained[pick]),
+        np.where(ends, 0.0, dropped[pick]),
+        dies[pick] | ends,
+        np.where(is_later, first[pick], resumed[pick]),
+    )
+
+
 def _topic_holds(
     world: World, times: LifeTimes, number: int, views: Views, before: Booleans
 ) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]:
     """Return trial, queue, life, gain, drop and kinds of end and beginning of all holds of a topic's touched queues."""
     lives, queues = _pairs(world, number, views, before)
+    pops = world.request.pops
+    parts = [
+        _holds_of(world, times, views, before, (lives, queues), kind) for kind in ((True, False) if pops else (None,))
+    ]
+    found = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return found[0], found[1], found[2], found[3], found[4], found[5], found[6]
+
+
+def _holds_of(
+    world: World, times: LifeTimes, views: Views, before: Booleans, pairs: tuple[Indexes, Indexes], whole: bool | None
+) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]:
+    """Return the holds of these pairs of life and queue; ``whole``: those by whole brokers only, or by queues only.
+
+    Who is given queues for brokers, or brokers for queues, drops the ones and takes the others.
+    """
+    lives, queues = pairs
     held = _held(views, lives, queues, before)
+    had = np.broadcast_to(before[lives, queues][None, :, None], (*held.shape[:2], 1))
+    if whole is not None:
+        latest = latest_views(views.view)[:, lives, :]
+        was = world.shares_whole_brokers(len(world.initial))
+        held = held & (np.where(latest == NOTHING_NEW, was, views.whole[latest] if len(views.whole) else was) == whole)
+        had = had & (was == whole)
     none = np.zeros((*held.shape[:2], 1), dtype=bool)
-    course = np.concatenate(
-        [none, np.broadcast_to(before[lives, queues][None, :, None], none.shape), held, none], axis=2
-    )
+    course = np.concatenate([none, had, held, none], axis=2)
     resumes = world.resumed >= 0
     first = np.where(resumes, times.heartbeat, ALWAYS)[:, :, None]
     at = np.concatenate([first, views.at, times.stopped[:, :, None]], axis=2)
@@ -89,8 +135,11 @@ def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[I
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
     ever = before | views.owned.any(axis=0)
     always = before & views.owned.all(axis=0)
-    ends = np.array([life.ends_s is not None for life in world.lives])
-    touched = ((ever & ~always) | (ever & ends[:, None])).any(axis=0) & mine
+    brokers = np.array([world.brokers.index(one.broker) for one in world.queues], dtype=np.intp)
+    ends = np.array([life.ends_s is not None for life in world.lives])[:, None] | world.severed[:, brokers]
+    touched = ((ever & ~always) | (ever & ends)).any(axis=0) & mine
+    if (views.whole != world.shares_whole_brokers(len(world.initial))).any():
+        touched = ever.any(axis=0) & mine
     lives, queues = np.nonzero(ever & touched)
     return lives, queues
 

@@ -40,13 +40,13 @@ def member_looks(
     A look happens when a notification or the tick comes, but not before the gap since the last one is over; every
     wake-up restarts the wait, so one notification sets all members' ticks to one phase.
     """
-    gap, wait = world.traits.gap_s, world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
+    gap, wait = world.traits.gap_s, world.traits.tick_s
     shape = wakes.shape[:2]
     query_s = spread(random, calibration.query_s, shape)
     round_s = query_s * len(world.topics)
     starts_later = np.isfinite(times.heartbeat)
     is_new = starts_later & (world.resumed < 0)
-    due = np.where(starts_later, ready, _first_ticks(first_change, shape, wait, calibration, random))
+    due = np.where(starts_later, ready, _first_ticks(world, first_change, shape, calibration, random))
     last = np.where(starts_later, times.constructed, due - wait)
     seen = np.where(starts_later, ALWAYS, last)
     found: list[Floats] = []
@@ -71,9 +71,17 @@ def member_looks(
 
 
 def _first_ticks(
-    first_change: Floats, shape: tuple[int, ...], wait: float, calibration: Calibration, random: np.random.Generator
+    world: World,
+    first_change: Floats,
+    shape: tuple[int, ...],
+    calibration: Calibration,
+    random: np.random.Generator,
 ) -> Floats:
-    """Return each member's first tick after the first change; the ticks before it find what is there already."""
-    phase = random.uniform(0, wait, (shape[0], 1))
+    """Return each member's first tick after the first change; the ticks before it find what is there already.
+
+    Notifications set all members to one phase, other than those that look whenever they may: they go by their starts.
+    """
+    wait = world.traits.tick_s
+    phase = random.random(shape if world.request.is_never_balanced else (shape[0], 1)) * wait
     jitter = np.minimum(spread(random, calibration.tick_jitter_s, shape), wait)
     return first_change[:, None] + (phase + jitter) % wait

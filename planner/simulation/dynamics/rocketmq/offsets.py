@@ -6,12 +6,14 @@ offset lacks of what was delivered comes twice. A process that stood still reads
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import BlueGreen, Freeze, Partition
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
+from planner.simulation.dynamics.rocketmq.polling import Commits
 from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates
@@ -46,19 +48,24 @@ def deliveries(
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
+    commits: Commits | None = None,
 ) -> Deliveries:
-    """Return what every hold delivers and how much of it twice."""
+    """Return what every hold delivers and how much of it twice; ``commits`` where applications poll."""
     shape = holds.life.shape
     rows = _rows(holds)
     flow = _Flow(world, holds, starts, rates)
-    flying = _in_flight(world, times, holds, rates, calibration, random).reshape(rows)
-    unsaved = _unsaved(world, holds, rates, random).reshape(rows)
-    start, in_flight, lacking = _start_offsets(flow, flying, unsaved, _dies_unsaved(times, holds))
+    if commits is None:
+        flying = _in_flight(world, times, holds, rates, calibration, random).reshape(rows)
+        stored: _Stored = _Pushed(flow, _unsaved(world, holds, rates, random).reshape(rows))
+    else:
+        flying, stored = commits.to_come, _Polled(flow, commits)
+    start, in_flight, lacking = _start_offsets(flow, flying, stored, _dies_unsaved(times, holds))
     start, delivers = start.reshape(shape), flow.delivers.reshape(shape)
     twice = _twice(flow, start, holds)
     twice = np.floor(twice + random.random(twice.shape))
     flown, lacked = (np.where(delivers, part.reshape(shape), 0.0).sum(axis=2) for part in (in_flight, lacking))
-    return Deliveries(twice, _split(twice, flown, lacked, _rest(world)), start, delivers)
+    unstored = "unsaved" if commits is None else "uncommitted"
+    return Deliveries(twice, _split(twice, flown, lacked, unstored, _rest(world)), start, delivers)
 
 
 class _Flow:
@@ -71,7 +78,8 @@ class _Flow:
             return np.broadcast_to(values[holds.queues][None, :, None], holds.life.shape).reshape(shape)
 
         self.life, self.resumed = holds.life.reshape(shape), holds.resumed.reshape(shape)
-        self.resumes, self.groups = world.resumed, world.groups
+        self.resumes = np.where(world.severed.any(axis=1), np.arange(len(world.lives)), world.resumed)
+        self.groups = world.groups
         change = world.request.change
         self.clone_s = change.clone_s if isinstance(change, BlueGreen) else -np.inf
         self.is_held = self.life != NOBODY
@@ -86,6 +94,8 @@ class _Flow:
 
     def known_until(self, rows: Indexes, number: int, earlier: int) -> Floats:
         """Return until when these rows' holds with that number know what an earlier one stored."""
+        if not np.isfinite(self.clone_s):
+            return np.full(len(rows), np.inf)
         mine, other = self.groups[self.life[rows, number]], self.groups[self.life[rows, earlier]]
         return np.where(mine == other, np.inf, np.where(mine == AFTER, self.clone_s, -np.inf))
 
@@ -96,6 +106,44 @@ class _Flow:
         return reached
 
 
+class _Stored(Protocol):
+    """What the broker has of an owner that is to be followed by another one."""
+
+    def written(self, rows: Indexes, hold: int, at: Floats, is_dropped: Booleans, /) -> Floats:
+        """Return when these rows' hold stored its offset last; who drops does it then, even a stale one."""
+
+    def lacking(self, rows: Indexes, hold: int, at: Floats, is_saved: Booleans, most: Floats, /) -> Floats:
+        """Return how many messages the stored offset lacks, of those that the hold has delivered (``most``)."""
+
+
+class _Pushed:
+    """Pulls carry the offset: the broker has ``unsaved`` messages less than were consumed."""
+
+    def __init__(self, flow: _Flow, unsaved: Floats) -> None:
+        self._unsaved = unsaved
+        self._age_s = unsaved / flow.consumed if flow.resumed.any() else np.zeros(unsaved.shape)
+
+    def written(self, rows: Indexes, hold: int, at: Floats, is_dropped: Booleans) -> Floats:
+        return at - np.where(is_dropped, 0.0, self._age_s[rows, hold])
+
+    def lacking(self, rows: Indexes, hold: int, _at: Floats, is_saved: Booleans, _most: Floats) -> Floats:
+        return np.where(is_saved, 0.0, self._unsaved[rows, hold])
+
+
+class _Polled:
+    """Commits and stores have clocks of their own; what a new owner has not committed yet is where it began."""
+
+    def __init__(self, flow: _Flow, commits: Commits) -> None:
+        self._flow, self._commits = flow, commits
+
+    def written(self, rows: Indexes, hold: int, at: Floats, is_dropped: Booleans) -> Floats:
+        return at - np.where(is_dropped, 0.0, self._commits.stored_ago_s(rows, hold, at))
+
+    def lacking(self, rows: Indexes, hold: int, at: Floats, is_saved: Booleans, most: Floats) -> Floats:
+        found = self._commits.lacking(rows, hold, at, is_saved, self._flow.consumed[rows, hold])
+        return np.where(self._flow.is_old[rows, hold], found, np.minimum(found, most))
+
+
 def _rows(holds: Holds) -> tuple[int, int]:
     """Return the shape with one row for each queue of each trial."""
     trials, queues, count = holds.life.shape
@@ -103,7 +151,7 @@ def _rows(holds: Holds) -> tuple[int, int]:
 
 
 def _start_offsets(
-    flow: _Flow, flying: Floats, unsaved: Floats, dies_unsaved: Booleans
+    flow: _Flow, flying: Floats, stored: _Stored, dies_unsaved: Booleans
 ) -> tuple[Floats, Floats, Floats]:
     """Return from which offset each hold starts, and what that offset lacks: calls in flight, and unsaved ones.
 
@@ -111,7 +159,6 @@ def _start_offsets(
     """
     start = -flow.lag.copy()
     in_flight, lacks = np.zeros(start.shape), np.zeros(start.shape)
-    age_s = unsaved / flow.consumed if flow.resumed.any() else np.zeros(start.shape)
     longest = np.maximum.accumulate(np.where(flow.delivers | flow.resumed, flow.dropped, -np.inf), axis=1)
     for number in range(start.shape[1]):
         rows = np.flatnonzero(flow.is_held[:, number])
@@ -126,17 +173,19 @@ def _start_offsets(
             stored_s = np.minimum(read, flow.known_until(rows, number, earlier))
             until = np.minimum(stored_s, flow.dropped[rows, earlier])
             # Who gives up a queue stores its offset then, even a stale one; who keeps it did so with its last pull.
-            written = until - np.where(flow.dropped[rows, earlier] <= stored_s, 0.0, age_s[rows, earlier])
+            is_dropped = flow.dropped[rows, earlier] <= stored_s
+            is_saved = is_dropped & ~dies_unsaved[rows, earlier]
+            written = stored.written(rows, earlier, until, is_dropped)
             writes = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) | flow.resumed[rows, earlier]
             is_latest = writes & (written > latest)
-            is_saved = (flow.dropped[rows, earlier] <= stored_s) & ~dies_unsaved[rows, earlier]
-            lacking = np.where(is_saved, 0.0, unsaved[rows, earlier])
-            stored = flow.position(start, rows, earlier, until) - flying[rows, earlier] - lacking
-            start[rows, number] = np.where(is_latest, stored, start[rows, number])
+            counted = flow.position(start, rows, earlier, until) - flying[rows, earlier]
+            lacking = stored.lacking(rows, earlier, until, is_saved, np.maximum(counted - start[rows, earlier], 0.0))
+            start[rows, number] = np.where(is_latest, counted - lacking, start[rows, number])
             in_flight[rows, number] = np.where(is_latest, flying[rows, earlier], in_flight[rows, number])
             lacks[rows, number] = np.where(is_latest, lacking, lacks[rows, number])
             latest = np.where(is_latest, written, latest)
-        _go_on(flow, start, in_flight, lacks, number)
+        if flow.resumed[:, number].any():
+            _go_on(flow, start, in_flight, lacks, number)
     return start, in_flight, lacks
 
 
@@ -200,7 +249,10 @@ def _in_flight(
         found = np.floor(np.minimum(consumed * age, waiting) + random.random(shape))
     graceful = times.of_holders(times.graceful, holds.life) & holds.dies
     finished = times.of_holders(times.finishes_calls, holds.life)
-    counted = np.round(found * random.uniform(*calibration.interrupted_delivered, shape))
+    least, most = calibration.interrupted_delivered
+    # What is sent back goes to the old group's retry topic, which another group does not read.
+    least = 0.0 if isinstance(world.request.change, BlueGreen) else least
+    counted = np.round(found * random.uniform(least, most, shape))
     return np.where(graceful, np.where(finished, 0.0, counted), found)
 
 
@@ -230,8 +282,8 @@ def _rest(world: World) -> str:
     return "zombie" if isinstance(world.request.change, Freeze | Partition) else "overlap"
 
 
-def _split(twice: Floats, flying: Floats, lacking: Floats, rest: str) -> dict[str, Floats]:
+def _split(twice: Floats, flying: Floats, lacking: Floats, unstored: str, rest: str) -> dict[str, Floats]:
     """Return the duplicates by cause; what neither calls in flight nor unsaved offsets explain, both owners did."""
     in_flight = np.minimum(flying, twice)
     unsaved = np.minimum(lacking, twice - in_flight)
-    return {"in_flight": in_flight, "unsaved": unsaved, rest: twice - in_flight - unsaved}
+    return {"in_flight": in_flight, unstored: unsaved, rest: twice - in_flight - unsaved}

@@ -9,9 +9,9 @@ from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.offsets import Deliveries
 from planner.simulation.dynamics.rocketmq.ownership import Owners
 from planner.simulation.dynamics.rocketmq.pulls import Starts
-from planner.simulation.dynamics.rocketmq.rates import Rates
+from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import Calibration
-from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +47,16 @@ def observe(
     after = owners.after[:, holds.queues]
     before = np.broadcast_to(owners.before[holds.queues], after.shape)
     moves = owners.moves[:, holds.queues]
-    between = _between_owners(client, before, after, holds, starts, found)
-    gaps = _longest_gap(holds, starts, found)
+    between = between_owners(client == before[:, :, None], client == after[:, :, None], holds, starts, found)
+    gaps = longest_gap(holds, starts, found)
     pause = np.where(moves, between, np.where(before == after, gaps, np.nan))
     pauses = np.where(owners.before == owners.after, 0.0, np.full(shape, np.nan))
     pauses[:, holds.queues] = pause
-    pauses = np.where(
-        owners.before == owners.after, np.maximum(pauses, _stalls(world, owners, holds, calibration, random)), pauses
-    )
+    if world.request.polls:
+        stalls = _waits_in_line(world, owners, holds, starts, found, rates)
+    else:
+        stalls = _stalls(world, owners, holds, calibration, random)
+    pauses = np.where(owners.before == owners.after, np.maximum(pauses, stalls), pauses)
     pauses[:, owners.before == NOBODY] = np.nan
     duplicates, burst = np.zeros(shape), np.zeros(shape)
     duplicates[:, holds.queues] = found.duplicates
@@ -70,19 +72,18 @@ def observe(
     return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone, gaps.max(axis=1, initial=0.0))
 
 
-def _between_owners(
-    client: Indexes, before: Indexes, after: Indexes, holds: Holds, starts: Starts, found: Deliveries
-) -> Floats:
-    """Return first delivery of the new owner less last one of the old owner, 0 where they overlap."""
-    is_new = found.delivers & (client == after[:, :, None])
-    is_old = found.delivers & (client == before[:, :, None])
-    first = np.where(is_new, starts.first, np.inf).min(axis=2, initial=np.inf)
-    last = np.where(is_old, holds.dropped, -np.inf).max(axis=2, initial=-np.inf)
+def between_owners(is_old: Booleans, is_new: Booleans, holds: Holds, starts: Starts, found: Deliveries) -> Floats:
+    """Return first delivery of the new owners less last one of the old ones, 0 where they overlap.
+
+    ``is_old`` and ``is_new`` say by trial, queue and hold whose it is.
+    """
+    first = np.where(found.delivers & is_new, starts.first, np.inf).min(axis=2, initial=np.inf)
+    last = np.where(found.delivers & is_old, holds.dropped, -np.inf).max(axis=2, initial=-np.inf)
     known = np.isfinite(first) & ~np.isneginf(last)
     return np.where(known, np.maximum(np.where(known, first, 0.0) - np.where(known, last, 0.0), 0.0), np.nan)
 
 
-def _longest_gap(holds: Holds, starts: Starts, found: Deliveries) -> Floats:
+def longest_gap(holds: Holds, starts: Starts, found: Deliveries) -> Floats:
     """Return the longest time in which nobody delivers, between the first hold and the last one."""
     trials, queues, count = holds.life.shape
     reached = np.where(found.delivers[:, :, 0], holds.dropped[:, :, 0], np.inf) if count else np.zeros((trials, queues))
@@ -123,3 +124,23 @@ def _stalls(
     odds = 1 - np.exp(-window * changes * world.rates)
     retry = world.request.settings.seconds("pullTimeDelayMillsWhenException")
     return np.where(random.random(changes.shape) < odds, retry, 0.0)
+
+
+def _waits_in_line(
+    world: World, owners: Owners, holds: Holds, starts: Starts, found: Deliveries, rates: Rates
+) -> Floats:
+    """Return how long queues that stay wait behind what their owner gains: all that it pulls stands in one line.
+
+    ``consumeRequestCache`` of ``DefaultLitePullConsumerImpl``. A queue with a backlog has its own batches in that line.
+    Less than two messages' distance is nothing to be seen.
+    """
+    most = world.request.settings.value("pullThresholdForQueue")
+    delivers = found.delivers & np.isfinite(starts.first)
+    due = world.rates[holds.queues][None, :, None] * np.where(delivers, starts.first, 0.0) - found.start
+    line = np.zeros((world.request.trials, len(world.lives)))
+    trial = np.broadcast_to(np.arange(len(line))[:, None, None], delivers.shape)
+    np.add.at(line, (trial[delivers], holds.life[delivers]), np.clip(due[delivers], 0.0, most))
+    first_life = {life.client: index for index, life in reversed(list(enumerate(world.lives)))}
+    owner = np.array([first_life.get(client, NOBODY) for client in owners.before.tolist()], dtype=np.intp)
+    waits = np.where(owner == NOBODY, 0.0, (line / rates.per_life)[:, np.maximum(owner, 0)])
+    return np.where((waits * world.rates < 2) | has_backlog(world, rates.service_s), 0.0, waits)

@@ -18,10 +18,14 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owners:
-    """Clients that own each queue before, and after in each trial; NOBODY where none does."""
+    """Clients that own each queue before, and after in each trial; NOBODY where none does.
+
+    ``shown``: those after the change where unknown ids sort last, as the answer shows it.
+    """
 
     before: Indexes
     after: Indexes
+    shown: Indexes
 
     @property
     def moves(self) -> Booleans:
@@ -39,13 +43,7 @@ def find_owners(world: World, names: Names, before: Booleans) -> Owners:
             for placement in range(len(names.placements))
         ]
     )
-    return Owners(client[first_life(before)], after[names.of_trial])
-
-
-def shown_owners(world: World, names: Names) -> Indexes:
-    """Return the clients that own each queue afterwards where unknown ids sort last, as the answer shows it."""
-    client = np.array([*(life.client for life in world.lives), NOBODY])
-    return client[first_life(state_matrix(world, names, AFTER, world.final))]
+    return Owners(client[first_life(before)], after[names.of_trial], after[0])
 
 
 def state_matrix(world: World, names: Names, route: int, members: tuple[int, ...], placement: int = 0) -> Booleans:

@@ -82,8 +82,8 @@ def _of_members(running: Sequence[Life], places: Sequence[int], change: OfMember
             return _restarted(running, places, change)
         case Freeze():
             return _interrupted(running, places, FREEZE, change.for_s)
-        case Partition():
-            return _interrupted(running, places, CUT, change.for_s)
+        case Partition():  # who is cut off from some brokers only goes on with the others
+            return tuple(running) if change.brokers else _interrupted(running, places, CUT, change.for_s)
         case StrategyChange():
             return _switched(running, places, change.interval_s, strategy=AFTER)
         case Upgrade():

@@ -7,8 +7,8 @@ import numpy as np
 from planner.simulation.dynamics.rocketmq.changes import Partition
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS
-from planner.simulation.dynamics.rocketmq.rates import Rates, cached_messages, has_backlog
-from planner.simulation.dynamics.rocketmq.timing import PULL_TIMEOUT_S, Calibration
+from planner.simulation.dynamics.rocketmq.rates import Rates, by_life, cached_messages, has_backlog
+from planner.simulation.dynamics.rocketmq.timing import NETWORK_TIMEOUT_S, PULL_TIMEOUT_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -52,6 +52,7 @@ def first_deliveries(
     if holds.resumed.any():
         delays["pull"] = np.where(holds.resumed, _resuming(world, holds, rates, calibration, random), delays["pull"])
         read = np.where(holds.resumed, holds.gained, read)
+    delays["lost_heartbeat"] = _lost_heartbeat(world, holds, calibration, random)
     first = np.where(holds.gained == ALWAYS, ALWAYS, read + np.sum(list(delays.values()), axis=0))
     return Starts(np.where(holds.gained == ALWAYS, ALWAYS, read), first, delays)
 
@@ -74,9 +75,8 @@ def _resuming(
 ) -> Floats:
     """Return how long after waking a process delivers again: at once, or when it repeats a pull that it gave up.
 
-    One that was cut off had its pulls refused all along, and repeats them at any time within the wait after a refusal.
-
-    What it had cached it works off without any pull.
+    One that was cut off had its pulls refused all along: each tries for a connection as long as that may take, and
+    pauses after a refusal. What it had cached it works off without any pull.
     """
     shape, settings = holds.life.shape, world.request.settings
     life = np.maximum(holds.life, 0)
@@ -84,11 +84,14 @@ def _resuming(
     lost = random.random((shape[0], len(world.lives))) < calibration.woken_pull_lost
     lost = lost[np.arange(shape[0])[:, None, None], life] & (slept >= PULL_TIMEOUT_S)
     lost &= ~has_backlog(world, rates.service_s)[holds.queues][None, :, None]
-    awake = spread(random, calibration.woken_timer_s, shape)
+    each = tailed(random, calibration.woken_pull_s, (2, shape[0], len(world.lives)))
+    awake: Floats = each[0, np.arange(shape[0])[:, None, None], life]
+    again: Floats = each[1, np.arange(shape[0])[:, None, None], life]
     retry = settings.seconds("pullTimeDelayMillsWhenException")
     if isinstance(world.request.change, Partition):
-        return awake + random.uniform(0, retry, shape)
-    return awake + np.where(lost, retry, 0.0)
+        pauses = random.random(shape) * (retry + NETWORK_TIMEOUT_S) < retry
+        return awake + np.where(pauses, random.uniform(0, retry, shape), 0.0)
+    return awake + np.where(lost, retry + again, 0.0)
 
 
 def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -106,27 +109,89 @@ def _version_race(world: World, holds: Holds, calibration: Calibration, random: 
     return np.where(lost, world.request.settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
 
 
+def _lost_heartbeat(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return for how long pulls of what a process takes at its first look are refused, as brokers were not told of it.
+
+    The heartbeat that tells them is dropped while another one is on its way, and the next one comes with the timer or
+    the next look that changes anything (``MQClientInstance#sendHeartbeatToAllBrokerWithLock``, issue 3434). With 5.2+ a
+    process's first look and its timer's first turn come in the same milliseconds.
+    """
+    starts = np.array([life.starts_s is not None and life.resumes is None for life in world.lives])
+    starts &= world.traits.gap_s > 0
+    if world.request.polls or not starts.any():
+        return np.zeros(holds.life.shape)
+    trials, settings = len(holds.life), world.request.settings
+    # Spread over the trials: so few of them would be one in ten of one forecast, and none of the next one.
+    places = random.permuted(np.tile(np.arange(trials), (len(starts), 1)), axis=1).T + random.random((1, len(starts)))
+    lost = (places < calibration.heartbeat_lost * trials) & starts
+    life = np.maximum(holds.life, 0)
+    key = np.arange(trials)[:, None, None] * len(starts) + life
+    gained = np.where(np.isfinite(holds.gained) & (holds.life != NOBODY), holds.gained, np.inf)
+    first = _least(gained, key, lost.shape)
+    is_first = gained == first.ravel()[key]
+    changes = np.where(is_first, np.inf, gained), np.where(holds.dies, np.inf, holds.dropped)
+    told = np.minimum(*(_least(later, key, lost.shape) for later in changes))
+    told = np.minimum(told, first + settings.seconds("heartbeatBrokerInterval"))
+    waits = np.where(lost & np.isfinite(first), told, 0.0).ravel()[key] - np.where(is_first, gained, 0.0)
+    retried = random.random(holds.life.shape) * settings.seconds("pullTimeDelayMillsWhenException")
+    return np.where(is_first & lost.ravel()[key], waits + retried, 0.0)
+
+
+def _least(values: Floats, key: Indexes, shape: tuple[int, ...]) -> Floats:
+    """Return the least value of each key, infinite where there is none."""
+    found = np.full(shape, np.inf)
+    np.minimum.at(found.reshape(-1), key.ravel(), values.ravel())
+    return found
+
+
 def _head_of_line(world: World, holds: Holds, rates: Rates, until_pull: Floats, random: np.random.Generator) -> Floats:
     """Return how long the first message waits in the consume pool, one FIFO over all of a process's queues (3.11).
 
-    Ahead are the messages that the process had cached, and the first batches of the queues it gains at the same time:
+    Ahead are the messages that the process has cached, and the first batches of the queues it gains at the same time:
     what has come since nobody consumed them, ``until_pull`` seconds after gaining them included.
     """
     shape = holds.life.shape
     if world.request.orderly:
         return np.zeros(shape)
     holder = np.maximum(holds.life, 0)
-    taken = holds.gained[np.isfinite(holds.gained)]
-    queued = cached_messages(world, rates, float(np.median(taken)) if len(taken) else 0.0)
+    queued = _queued(world, holds, rates)
     last_batch = random.uniform(0, world.request.settings.value("pullBatchSize"), shape)
-    cached = queued[holder] + np.where(queued[holder] > 0, last_batch, 0.0)
+    cached = queued + np.where(queued > 0, last_batch, 0.0)
     gained = _gained_together(world, holds)
-    come = world.rates[holds.queues][None, :, None] * (_unread_s(holds) + until_pull)
+    come = world.rates[holds.queues][None, :, None] * (_unread_s(holds) + until_pull + _repeated_s(world))
     size = np.minimum(world.lags[holds.queues][None, :, None] + come, world.request.settings.value("pullBatchSize"))
     threads = np.array([life.threads for life in world.lives])[holder]
     ahead = np.floor(random.random(shape) * np.maximum(gained - 1, 0) * size / threads) * rates.service_s
     waited: Floats = cached / rates.per_life[holder] + ahead
     return waited
+
+
+def _repeated_s(world: World) -> float:
+    """Return how much of its queue's time comes again, in the mean, where offsets are stored now and then only."""
+    settings = world.request.settings
+    commits = world.request.polls and settings.is_on("autoCommit")
+    return settings.seconds("autoCommitIntervalMillis") / 2 if commits else 0.0
+
+
+def _queued(world: World, holds: Holds, rates: Rates) -> Floats:
+    """Return how many messages wait in the holder's pool as it gains a queue: those of queues that it still holds then.
+
+    Those of a queue that it drops in the same look leave the pool at once (``ConsumeRequest#run``: ``isDropped``).
+    """
+    taken = holds.gained[np.isfinite(holds.gained)]
+    cached = cached_messages(world, rates, float(np.median(taken)) if len(taken) else 0.0)
+    stays = np.ones(len(cached), dtype=bool)
+    stays[holds.queues] = False
+    holder = np.maximum(holds.life, 0)
+    queued = by_life(world, rates, np.where(stays, cached, 0.0))[holder]
+    for column, queue in enumerate(holds.queues.tolist()):
+        if cached[queue]:
+            owner = rates.owners[queue]
+            is_owners = (holds.life[:, column] == owner) & (holds.gained[:, column] == ALWAYS)
+            until = np.where(is_owners, holds.dropped[:, column], -np.inf).max(axis=1)
+            queued += cached[queue] * ((holder == owner) & (until[:, None, None] > holds.gained))
+    most = world.request.settings.value("pullThresholdForAll")
+    return np.minimum(queued, most) if world.request.polls else queued
 
 
 def _unread_s(holds: Holds) -> Floats:

@@ -50,10 +50,30 @@ def has_backlog(world: World, service_s: float) -> Booleans:
 
 
 def cached_messages(world: World, rates: Rates, at_s: float) -> Floats:
-    """Return how many messages lie in each process's cache so long after the change, backlogs being worked off."""
+    """Return how many messages of each queue its owner has cached so long after the change, backlogs being worked off.
+
+    0 where nobody owns it.
+    """
     left = world.lags - np.maximum(rates.consumed - world.rates, 0.0) * at_s
     cached = np.clip(left, 0.0, world.request.settings.value("pullThresholdForQueue"))
-    return _sums(cached, rates.owners, len(world.lives))
+    found: Floats = np.where(rates.owners == NOBODY, 0.0, cached)
+    return found
+
+
+def by_life(world: World, rates: Rates, values: Floats) -> Floats:
+    """Return the sum of the queues' values for each process that owned them before the change."""
+    return _sums(values, rates.owners, len(world.lives))
+
+
+def polls_apart_s(world: World, rates: Rates) -> Floats:
+    """Return by process how far the polls of its application lie apart: it works on a batch, or waits for one."""
+    settings, arriving = world.request.settings, by_life(world, rates, rates.consumed)
+    longest = settings.seconds("pollTimeoutMillis")
+    waits_s = np.minimum(1 / np.maximum(arriving, 1e-9), longest)
+    backlogs = by_life(world, rates, has_backlog(world, rates.service_s).astype(float))
+    batch = np.where(backlogs > 0, settings.value("pullBatchSize"), 1)
+    found: Floats = np.maximum(waits_s * batch, rates.service_s)
+    return found
 
 
 def _shares(world: World, owners: Indexes, per_life: Floats, hungry: Booleans) -> Floats:

@@ -1,12 +1,13 @@
 """Requests of ``planner forecast`` for RocketMQ, checked: design.md section 4."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.allocation import fields
 from planner.allocation.registry import find_strategy
 from planner.allocation.rocketmq import PopSharing
+from planner.allocation.rocketmq.pop import SERVER_SIDE_STRATEGIES
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
@@ -19,20 +20,40 @@ from planner.simulation.dynamics.rocketmq.changes import (
     BrokerUp,
     Change,
     Client,
+    Freeze,
     Join,
+    Leave,
+    Partition,
     QueueCount,
+    Restart,
+    RollingUpdate,
+    StrategyChange,
     Upgrade,
     newcomers,
     newest_client,
     read_change,
     read_clients,
 )
-from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, WITHOUT_INFLUENCE, Settings, read_settings
+from planner.simulation.dynamics.rocketmq.settings import (
+    BROADCASTING,
+    WITHOUT_INFLUENCE,
+    Consumer,
+    Settings,
+    read_settings,
+)
 
 MOST_QUEUES = 20_000
 MOST_CLIENTS = 2_000
 MOST_LAG = 1e15
 MOST_CELLS = 200_000_000
+FIRST_ALLOCATING = Version(5, 0)
+"""Brokers answer QUERY_ASSIGNMENT since then."""
+POLLING_THREADS = 1
+"""How many messages an application that polls works on at once, unless the request says more."""
+COMMITS = ("commit_after_poll", "commit_on_shutdown")
+"""Options by which a request tells when an application that polls commits by itself."""
+FIRST_LITE_PULLING = Version(5, 0)
+"""Lite pull clients send LITE_PULL_MESSAGE since then (``MQClientAPIImpl#pullMessage``), and brokers know it."""
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -63,11 +84,47 @@ class ForecastRequest:
     trials: int
     seed: int
     warnings: tuple[str, ...] = ()
+    consumer: Consumer = Consumer.PUSH
+    commits: frozenset[str] = frozenset()
 
     @property
     def generation(self) -> timing.Generation:
         """Return the client generation that models this request."""
         return timing.generation(self.client)
+
+    @property
+    def is_broker_allocated(self) -> bool:
+        """True when members ask a broker for their queues, not for the members (``RebalancePushImpl#clientRebalance``).
+
+        Orderly and broadcasting clients allocate for themselves whatever they are told.
+        """
+        allocates = self.orderly or self.settings.text("messageModel") == BROADCASTING
+        return self.pops or not (self.settings.is_on("clientRebalance") or allocates)
+
+    @property
+    def is_never_balanced(self) -> bool:
+        """True when no round of a member counts as balanced (``RebalanceImpl#updateMessageQueueAssignment``).
+
+        Who lets the broker allocate and does not pop subscribes the group's POP retry topic, too. It is not there
+        unless somebody popped, so that the broker has no answer for it.
+        """
+        return self.is_broker_allocated and not self.pops
+
+    @property
+    def pops(self) -> bool:
+        """True when members share queues in POP mode."""
+        return isinstance(self.strategy, PopSharing)
+
+    @property
+    def polls(self) -> bool:
+        """True when the application asks for messages, by whichever class, and no listener is called."""
+        return self.consumer != Consumer.PUSH
+
+    @property
+    def tells_commits(self) -> bool:
+        """True when it is known which offsets are stored: how much comes twice follows from that."""
+        commits = self.settings.is_on("autoCommit") or "commit_after_poll" in self.commits
+        return self.consumer == Consumer.PUSH or (self.consumer == Consumer.LITE_PULL and commits)
 
     @property
     def orderly(self) -> bool:
@@ -82,18 +139,21 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     client, broker, warnings = _versions(document["versions"])
     queues, rates, lags, unknown_lags = _queues(document["queues"])
     newest = newest_client(document["change"], client)
-    settings = read_settings(fields.mapping(document.get("settings") or {}, "settings"), newest, broker)
+    options, consumer, commits = _consumer(fields.mapping(document.get("options") or {}, "options"))
+    settings = read_settings(fields.mapping(document.get("settings") or {}, "settings"), newest, broker, consumer)
     clients = _clients(document["clients"], settings)
     group = document.get("group", "")
     if not isinstance(group, str):
         raise fields.refusal("group", group, "a text")
     trials, seed = reading.trials_and_seed(document)
     change = read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues])
+    if consumer != Consumer.PUSH and not clients:
+        change = _polling_newcomers(change, document["change"])
     request = ForecastRequest(
         client,
         broker,
         group,
-        _strategy(document),
+        find_strategy(fields.text(document["strategy"], "strategy", "a strategy's name"), options),
         queues,
         rates,
         lags,
@@ -104,10 +164,23 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
         trials,
         seed,
         (*warnings, *_about_target(change), *unknown_lags, *_about_settings(settings)),
+        consumer,
+        commits,
     )
     _refuse_what_has_no_model(request)
     _check_size(request)
     return request
+
+
+def _polling_newcomers(change: Change, document: Any) -> Change:
+    """Return the change whose newcomers to an empty group work on one message at once, where they do not say more."""
+    if not isinstance(change, Join):
+        return change
+    told = [isinstance(one, Mapping) and "threads" in one for one in document["clients"]]
+    clients = zip(change.clients, told, strict=True)
+    return replace(
+        change, clients=tuple(one if says else replace(one, threads=POLLING_THREADS) for one, says in clients)
+    )
 
 
 def _versions(value: object) -> tuple[Version, Version, list[str]]:
@@ -164,16 +237,30 @@ def _queues(value: object) -> tuple[tuple[MessageQueue, ...], tuple[float, ...],
 def _clients(value: object, settings: Settings) -> tuple[Client, ...]:
     if isinstance(value, list) and len(value) > MOST_CLIENTS:
         raise BadInputError(f"clients: found {len(value)}, expected at most {MOST_CLIENTS} in one request")
-    clients = read_clients(value, "clients", settings.value("consumeThreadMin"), orderly=False)
+    threads = settings.value("consumeThreadMin") if settings.consumer == Consumer.PUSH else POLLING_THREADS
+    clients = read_clients(value, "clients", threads, orderly=False)
     for index, client in enumerate(clients):
         if client.id is None:
             raise BadInputError(f"clients[{index}].id: found null, expected the id of a client that is in the group")
     return clients
 
 
-def _strategy(document: Mapping[str, Any]) -> Strategy:
-    name = fields.text(document["strategy"], "strategy", "a strategy's name")
-    return find_strategy(name, fields.mapping(document.get("options") or {}, "options"))
+def _consumer(options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Consumer, frozenset[str]]:
+    """Return the strategy's own options, the client's class, and when its application commits by itself."""
+    if "consumer" not in options:
+        return options, Consumer.PUSH, frozenset()
+    kinds = [str(kind) for kind in Consumer]
+    if options["consumer"] not in kinds:
+        raise fields.refusal("options.consumer", options["consumer"], f"one of {', '.join(kinds)}")
+    consumer = Consumer(options["consumer"])
+    told = [name for name in COMMITS if name in options]
+    for name in told:
+        if not isinstance(options[name], bool):
+            raise fields.refusal(f"options.{name}", options[name], "true or false")
+        if consumer != Consumer.LITE_PULL:
+            raise BadInputError(f"options.{name}: found with {consumer} consumers, expected {Consumer.LITE_PULL} ones")
+    others = {name: value for name, value in options.items() if name not in ("consumer", *COMMITS)}
+    return others, consumer, frozenset(name for name in told if options[name])
 
 
 def _refuse_what_has_no_model(request: ForecastRequest) -> None:
@@ -184,13 +271,87 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
     if isinstance(request.change, BlueGreen) and request.change.to_group == request.group:
         raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
-    if isinstance(request.strategy, PopSharing):
-        raise BadInputError("options.pop_share_queues: POP consumers have no forecast yet; they move without a pause")
-    allocates = request.orderly or request.settings.text("messageModel") == BROADCASTING
-    if not request.settings.is_on("clientRebalance") and not allocates:
+    if (
+        isinstance(request.change, Partition)
+        and request.change.brokers
+        and (request.orderly or request.is_broker_allocated)
+    ):
         raise BadInputError(
-            "settings.clientRebalance: found false; allocation by the broker has no forecast yet, other than for "
-            "orderly and broadcasting clients, which allocate for themselves all the same"
+            "change.brokers: found with clients that are orderly or let brokers allocate, for whom a cut from some "
+            "brokers has no forecast"
+        )
+    if request.polls:
+        _refuse_what_polls_cannot(request)
+    if request.pops:
+        _refuse_what_pop_cannot(request)
+    if request.is_broker_allocated:
+        _refuse_what_brokers_cannot_allocate(request)
+
+
+def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
+    """Refuse what only push consumers do, and changes of which nobody knows what those do that poll."""
+    consumer = request.consumer
+    if request.orderly:
+        raise BadInputError(f"clients: found orderly {consumer} consumers: only push consumers lock queues")
+    if request.pops:
+        raise BadInputError(f"options.pop_share_queues: found with {consumer} consumers: only push consumers pop")
+    newest = request.change.to if isinstance(request.change, Upgrade) else request.client
+    if consumer == Consumer.LITE_PULL and newest >= FIRST_LITE_PULLING > request.broker:
+        raise BadInputError(
+            f"versions.broker: found {request.broker} with lite pull clients of {newest}, expected "
+            f"{FIRST_LITE_PULLING} or later: they pull by a request of their own, older brokers answer that it is not "
+            "supported, and the clients own queues and get nothing"
+        )
+    if isinstance(request.change, BrokerDown | BrokerUp | Freeze | Partition):
+        raise BadInputError(
+            f"change.kind: found one that has no forecast for {consumer} consumers yet, expected join, leave, restart, "
+            "rolling_update, upgrade, blue_green, strategy or queues"
+        )
+
+
+def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
+    """Refuse what POP has no forecast for; some of it does not work at all (``PopMessageProcessor`` of 5.5.0)."""
+    settings = request.settings
+    if request.orderly or settings.text("messageModel") == BROADCASTING or settings.given.get("clientRebalance"):
+        raise BadInputError(
+            "options.pop_share_queues: found with clients that allocate for themselves, expected clientRebalance false "
+            "and clients that are neither orderly nor broadcasting: only those pop"
+        )
+    if not isinstance(request.change, Join | Leave | Restart | RollingUpdate | Upgrade):
+        raise BadInputError(
+            "change.kind: found one that has no forecast for POP yet, expected join, leave, restart, rolling_update or "
+            "upgrade"
+        )
+    if not settings.is_on("timerWheelEnable"):
+        raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
+    if request.service_time_s >= settings.seconds("popInvisibleTime"):
+        raise BadInputError(
+            f"service_time_s: found {request.service_time_s:g}, expected less than popInvisibleTime "
+            f"({settings.seconds('popInvisibleTime'):g} s): no call would be acknowledged in time, and each "
+            "message would come again and again"
+        )
+
+
+def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
+    """Refuse what ``QueryAssignmentProcessor`` (5.0.0 to 5.5.0) has no answer to: its clients would own nothing."""
+    if request.broker < FIRST_ALLOCATING:
+        raise BadInputError(
+            f"versions.broker: found {request.broker} with clientRebalance false, expected {FIRST_ALLOCATING} or "
+            "later: older brokers refuse to allocate, and the clients would get no queue"
+        )
+    if isinstance(request.change, BrokerDown | BrokerUp | QueueCount):
+        raise BadInputError(
+            "change.kind: found a change of routes with clientRebalance false, which has no forecast yet: brokers "
+            "allocate by copies of the route that they renew every 30 s"
+        )
+    strategies = (
+        [request.strategy, request.change.to] if isinstance(request.change, StrategyChange) else [request.strategy]
+    )
+    unknown = [strategy.name for strategy in strategies if strategy.name not in SERVER_SIDE_STRATEGIES]
+    if unknown:
+        raise BadInputError(
+            f"strategy: found {unknown[0]} with clientRebalance false, expected one of "
+            f"{', '.join(SERVER_SIDE_STRATEGIES)}: brokers know no other, and the clients would get no queue"
         )
 
 

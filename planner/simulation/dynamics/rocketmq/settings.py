@@ -1,10 +1,12 @@
 """Settings of clients and brokers by their own property names: known ones, their defaults, what a client refuses.
 
 Bounds as ``DefaultMQPushConsumerImpl#checkConfig`` has them (4.9.8, 5.5.0). A name in milliseconds is in milliseconds.
+Those of lite pull consumers are fields of ``DefaultLitePullConsumer`` (4.9.8, 5.5.0).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from planner.allocation import fields
@@ -16,6 +18,14 @@ _JVM = "rocketmq.client."
 _FIRST = Version(0, 0)
 CLUSTERING, BROADCASTING = "CLUSTERING", "BROADCASTING"
 MODELS = (CLUSTERING, BROADCASTING)
+
+
+class Consumer(StrEnum):
+    """Which class of the client consumes: its rebalance is the same, its pulls and commits are not."""
+
+    PUSH = "push"
+    LITE_PULL = "lite_pull"
+    PULL = "pull"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,11 @@ KNOWN: dict[str, Known] = {
     "persistConsumerOffsetInterval": Known(5_000, 10),
     "pullTimeDelayMillsWhenException": Known(1_000, 0),
     "messageModel": Known(CLUSTERING),
+    "autoCommit": Known(True),
+    "autoCommitIntervalMillis": Known(5_000, 1_000),
+    "pollTimeoutMillis": Known(5_000),
+    "pullThreadNums": Known(20, 1, 1000),
+    "pullThresholdForAll": Known(10_000, 1, 2**31 - 1),
     "clientRebalance": Known(True, since=Version(5, 0)),
     "enableHeartbeatChannelEventListener": Known(True, since=Version(5, 2)),
     _JVM + "rebalance.waitInterval": Known(20_000, 10),
@@ -47,6 +62,8 @@ KNOWN: dict[str, Known] = {
     _JVM + "rebalance.lockInterval": Known(20_000, 10),
     _JVM + "rebalance.lockMaxLiveTime": Known(30_000, 10),
     _JVM + "unlockDelayTimeMills": Known(20_000, 0),
+    "popInvisibleTime": Known(60_000, 5_000, 300_000, since=Version(5, 0)),
+    "timerWheelEnable": Known(True, since=Version(5, 0)),
     "notifyConsumerIdsChangedEnable": Known(True),
     "realTimeNotifyConsumerChange": Known(True, since=Version(5, 0)),
     "channelExpiredTimeout": Known(120_000, 10, since=Version(5, 0)),
@@ -59,7 +76,6 @@ WITHOUT_INFLUENCE: dict[str, Known] = {
     "consumeTimeout": Known(15, 1, _DAY_MS),
     "maxReconsumeTimes": Known(-1, -1, 2**31 - 1),
     "mqClientApiTimeout": Known(3_000, 1),
-    "popInvisibleTime": Known(60_000, 5_000, 300_000),
     "popBatchNums": Known(32, 1, 32),
     "suspendCurrentQueueTimeMillis": Known(1_000, 10, 30_000),
     "autoCreateSubscriptionGroup": Known(True),
@@ -68,7 +84,27 @@ WITHOUT_INFLUENCE: dict[str, Known] = {
 }
 """Settings that people have in their files and that change nothing here: accepted, with a warning."""
 
-OF_BROKERS = ("realTimeNotifyConsumerChange", "channelExpiredTimeout")
+_POLLING = ("autoCommit", "autoCommitIntervalMillis", "pollTimeoutMillis", "pullThreadNums", "pullThresholdForAll")
+_LISTENING = (
+    "awaitTerminationMillisWhenShutdown",
+    "clientRebalance",
+    "consumeMessageBatchMaxSize",
+    "consumeThreadMax",
+    "consumeThreadMin",
+    "popInvisibleTime",
+)
+_BUFFERING = ("pullBatchSize", "pullThresholdForQueue", "pullTimeDelayMillsWhenException")
+LACKS: Mapping[Consumer, tuple[str, ...]] = {
+    Consumer.PUSH: _POLLING,
+    Consumer.LITE_PULL: _LISTENING,
+    Consumer.PULL: (*_POLLING, *_LISTENING, *_BUFFERING),
+}
+"""Settings that a class of the client does not have."""
+
+OWN_DEFAULTS: Mapping[Consumer, Mapping[str, int]] = {Consumer.LITE_PULL: {"pullBatchSize": 10}}
+"""Where a class begins with another value than a push consumer (``DefaultLitePullConsumer``)."""
+
+OF_BROKERS = ("realTimeNotifyConsumerChange", "channelExpiredTimeout", "timerWheelEnable")
 """Settings with a first version that belong to the broker, not to the client."""
 
 
@@ -77,10 +113,12 @@ class Settings:
     """The checked settings of one group; what is not given has the default of the client and broker."""
 
     given: Mapping[str, int | bool | str]
+    consumer: Consumer = Consumer.PUSH
 
     def value(self, name: str) -> int:
         """Return a number as it is written: milliseconds, messages, threads."""
-        return int(self.given.get(name, KNOWN[name].default))
+        default = OWN_DEFAULTS.get(self.consumer, {}).get(name, KNOWN[name].default)
+        return int(self.given.get(name, default))
 
     def seconds(self, name: str) -> float:
         """Return a setting that is written in milliseconds as seconds."""
@@ -95,10 +133,15 @@ class Settings:
         return str(self.given.get(name, KNOWN[name].default))
 
 
-def read_settings(document: Mapping[str, Any], client: Version, broker: Version) -> Settings:
-    """Return the settings, checked; refuse unknown ones, wrong values, and those that this version does not have."""
+def read_settings(
+    document: Mapping[str, Any], client: Version, broker: Version, consumer: Consumer = Consumer.PUSH
+) -> Settings:
+    """Return the settings, checked; refuse unknown ones, wrong values, and those that this client does not have."""
     fields.only_known(document, (*KNOWN, *WITHOUT_INFLUENCE), "settings")
     given = {name: _checked(name, value) for name, value in document.items()}
+    for name in given:
+        if name in LACKS[consumer]:
+            raise BadInputError(f"settings.{name}: found with {consumer} consumers, which do not have it")
     for name in given:
         found = broker if name in OF_BROKERS else client
         if found < _known(name).since:
@@ -107,7 +150,7 @@ def read_settings(document: Mapping[str, Any], client: Version, broker: Version)
                 f"settings.{name}: found with {side} {found}, which does not have it; it is there since "
                 f"{_known(name).since}"
             )
-    settings = Settings(given)
+    settings = Settings(given, consumer)
     if settings.value("consumeThreadMin") > settings.value("consumeThreadMax"):
         raise BadInputError(
             f"settings.consumeThreadMin: found {settings.value('consumeThreadMin')}, expected at most consumeThreadMax "

@@ -18,6 +18,14 @@ from planner.simulation.dynamics.rocketmq.ownership import (
     refuse_doubled,
     state_matrix,
 )
+from planner.simulation.dynamics.rocketmq.polling import find_commits
+from planner.simulation.dynamics.rocketmq.pop import (
+    Again,
+    observe_shared,
+    popped_deliveries,
+    shared_owners,
+    shared_rates,
+)
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.pulls import Starts, first_deliveries
 from planner.simulation.dynamics.rocketmq.rates import find_rates
@@ -28,7 +36,7 @@ from planner.simulation.dynamics.rocketmq.world import World
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """Every trial of one world, stage by stage."""
+    """Every trial of one world, stage by stage; ``again`` for POP only."""
 
     names: Names
     owners: Owners
@@ -37,6 +45,7 @@ class Simulation:
     starts: Starts
     found: Deliveries
     observed: Observed
+    again: Again | None = None
 
 
 def simulate(world: World, calibration: Calibration) -> Simulation:
@@ -45,9 +54,11 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     names = name_clients(world, draws.of(Stage.NAMES))
     before = state_matrix(world, names, BEFORE, world.initial)
     after = state_matrix(world, names, AFTER, world.final)
-    refuse_doubled(world, before)
-    owners = find_owners(world, names, before)
-    rates = find_rates(world, first_life(before), first_life(after))
+    pops = world.request.pops
+    if not pops:
+        refuse_doubled(world, before)
+    owners = shared_owners(world, names, before) if pops else find_owners(world, names, before)
+    rates = shared_rates(world, before, after) if pops else find_rates(world, first_life(before), first_life(after))
     there = np.array(
         [queue.broker == (None if world.up is None else world.brokers[world.up]) for queue in world.queues]
     )
@@ -62,6 +73,13 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
         holds = locked_holds(world, course.times, holds, course.looks, rates, calibration, random)
     starts = first_deliveries(world, holds, rates, calibration, draws.of(Stage.PULLS))
     random = draws.of(Stage.OFFSETS)
-    found = deliveries(world, course.times, holds, starts, rates, calibration, random)
+    if pops:
+        found, again = popped_deliveries(world, course.times, holds, starts, rates, before, calibration, random)
+        observed = observe_shared(world, owners, holds, starts, found, after)
+        return Simulation(names, owners, course, holds, starts, found, observed, again)
+    commits = None
+    if world.request.polls:
+        commits = find_commits(world, course.times, holds, rates, draws.of(Stage.COMMITS))
+    found = deliveries(world, course.times, holds, starts, rates, calibration, random, commits)
     observed = observe(world, owners, holds, starts, found, rates, calibration, draws.of(Stage.OUTCOME))
     return Simulation(names, owners, course, holds, starts, found, observed)

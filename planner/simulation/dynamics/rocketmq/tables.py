@@ -11,10 +11,15 @@ import numpy as np
 from planner.simulation.dynamics.changing import FREEZE, SILENT
 from planner.simulation.dynamics.rocketmq.changes import CUT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
+from planner.simulation.dynamics.rocketmq.names import Names
+from planner.simulation.dynamics.rocketmq.ownership import state_matrix
+from planner.simulation.dynamics.rocketmq.processes import BEFORE
 from planner.simulation.dynamics.rocketmq.timing import (
+    ANSWERED_S,
     BATCHED_NOTIFICATION_S,
     CHANNEL_SCAN_S,
     LONG_POLL_S,
+    NETWORK_TIMEOUT_S,
     Calibration,
 )
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
@@ -25,6 +30,7 @@ from planner.simulation.dynamics.spreads import spread, tailed
 class Tables:
     """Seconds since the change, by trial, life and broker: ``entered`` and ``left`` the table.
 
+    ``again``: enters once more, after it was cut off from that broker for a while (else NEVER).
     ``tells_entering`` and ``tells_leaving`` are false where an entry is added or removed without waking anybody. The
     entry of a life that stood still becomes that of the one that resumes it, unless the broker has removed it by then.
     """
@@ -33,18 +39,19 @@ class Tables:
     left: Floats
     tells_entering: Booleans
     tells_leaving: Booleans
+    again: Floats
 
-    def holds(self, life: int, brokers: Indexes, at: Floats) -> Booleans:
-        """Return whether that broker's table holds the life at that time; trials come first in both arrays."""
-        flat = brokers.reshape(len(brokers), -1)
-        entered = np.take_along_axis(self.entered[:, life, :], flat, axis=1).reshape(brokers.shape)
-        left = np.take_along_axis(self.left[:, life, :], flat, axis=1).reshape(brokers.shape)
-        return (entered <= at) & (at < left)
+    def holds(self, life: int, trials: Indexes, brokers: Indexes, at: Floats) -> Booleans:
+        """Return whether the tables of these brokers hold the life at these times of these trials, all as long."""
+        place = trials * self.entered.shape[2] + brokers
+        entered, left, again = (part[:, life, :].ravel().take(place) for part in (self.entered, self.left, self.again))
+        found: Booleans = (entered <= at) & (at < left) | (again <= at)
+        return found
 
     @property
     def last_change(self) -> Floats:
         """Return for each trial when the last table changes; 0 where none does."""
-        times = np.concatenate([self.entered, self.left], axis=1)
+        times = np.concatenate([self.entered, self.left, self.again], axis=1)
         finite = np.where(np.isfinite(times), times, 0.0)
         last: Floats = np.maximum(finite.max(axis=(1, 2), initial=0.0), 0.0)
         return last
@@ -54,7 +61,7 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
     """Return the tables that follow from starts and ends; brokers that die or start are not in it yet."""
     shape = (world.request.trials, len(world.lives), len(world.brokers))
     entered, left = np.full(shape, ALWAYS), np.full(shape, NEVER)
-    tables = Tables(entered, left, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool))
+    tables = Tables(entered, left, np.ones(shape, dtype=bool), np.ones(shape, dtype=bool), np.full(shape, NEVER))
     for index, life in enumerate(world.lives):
         if life.resumes is not None:
             _wake(world, times, tables, index, calibration, random)
@@ -62,42 +69,99 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
             steps = _one_after_the_other(calibration.register_step_s, shape, random)
             entered[:, index] = times.heartbeat[:, index, None] + steps
         if life.how in (SILENT, FREEZE, CUT):
-            left[:, index], tables.tells_leaving[:, index] = _expiry(world, times.ended[:, index], random)
+            left[:, index], tables.tells_leaving[:, index] = _expiry(world, index, times.ended[:, index], random)
         elif life.how is not None:
             left[:, index] = _noticed(times, index, calibration, shape, random)
+    for index in np.flatnonzero(world.severed.any(axis=1)).tolist():
+        _sever(world, tables, index, random)
     if world.down is not None:
         left[:, :, world.down] = np.minimum(left[:, :, world.down], 0.0)
         tables.tells_leaving[:, :, world.down] = False
     return tables
 
 
+def _sever(world: World, tables: Tables, index: int, random: np.random.Generator) -> None:
+    """Fill in the entries of a client that is cut off from some brokers: they drop it, and it registers again."""
+    request, trials = world.request, world.request.trials
+    expires, tells = _expiry(world, index, np.zeros(trials), random)
+    retry = random.uniform(0, request.settings.seconds("pullTimeDelayMillsWhenException"), expires.shape)
+    back = world.severed_s + retry
+    heartbeat = random.uniform(0, request.settings.seconds("heartbeatBrokerInterval"), expires.shape)
+    if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):
+        heartbeat = np.zeros(expires.shape)
+    is_dropped = world.severed[index] & (expires < back)
+    tables.left[:, index] = np.where(is_dropped, expires, tables.left[:, index])
+    tables.tells_leaving[:, index] = np.where(is_dropped, tells, tables.tells_leaving[:, index])
+    tables.again[:, index] = np.where(is_dropped, back + heartbeat, NEVER)
+
+
 def _wake(
     world: World, times: LifeTimes, tables: Tables, index: int, calibration: Calibration, random: np.random.Generator
 ) -> None:
-    """Fill in the entries of a process that stood still: it keeps those that no broker has removed by then."""
-    old = world.lives[index].resumes
+    """Fill in the entries of a process that stood still or was cut off: it keeps those that no broker has removed."""
+    old = world.lives[index].resumes or 0
     woken, expires = times.heartbeat[:, index, None], tables.left[:, old]
+    # Brokers that gave it up closed its connections: it opens the second one as a process that starts does.
+    steps = _one_after_the_other(calibration.register_step_s, tables.left.shape, random)
+    again = woken + _until_heartbeat(world, times, index, calibration, random)
+    again = again + spread(random, calibration.query_s, woken.shape) + steps - steps.min(axis=1, keepdims=True)
+    forgotten = _forgotten(world, times, index, random)
     removed = expires < woken
-    again = woken + _until_heartbeat(world, index, calibration, random)
-    again = again + _one_after_the_other(calibration.query_s, tables.left.shape, random)
-    tables.entered[:, index], tables.tells_entering[:, index] = np.where(removed, again, woken), removed
-    tables.tells_leaving[:, old] &= removed
-    tables.left[:, old] = np.minimum(expires, woken)
+    late = ~removed & (forgotten < again)
+    goes = np.where(late, forgotten, np.minimum(expires, woken))
+    tables.entered[:, index] = np.where(removed | late, again, woken)
+    tables.tells_entering[:, index] = removed | late
+    tables.tells_leaving[:, old] = tables.tells_leaving[:, old] & removed | late
+    tables.left[:, old] = goes
 
 
-def _until_heartbeat(world: World, index: int, calibration: Calibration, random: np.random.Generator) -> Floats:
+def _forgotten(world: World, times: LifeTimes, index: int, random: np.random.Generator) -> Floats:
+    """Return when brokers hear that a client has closed the connections that it had before it was cut off.
+
+    TCP tells them again and again, after waits that are about as long as it has tried already. Brokers remove the
+    client then, unless a heartbeat has come by a new connection (``ConsumerManager#doChannelCloseEvent``).
+    """
+    closed, back_s = times.closed[:, world.lives[index].resumes or 0, None], world.lives[index].starts_s or 0.0
+    tried_s = np.where(np.isfinite(closed), back_s - np.where(np.isfinite(closed), closed, 0.0), NEVER)
+    shape = (world.request.trials, len(world.brokers))
+    return back_s + random.random(shape) * tried_s
+
+
+def _until_heartbeat(
+    world: World, times: LifeTimes, index: int, calibration: Calibration, random: np.random.Generator
+) -> Floats:
     """Return how long after waking a process sends a heartbeat: at once if one was due, or as it connects (5.2+).
 
-    The timers of one that was only cut off went on.
+    The timers of one that was only cut off went on, but may be late by then.
     """
-    request, slept = world.request, world.lives[index].starts_s or 0.0
-    if world.lives[world.lives[index].resumes or 0].how == CUT:
-        slept = 0.0
+    request, slept = world.request, np.asarray(world.lives[index].starts_s or 0.0)
     at_once = spread(random, calibration.woken_timer_s, (request.trials, 1))
-    interval = request.settings.seconds("heartbeatBrokerInterval")
     if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):
         return at_once
-    return at_once if slept >= interval else at_once + random.uniform(0, interval - slept, at_once.shape)
+    if world.lives[world.lives[index].resumes or 0].how == CUT:
+        slept = _late_s(world, times, index)
+    due = random.uniform(0, request.settings.seconds("heartbeatBrokerInterval"), at_once.shape)
+    found: Floats = at_once + np.maximum(due - slept, 0.0)
+    return found
+
+
+def _late_s(world: World, times: LifeTimes, index: int) -> Floats:
+    """Return by trial how late the timers of a client are after a cut: they share one thread (up to 5.1).
+
+    Each offset, heartbeat and route waits ``NETWORK_TIMEOUT_S`` for a connection there, once the first heartbeat has
+    timed out and closed the old one (``NettyRemotingClient#createChannel``, ``RemoteBrokerOffsetStore#persistAll``).
+    What is due more often than it is done falls behind, and is made up for at once when the network is back.
+    """
+    settings, old = world.request.settings, world.lives[index].resumes or 0
+    often = {
+        "persistConsumerOffsetInterval": _owned(world)[old].sum(),
+        "heartbeatBrokerInterval": len(world.brokers),
+        "pollNameServerInterval": len(world.topics),
+    }
+    busy = NETWORK_TIMEOUT_S * sum(count / settings.seconds(name) for name, count in often.items())
+    lasted = np.maximum((world.lives[index].starts_s or 0.0) - times.closed[:, old, None], 0.0)
+    found: Floats = lasted * (1 - 1 / max(busy, 1.0))
+    return found
 
 
 def _noticed(
@@ -122,15 +186,36 @@ def _one_after_the_other(step: tuple[float, float], shape: tuple[int, ...], rand
     return np.take_along_axis(turns, order, axis=1)
 
 
-def _expiry(world: World, died: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
+def _expiry(world: World, index: int, died: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:
     """Return when each broker removes a silent member, and whether it tells: the scan does not, the idle close does."""
     settings = world.request.settings
     shape = (len(died), len(world.brokers))
     heartbeat_age = random.uniform(0, settings.seconds("heartbeatBrokerInterval"), (len(died), 1))
     wait_for_scan = random.uniform(0, CHANNEL_SCAN_S, shape)
     scanned = settings.seconds("channelExpiredTimeout") - heartbeat_age + wait_for_scan
-    idle = settings.value("serverChannelMaxIdleTimeSeconds") - random.uniform(0, LONG_POLL_S, shape)
+    # Pulls keep a channel busy to the end, and the broker still answers those that it holds: longest where the member
+    # has the broker's retry queue, to which nothing comes. Where it pulls nothing, the last to come was a heartbeat, or
+    # a question for the members.
+    quiet = random.uniform(0, settings.seconds("rocketmq.client.rebalance.waitInterval"), shape)
+    waits = random.random(shape) * len(world.initial) < 1
+    answered = np.where(waits, random.uniform(0, LONG_POLL_S, shape), tailed(random, ANSWERED_S, shape))
+    last = np.where(_pulls(world)[index] | waits, answered, -np.minimum(quiet, heartbeat_age))
+    idle = settings.value("serverChannelMaxIdleTimeSeconds") + last
     return died[:, None] + np.maximum(np.minimum(scanned, idle), 0.0), idle < scanned
+
+
+def _pulls(world: World) -> Booleans:
+    """Return by life and broker whether messages come, before the change, that the life pulls from there."""
+    owned = _owned(world) & (world.rates + world.lags > 0)
+    brokers = np.array([world.brokers.index(queue.broker) for queue in world.queues], dtype=np.intp)
+    return np.stack([owned[:, brokers == number].any(axis=1) for number in range(len(world.brokers))], axis=1)
+
+
+def _owned(world: World) -> Booleans:
+    """Return by life and queue who owns what before the change."""
+    ids = tuple(client.id or "" for client in world.clients)
+    names = Names((ids,), np.zeros(world.request.trials, dtype=np.intp), ids)
+    return state_matrix(world, names, BEFORE, world.initial)
 
 
 def notifications(world: World, tables: Tables, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -142,7 +227,7 @@ def notifications(world: World, tables: Tables, calibration: Calibration, random
         np.where(tables.tells_entering, tables.entered, NEVER),
         np.where(tables.tells_leaving, tables.left, NEVER),
     )
-    told = np.concatenate([entered, left], axis=1)
+    told = np.concatenate([entered, left, tables.again], axis=1)
     happen = np.argwhere(np.isfinite(told).any(axis=0)).tolist()
     groups = world.groups
     wakes = [
@@ -166,4 +251,5 @@ def _woken(tables: Tables, at: Floats, broker: int) -> Floats:
     """Return the time for every life that stands in the table then, NEVER for the others."""
     at = np.where(np.isfinite(at), at, NEVER)
     stands = (tables.entered[:, :, broker] <= at[:, None]) & (at[:, None] < tables.left[:, :, broker])
+    stands |= tables.again[:, :, broker] <= at[:, None]
     return np.where(stands, at[:, None], NEVER)

@@ -8,6 +8,7 @@ from planner.simulation.dynamics.changing import FREEZE
 from planner.simulation.dynamics.rocketmq.changes import CUT
 from planner.simulation.dynamics.rocketmq.lives import NEVER
 from planner.simulation.dynamics.rocketmq.ownership import NOBODY
+from planner.simulation.dynamics.rocketmq.settings import Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.trials import Document, interval
@@ -24,6 +25,8 @@ def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
     concerned in at least half of the trials.
     """
     events = [*_life_events(world, found), *_table_events(world, found), *_queue_events(world, found)]
+    if world.request.consumer == Consumer.PULL:  # the application pulls when it likes
+        events = [event for event in events if event["event"] != "delivers"]
     return tuple(sorted(events, key=lambda event: float(event["at_s"]["p50"]))[:MOST_EVENTS])
 
 

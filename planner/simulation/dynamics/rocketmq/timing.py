@@ -12,7 +12,15 @@ CHANNEL_SCAN_S = 10.0
 """``ConsumerManager#scanNotActiveChannel`` runs every 10 s (``ClientHousekeepingService``)."""
 
 LONG_POLL_S = 15.0
-"""A broker holds a pull that finds nothing for 15 s (``PullRequestHoldService``): no channel is silent longer."""
+"""A broker holds a pull that finds nothing for 15 s (``PullRequestHoldService``) and answers then, heard or not."""
+
+ANSWERED_S = (0.05, 5.1)
+"""Last word of a member that pulls to the broker's last answer to it, tailed.
+
+Of eight channels of frozen or cut off clients to brokers that they pulled from, six were closed 0.1, 0.1, 0.1, 2.9, 3.8
+and 4.2 s after the idle time, one 14.7 s (the retry queue's), one 5.1 s (told of another member); to brokers that they
+did not pull from, 4.0, 5.4 and 13.8 s before it (5.5.0, idle after 25 and 60 s, by hand).
+"""
 
 ORDERLY_RETRY_AFTER_LOCK_S = 0.5
 """``RebalanceImpl#updateProcessQueueTableInRebalance`` asks again 500 ms after a lock failed (5.0+)."""
@@ -23,12 +31,20 @@ BATCHED_NOTIFICATION_S = 15.0
 PULL_TIMEOUT_S = 30.0
 """A client gives up a pull after 30 s (``consumerTimeoutMillisWhenSuspend``) and tries again a second later."""
 
+SYN_AGAIN_S = 1.0
+"""Linux asks for a connection again after one second (RFC 6298), then after three."""
 NETWORK_TIMEOUT_S = 3.0
 """Heartbeats and member queries give up after 3 s and close their connection (``closeSocketIfTimeout``, true in 4.9.7
 to 5.5.0), attempts to connect do after 3 s, too (``NettySystemConfig``)."""
 
 CLOSING_WAIT_S = 1.0
 """``PullMessageService#shutdown`` gives pulls that were put off one second, after the client has unregistered."""
+
+POP_THRESHOLD = 96 + 32
+"""A client pops on while no more than ``popThresholdForQueue`` messages (96) of a queue wait, 32 at once."""
+
+FIRST_HEARTBEAT_S = 1.0
+"""A client's timer sends its first heartbeat a second after it was set up (``MQClientInstance#startScheduledTask``)."""
 
 LEAST_SERVICE_S = 2e-5
 """A listener call takes at least this long: no consumer was seen to deliver more than 50 000 a second and thread."""
@@ -91,6 +107,8 @@ class Calibration:
     construction_to_heartbeat_s: Spread = (0.05, 1.4)
     """From there to the first heartbeat, tailed: members reacted 0.5-0.6 s after ``start()`` on a calm machine, half of
     them 0.6-0.9 s on a busy one, the slowest 2.7 s (own runs)."""
+    polling_heartbeat_s: Spread = (0.02, 0.5)
+    """The same for who polls, tailed, beyond the second that its timer waits."""
     register_step_s: Spread = (0.005, 0.3)
     """One broker's registration to the next one's, cold, tailed: 0.03 s, and 0.8 s once, in brokers' logs (own runs).
 
@@ -129,6 +147,9 @@ class Calibration:
     """How far members' ticks lie apart although one notification aligned them: 0.6 s seen with 5.3.3 (3.12)."""
     version_race_lost: float = 0.5
     """Share of moved queues whose first pull is refused with 4.9 (second series: about half)."""
+    heartbeat_lost: float = 0.036
+    """Odds that the heartbeat after a starting process's first look is dropped (5.2+): 4 of 112 starts took nothing for
+    3.6 to 30 s, none of 120 of older clients (own runs)."""
     stale_version_window_s: Spread = (0.0004, 0.002)
     """How long a pull of an unmoved queue may be refused after a change (9 and 5 of 30 transitions)."""
     overtaking: Spread = (1.0, 1.3)
@@ -141,12 +162,27 @@ class Calibration:
     of another member came 0.01-0.49 s earlier, mostly 0.01-0.12 s (4.9 and 5.1, own runs)."""
     listener_lock_s: Spread = (0.0005, 0.004)
     """Drop of an orderly queue whose listener is idle to the unlock at the broker."""
-    woken_timer_s: Spread = (0.0, 0.05)
-    """Waking of a process that stood still to each of its timers that are due: first looks came after 0.03-0.11 s, and
-    5 of 10 had registered again by then (by hand)."""
-    woken_pull_lost: float = 0.2
-    """Odds that a process wakes to give up its pull before it reads the answer that has come: 2 of 10 frozen clients
-    delivered a second late (2 of 4 of 5.5.0, none of 6 of 4.9.8; brokers 5.5.0, by hand)."""
+    woken_timer_s: Spread = (0.0, 0.08)
+    """Waking of a process that stood still to its heartbeat, where one was due."""
+    woken_look_s: Spread = (0.03, 0.11)
+    """The same to its first look (by hand). 9 of 14 had registered by then and kept their queues (10 by hand, 4 own
+    runs)."""
+    woken_pull_s: Spread = (0.0, 0.35)
+    """Waking of a process that stood still to its first delivery, tailed, all queues alike: 0.001-0.21 s, and
+    0.02-0.24 s with the retry (own runs)."""
+    woken_pull_lost: float = 0.3
+    """Odds that a process wakes to give up a pull before it reads the answer that has come: of 13 frozen clients 4
+    delivered some queue a second late (10 by hand, 3 own runs)."""
+    ack_s: Spread = (0.0, 0.01)
+    """End of a popped message's call to its acknowledgement at the broker."""
+    pop_closing_s: Spread = (0.01, 0.2)
+    """Signal to where a client that pops closes its connections, so that no call is acknowledged any more, tailed."""
+    popped_unread_s: Spread = (0.0, 0.2)
+    """For how long a broker gives messages to a client that dies before it has read them, tailed: two of 10 to 20 a
+    second, two crashes, a busy machine (by hand)."""
+    revive_s: Spread = (2.2, 4.8)
+    """End of ``popInvisibleTime`` to the next delivery. By the classes 2 s at least (``PopReviveService``); 72 messages
+    took 2.19 to 4.76 s, most of them 3.0 to 3.3 s (nine changes, a busy machine, by hand)."""
     broker_start_s: Spread = (2.0, 6.0)
     """Start of a broker's JVM to its registration at the name server."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.simulation.dynamics.rocketmq.processes import Life
-from planner.simulation.dynamics.rocketmq.settings import Settings
+from planner.simulation.dynamics.rocketmq.settings import Consumer, Settings
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_START_FIXED, generation
 
 Floats = NDArray[np.float64]
@@ -16,12 +16,13 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traits:
-    """The fields of ``timing.Generation`` by life; ``gap_s`` is the least time between two looks.
+    """The fields of ``timing.Generation`` by life; ``gap_s`` is the least time between two looks, ``tick_s`` the most.
 
     ``starts_locked``: what is locked in a round is consumed at once, not after the next renewal of locks (4.9.5+).
     """
 
     gap_s: Floats
+    tick_s: Floats
     first_pull_s: Floats
     races: Booleans
     retries_lock: Booleans
@@ -30,14 +31,21 @@ class Traits:
     starts_locked: Booleans
 
 
-def find_traits(lives: Sequence[Life], settings: Settings) -> Traits:
-    """Return the traits of every life."""
+def find_traits(lives: Sequence[Life], settings: Settings, is_never_balanced: bool) -> Traits:
+    """Return the traits of every life; ``is_never_balanced``: a look of 5.2+ follows the last one as soon as may be.
+
+    Who polls waits for no first pull, and quotes no version of its subscription (``RebalanceLitePullImpl``: its
+    ``dispatchPullRequest`` does nothing, ``messageQueueChanged`` changes no version).
+    """
+    pushed = settings.consumer == Consumer.PUSH
     kinds = [generation(life.version) for life in lives]
     gap_s = settings.seconds("rocketmq.client.rebalance.minInterval")
+    wait_s = settings.seconds("rocketmq.client.rebalance.waitInterval")
     return Traits(
+        tick_s=np.array([gap_s if is_never_balanced and kind.has_min_gap else wait_s for kind in kinds]),
         gap_s=np.array([gap_s if kind.has_min_gap else 0.0 for kind in kinds]),
-        first_pull_s=np.array([kind.first_pull_s for kind in kinds]),
-        races=np.array([kind.has_version_race for kind in kinds], dtype=bool),
+        first_pull_s=np.array([kind.first_pull_s if pushed else 0.0 for kind in kinds]),
+        races=np.array([kind.has_version_race and pushed for kind in kinds], dtype=bool),
         retries_lock=np.array([kind.retries_lock for kind in kinds], dtype=bool),
         unlocks_late=np.array([kind.unlocks_late for kind in kinds], dtype=bool),
         listener_wait_s=np.array([kind.listener_wait_s for kind in kinds]),

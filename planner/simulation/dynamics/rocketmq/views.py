@@ -24,12 +24,14 @@ class Views:
     """What the looks of one topic show.
 
     ``at``: when the view takes effect, by trial, life and look; ``view``: which one, NOTHING_NEW where nothing
-    changes; ``owned``: by view, life and queue (of the world) whether the life owns the queue under that view.
+    changes; ``owned``: by view, life and queue (of the world) whether the life owns the queue under that view;
+    ``whole``: by view whether brokers are shared whole, which only POP does.
     """
 
     at: Floats
     view: Indexes
     owned: Booleans
+    whole: Booleans
 
 
 def topic_views(
@@ -53,6 +55,7 @@ def topic_views(
     view[is_answered] = inverse
     places = np.flatnonzero(is_answered)[first]
     owned = np.zeros((len(found), len(world.lives), len(world.queues)), dtype=bool)
+    whole = np.zeros(len(found), dtype=bool)
     for index, place in enumerate(places):
         trial, life, look = np.unravel_index(place, at.shape)
         seen = _members(tables, int(trial), int(asked[trial, life, look]), float(at[trial, life, look]))
@@ -60,7 +63,8 @@ def topic_views(
         ids = names.placements[names.of_trial[trial]]
         side = world.lives[life].strategy
         owned[index] = ownership_matrix(world, topic, int(route[trial, life, look]), side, seen, ids)
-    return Views(at, view, owned)
+        whole[index] = world.shares_whole_brokers(len(seen))
+    return Views(at, view, owned, whole)
 
 
 def asked_brokers(
@@ -76,37 +80,45 @@ def asked_brokers(
     for side, brokers in enumerate(world.topics[number].brokers):
         if len(brokers):
             asked = np.where(route == side, brokers[(drawn * len(brokers)).astype(np.intp)], asked)
+    if world.severed_s:
+        # Who asks a broker that is out of reach has no answer.
+        lost = world.severed[np.arange(len(world.lives))[None, :, None], asked] & (looks.at < world.severed_s)
+        asked = np.where(lost, -1, asked)
     return asked, route
 
 
 def _keys(
     world: World, names: Names, tables: Tables, asked: Indexes, route: Indexes, at: Floats
 ) -> tuple[NDArray[np.uint64], Indexes]:
-    """Return for each look a key that is equal for equal views, and how many members it shows.
+    """Return for each look a key that is equal for equal views, and how many members it shows; 0 where it has none.
 
     A key is a sum of fixed random 64-bit weights, one a member and one for each other thing that the answer rests on:
     two different views of a million have the same key with odds of one in ten million.
     """
     weights = np.random.default_rng(len(world.lives)).integers(1, 2**63, len(world.lives) + 4, dtype=np.uint64)
     strategy = np.array([life.strategy for life in world.lives], dtype=np.uint64)
-    keys = route.astype(np.uint64) * weights[-1] + (strategy * weights[-2])[None, :, None]
+    trial, looker, look = np.nonzero(np.isfinite(at) & (asked >= 0))
+    keys = route[trial, looker, look].astype(np.uint64) * weights[-1] + (strategy * weights[-2])[looker]
     if not names.are_known:
-        keys = keys + (names.of_trial.astype(np.uint64) * weights[-3])[:, None, None]
-    keys = keys + (world.groups.astype(np.uint64) * weights[-4])[None, :, None]
-    count = np.zeros(at.shape, dtype=np.intp)
-    brokers = np.maximum(asked, 0)
+        keys = keys + names.of_trial.astype(np.uint64)[trial] * weights[-3]
+    groups = world.groups
+    keys = keys + (groups.astype(np.uint64) * weights[-4])[looker]
+    when, broker = at[trial, looker, look], asked[trial, looker, look]
+    count = np.zeros(len(keys), dtype=np.intp)
     for life in range(len(world.lives)):
-        is_listed = (world.groups == world.lives[life].group)[None, :, None]
+        is_listed = groups[looker] == groups[life]
         if np.isneginf(tables.entered[:, life]).all() and np.isposinf(tables.left[:, life]).all():
             count += is_listed
             continue
-        holds = tables.holds(life, brokers, at) & is_listed
+        holds = tables.holds(life, trial, broker, when) & is_listed
         keys = keys + holds * weights[life]
         count += holds
-    return keys, count
+    found, counts = np.zeros(at.shape, dtype=np.uint64), np.zeros(at.shape, dtype=np.intp)
+    found[trial, looker, look], counts[trial, looker, look] = keys, count
+    return found, counts
 
 
 def _members(tables: Tables, trial: int, broker: int, at: float) -> Indexes:
     """Return the lives that stand in one broker's table at one time."""
-    entered, left = tables.entered[trial, :, broker], tables.left[trial, :, broker]
-    return np.flatnonzero((entered <= at) & (at < left))
+    entered, left, again = (part[trial, :, broker] for part in (tables.entered, tables.left, tables.again))
+    return np.flatnonzero((entered <= at) & (at < left) | (again <= at))

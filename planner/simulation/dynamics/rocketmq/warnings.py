@@ -13,10 +13,14 @@ from planner.simulation.dynamics.rocketmq.changes import (
     StrategyChange,
 )
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
-from planner.simulation.dynamics.rocketmq.ownership import shown_owners, state_matrix
+from planner.simulation.dynamics.rocketmq.ownership import state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
+from planner.simulation.dynamics.rocketmq.settings import Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
+from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S
 from planner.simulation.dynamics.rocketmq.world import World
+from planner.simulation.dynamics.trials import LEVELS
+from planner.simulation.dynamics.words import seconds_between
 
 _NAMED = 3
 
@@ -32,6 +36,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_standstills(world, found),
         *_about_rolling(world, found),
         *_about_groups(world),
+        *_about_polling(world, found),
         *_about_load(world, found),
     )
 
@@ -59,7 +64,7 @@ def _about_members(world: World, found: Simulation) -> Iterator[str]:
 
 
 def _about_queues(world: World, found: Simulation) -> Iterator[str]:
-    after = shown_owners(world, found.names)
+    after = found.owners.shown
     lost = [str(world.queues[pick]) for pick in np.flatnonzero((after == NOBODY) & (found.owners.before != NOBODY))]
     if lost and world.final:
         why = "while the broker is down" if world.down is not None else "afterwards"
@@ -86,6 +91,11 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
 
 
 def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
+    if world.severed_s:
+        yield (
+            "brokers list different members while the cut lasts: who asks which is drawn at each look, and queues "
+            "change hands each time"
+        )
     woken = world.resumed >= 0
     if not found.course.tables.tells_entering[:, woken].any():
         return
@@ -118,17 +128,64 @@ def _about_groups(world: World) -> Iterator[str]:
     if not isinstance(change, BlueGreen):
         return
     yield (
-        f"{change.to_group} starts from offsets copied after {change.clone_s:g} s; what waits in the retry topic of "
-        f"{world.request.group or 'the old group'} is not copied and stays unread"
+        f"the group {change.to_group} starts from offsets copied after {change.clone_s:g} s; what waits in the retry "
+        f"topic of {world.request.group or 'the old group'} is not copied and stays unread"
     )
     if change.stop_s > change.start_s:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
 
 
+def _about_polling(world: World, found: Simulation) -> Iterator[str]:
+    request = world.request
+    if request.consumer == Consumer.PULL:
+        least = _longest_pauses(found)
+        yield (
+            "when and how much it pulls, and which offsets it stores, the application of a pull consumer decides: "
+            "pause, duplicates, burst and settling are not known"
+            + ("" if least is None else f"; the longest pause is at least {seconds_between(*least)}")
+        )
+    if request.consumer != Consumer.LITE_PULL:
+        return
+    if not request.tells_commits:
+        yield (
+            "autoCommit is off and the request does not say when the application commits: what comes twice is not "
+            "known; options.commit_after_poll says that it commits before it polls again"
+        )
+    elif request.settings.is_on("autoCommit") and any(client.threads > 1 for client in world.clients):
+        yield (
+            "several threads poll one consumer, and each poll may commit what another thread still works on: of a "
+            "process that dies so much is lost, which is no part of this forecast"
+        )
+    threads = request.settings.value("pullThreadNums")
+    most = max((int((found.owners.shown == client).sum()) for client in range(len(world.clients))), default=0)
+    if most > threads:
+        yield (
+            f"one client pulls {most} queues by {threads} threads (pullThreadNums), and each queue to which nothing "
+            f"comes keeps one of them for {LONG_POLL_S:g} s or more: what others wait for that is not in this forecast"
+        )
+
+
+def _longest_pauses(found: Simulation) -> tuple[float, float] | None:
+    """Return the ends of the middle 90 % of the longest times from dropping a queue to gaining it."""
+    pauses = np.where(found.owners.moves, np.nan_to_num(found.observed.pause_s), 0.0).max(axis=1, initial=0.0)
+    if not found.owners.moves.any():
+        return None
+    low, high = np.quantile(pauses, [LEVELS["p05"], LEVELS["p95"]])
+    return float(low), float(high)
+
+
 def _about_load(world: World, found: Simulation) -> Iterator[str]:
-    after = shown_owners(world, found.names)
+    after = found.owners.shown
     batch = world.request.settings.value("consumeMessageBatchMaxSize")
     service_s = world.request.service_time_s
+    if world.request.pops:
+        threads = sum(world.lives[life].threads for life in world.final)
+        if world.final and world.rates.sum() * service_s > threads * batch:
+            yield (
+                f"the members together cannot keep up: {world.rates.sum():g} messages a second come, "
+                f"{threads * batch / service_s:g} are what their threads can do"
+            )
+        return
     for life in world.final:
         client = world.lives[life].client
         arriving = float(world.rates[after == client].sum())

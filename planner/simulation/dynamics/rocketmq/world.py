@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.allocation.ordering import sorted_queues, topic_slices
+from planner.allocation.rocketmq import PopSharing
 from planner.allocation.strategy import Holdings, Strategy
 from planner.model.queues import MessageQueue
 from planner.simulation.dynamics.rocketmq.changes import (
@@ -14,11 +15,12 @@ from planner.simulation.dynamics.rocketmq.changes import (
     BrokerUp,
     Change,
     Client,
+    Partition,
     QueueCount,
     StrategyChange,
     newcomers,
 )
-from planner.simulation.dynamics.rocketmq.processes import Life, processes
+from planner.simulation.dynamics.rocketmq.processes import BEFORE, Life, processes
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
 from planner.simulation.dynamics.rocketmq.traits import Traits, find_traits
 
@@ -65,6 +67,11 @@ class World:
         """Return the lives that run before the change."""
         return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
 
+    def shares_whole_brokers(self, members: int) -> bool:
+        """Return whether so many members are given whole brokers instead of queues (``allocate4Pop``)."""
+        sharing = self.strategies[BEFORE]
+        return isinstance(sharing, PopSharing) and sharing.shares_all(members)
+
     @property
     def groups(self) -> Indexes:
         """Return for each life whether it is of the group itself or of the one that takes over: BEFORE or AFTER."""
@@ -74,6 +81,22 @@ class World:
     def resumed(self) -> Indexes:
         """Return for each life the one that stood still and goes on as it, -1 for all others."""
         return np.array([-1 if life.resumes is None else life.resumes for life in self.lives], dtype=np.intp)
+
+    @property
+    def severed(self) -> Booleans:
+        """Return by life and broker whether the change cuts the one off from the other, and not from all brokers."""
+        change, shape = self.request.change, (len(self.lives), len(self.brokers))
+        if not isinstance(change, Partition) or not change.brokers:
+            return np.zeros(shape, dtype=bool)
+        is_cut = np.array([self.clients[life.client].id in change.clients for life in self.lives], dtype=bool)
+        found: Booleans = is_cut[:, None] & np.array([broker in change.brokers for broker in self.brokers], dtype=bool)
+        return found
+
+    @property
+    def severed_s(self) -> float:
+        """Return how long clients are cut off from some brokers, 0 where none is."""
+        change = self.request.change
+        return change.for_s if isinstance(change, Partition) and change.brokers else 0.0
 
     @property
     def final(self) -> tuple[int, ...]:
@@ -95,7 +118,7 @@ def build_world(request: ForecastRequest) -> World:
         request,
         (*request.clients, *newcomers(change)),
         lives,
-        find_traits(lives, request.settings),
+        find_traits(lives, request.settings, request.is_never_balanced),
         queues,
         rates,
         lags,

@@ -168,4 +168,5 @@ def test_no_request_can_write() -> None:
         "ListGroups": 16,
         "DescribeGroups": 15,
         "ConsumerGroupDescribe": 69,
+        "OffsetFetch": 9,
     }

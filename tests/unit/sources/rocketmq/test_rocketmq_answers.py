@@ -225,6 +225,21 @@ def running(properties: dict[str, object]) -> answers.RunningInfo:
     return answers.running_info(java_json.body({"properties": properties}))
 
 
+def test_what_a_lite_pull_consumer_tells_of_its_polls_and_commits_is_kept() -> None:
+    told: dict[str, object] = {
+        "autoCommit": "true",
+        "autoCommitIntervalMillis": "5000",
+        "pollTimeoutMillis": "5000",
+        "pullBatchSize": "10",
+        "pullThreadNums": "20",
+        "pullThresholdForAll": "10000",
+        "PROP_CONSUME_TYPE": "CONSUME_ACTIVELY",
+    }
+    tuning = running({**told, "consumeMaxSpan": "2000"}).tuning
+    assert dict(tuning.properties) == told
+    assert (tuning.threads, tuning.orderly, tuning.batch_size) == (None, False, None)
+
+
 @pytest.mark.parametrize(
     ("told", "strategy_class"),
     [

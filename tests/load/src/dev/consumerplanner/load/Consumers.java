@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -26,6 +27,9 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * {@code --look-log} names a file for what each look shows. {@code STARTING} and {@code STOPPING} tell the epoch
  * milliseconds of {@code start()} and of the signal.
  *
+ * <p>{@code --set name=value,...} sets properties of the consumer by their own names: those that only some releases have.
+ * With {@code clientRebalance=false} no strategy runs here, and the looks are what the broker's answers changed.
+ *
  * <p>Sick on demand: {@code --block-after N} never returns from the listener again after N messages,
  * {@code --fail true} fails each message.
  */
@@ -44,7 +48,8 @@ final class Consumers {
         this.failing = Boolean.parseBoolean(options.get("fail", "false"));
         this.blockAfter = options.integer("block-after", Integer.MAX_VALUE);
         boolean flushesEach = Boolean.parseBoolean(options.get("flush-each", "false"));
-        this.log = DeliveryLog.to(options.get("delivery-log", ""), flushesEach);
+        boolean tellsMessages = Boolean.parseBoolean(options.get("tell-messages", "false"));
+        this.log = DeliveryLog.to(options.get("delivery-log", ""), flushesEach, tellsMessages);
     }
 
     void run() throws Exception {
@@ -77,7 +82,7 @@ final class Consumers {
         consumer.setNamesrvAddr(options.need("name-server"));
         consumer.setClientIP(options.need("client-ip"));
         consumer.setInstanceName(instance);
-        consumer.setAllocateMessageQueueStrategy(strategy());
+        allocate(consumer);
         consumer.setConsumeFromWhere(ConsumeFromWhere.valueOf(options.need("consume-from")));
         consumer.setConsumeThreadMin(options.integer("threads", 20));
         consumer.setConsumeThreadMax(options.integer("threads", 20));
@@ -98,14 +103,23 @@ final class Consumers {
         for (String topic : options.list("topics")) {
             consumer.subscribe(topic, options.get("tags", "*"));
         }
+        Properties.set(consumer, options.get("set", "").isEmpty() ? Map.of() : options.pairs("set"));
         listen(consumer);
         return consumer;
     }
 
-    private AllocateMessageQueueStrategy strategy() {
+    private void allocate(DefaultMQPushConsumer consumer) {
         AllocateMessageQueueStrategy chosen = Strategies.chosen(options);
         String log = options.get("look-log", "");
-        return log.isEmpty() ? chosen : new Watched(chosen, Path.of(log));
+        if (log.isEmpty()) {
+            consumer.setAllocateMessageQueueStrategy(chosen);
+            return;
+        }
+        Watched watched = new Watched(chosen, consumer.buildMQClientId(), Path.of(log));
+        consumer.setAllocateMessageQueueStrategy(watched);
+        if (options.get("set", "").contains("clientRebalance=false")) {
+            Properties.setListener(consumer, watched);
+        }
     }
 
     private void listen(DefaultMQPushConsumer consumer) {

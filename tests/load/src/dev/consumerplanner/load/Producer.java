@@ -27,6 +27,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  */
 final class Producer {
     private static final long TICK_NANOS = 20_000_000;
+    private static final int CONNECT_ATTEMPTS = 5;
     private static final int MAX_IN_FLIGHT = 256;
     private static final long DRAIN_SECONDS = 10;
     private static final int REPORTED_FAILURES = 3;
@@ -67,7 +68,19 @@ final class Producer {
     /** Ask every queue for an offset, so that second 0 does not wait for routes and connections. */
     private void connect(DefaultMQProducer producer) throws MQClientException {
         for (Lane lane : lanes) {
+            connect(producer, lane, CONNECT_ATTEMPTS);
+        }
+    }
+
+    /** On a busy machine a name server that has just started takes longer than the client waits for a route. */
+    private void connect(DefaultMQProducer producer, Lane lane, int attempts) throws MQClientException {
+        try {
             producer.maxOffset(lane.queue);
+        } catch (IllegalStateException late) {
+            if (attempts == 1) {
+                throw late;
+            }
+            connect(producer, lane, attempts - 1);
         }
     }
 

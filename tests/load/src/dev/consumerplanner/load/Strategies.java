@@ -52,7 +52,10 @@ final class Strategies {
         return strategy;
     }
 
-    /** {@code --broker-rooms broker=room,... --client-rooms client id=room,...}. */
+    /**
+     * {@code --broker-rooms broker=room,... --client-rooms client id=room,...}. A name with a star, {@code near*=r1}, is
+     * of all clients whose instance begins so: pods of a Deployment, whose ids nobody knows before they run.
+     */
     private static AllocateMessageQueueStrategy nearby(AllocateMessageQueueStrategy inner, Options options) {
         Map<String, String> brokers = options.pairs("broker-rooms");
         Map<String, String> clients = options.pairs("client-rooms");
@@ -64,9 +67,19 @@ final class Strategies {
 
             @Override
             public String consumerDeployIn(String clientId) {
-                return clients.get(clientId);
+                return clients.getOrDefault(clientId, roomOfInstance(clients, clientId));
             }
         });
+    }
+
+    private static String roomOfInstance(Map<String, String> clients, String clientId) {
+        String instance = clientId.substring(clientId.indexOf('@') + 1);
+        return clients.entrySet().stream()
+            .filter(room -> room.getKey().endsWith("*"))
+            .filter(room -> instance.startsWith(room.getKey().substring(0, room.getKey().length() - 1)))
+            .map(Map.Entry::getValue)
+            .findFirst()
+            .orElse(null);
     }
 
     private static MessageQueue queue(String text) {

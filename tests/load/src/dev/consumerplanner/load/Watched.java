@@ -8,30 +8,42 @@ import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.rocketmq.client.consumer.AllocateMessageQueueStrategy;
+import org.apache.rocketmq.client.consumer.MessageQueueListener;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
  * A strategy that writes down what each look shows, where it differs from the look before: epoch milliseconds,
  * client id, topic, members, queues, tab-separated. Every line is on its way to the disk before the look goes on.
+ * Where the broker allocates, the client tells its queues after it has changed them; nobody tells the members then.
  */
-final class Watched implements AllocateMessageQueueStrategy {
+final class Watched implements AllocateMessageQueueStrategy, MessageQueueListener {
     private final AllocateMessageQueueStrategy strategy;
+    private final String consumerId;
     private final Path log;
     private final Map<String, String> latest = new HashMap<>();
 
-    Watched(AllocateMessageQueueStrategy strategy, Path log) {
+    Watched(AllocateMessageQueueStrategy strategy, String consumerId, Path log) {
         this.strategy = strategy;
+        this.consumerId = consumerId;
         this.log = log;
     }
 
     @Override
     public List<MessageQueue> allocate(String group, String clientId, List<MessageQueue> queues, List<String> members) {
         List<MessageQueue> found = strategy.allocate(group, clientId, queues, members);
-        List<String> names = found.stream().map(queue -> queue.getBrokerName() + "/" + queue.getQueueId()).toList();
-        String topic = queues.get(0).getTopic();
-        write(clientId, topic, String.join(",", members) + "\t" + String.join(",", names));
+        write(clientId, queues.get(0).getTopic(), String.join(",", members) + "\t" + names(found));
         return found;
+    }
+
+    @Override
+    public void messageQueueChanged(String topic, Set<MessageQueue> all, Set<MessageQueue> mine) {
+        write(consumerId, topic, "\t" + names(mine.stream().sorted().toList()));
+    }
+
+    private static String names(List<MessageQueue> queues) {
+        return String.join(",", queues.stream().map(one -> one.getBrokerName() + "/" + one.getQueueId()).toList());
     }
 
     private synchronized void write(String clientId, String topic, String shown) {

@@ -1,0 +1,64 @@
+{{- define "planner.labels" -}}
+{{ include "planner.selector" . }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "planner.selector" -}}
+app.kubernetes.io/name: consumer-planner
+app.kubernetes.io/component: controller
+{{- end }}
+
+{{- /* Who the controller is. The admission policies know it by this name. */}}
+{{- define "planner.account" -}}
+consumer-planner-controller
+{{- end }}
+
+{{- define "planner.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* The namespaces whose plans are carried out, as YAML; none where it is all of them. */}}
+{{- define "planner.namespaces" -}}
+{{- if and .Values.watch.allNamespaces .Values.watch.namespaces }}
+{{- fail "watch.allNamespaces is true and watch.namespaces names some: choose one of the two" }}
+{{- end }}
+{{- if not .Values.watch.allNamespaces }}
+{{- toYaml (default (list .Release.Namespace) .Values.watch.namespaces) }}
+{{- end }}
+{{- end }}
+
+{{- /* All documents of one kind in a folder of manifests that the chart shares with ../k8s, by name, as YAML. */}}
+{{- define "planner.documents" -}}
+{{- $asked := . }}
+{{- $found := dict }}
+{{- range $path, $_ := .root.Files.Glob (printf "files/%s/*.yaml" .folder) }}
+{{- range $text := splitList "\n---\n" ($asked.root.Files.Get $path) }}
+{{- $document := fromYaml $text }}
+{{- if hasKey $document "Error" }}{{ fail (printf "%s: %s" $path $document.Error) }}{{ end }}
+{{- if eq $document.kind $asked.kind }}{{ $_ := set $found $document.metadata.name $document }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toYaml $found }}
+{{- end }}
+
+{{- /* What Pod Security asks for under the name restricted. */}}
+{{- define "planner.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "planner.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Ends with 2 unless every image in the arguments is named with its digest, and Python is the lock's own version.
+set -eu
+for image in "$@"; do
+    case "$image" in
+        *@sha256:????????????????????????????????????????????????????????????????) ;;
+        *)
+            echo "base image: found '$image', expected NAME@sha256:DIGEST: give it as --build-arg" >&2
+            exit 2
+            ;;
+    esac
+done
+if ! python3 -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then
+    echo "base image: found $(python3 --version 2>&1), expected Python 3.11, which requirements.lock was made for" >&2
+    exit 2
+fi

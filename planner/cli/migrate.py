@@ -1,0 +1,241 @@
+"""``planner migrate``: plan a change that a person asks for. One sub-command a migration."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planner.cli.console import PolicyFile, parse_time, tell, text_console
+from planner.cli.making import At, PlanOutput, SnapshotFile, made_at, read_pair, write_plan
+from planner.cli.template import ChangeFile, ContainerName, Environment, Image, NodeLabels, change_of, needed
+from planner.cli.template import the_container as only_container
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.snapshot import GroupSnapshot
+
+app = typer.Typer(
+    name="migrate",
+    help="Plan a migration: a change of a group that a person asks for. Nothing is changed yet. What would do harm is "
+    "refused by name, with exit code 1.",
+    no_args_is_help=True,
+)
+Room = Annotated[
+    str | None, typer.Option(help="MACHINE_ROOM_NEARBY: the room that all new consumers are in.", show_default=False)
+]
+Green = Annotated[str, typer.Option(help="Name of the new Deployment, which takes over.", show_default=False)]
+
+
+@app.command("update")
+def update(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    surge: Annotated[
+        int | None, typer.Option(help="Pods started at once above the count; default: as many as cost least.")
+    ] = None,
+    at: At = "now",
+) -> None:
+    """A new image or configuration: all pods are replaced, new before old."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    _make(pair, {"kind": "update", "change": changed, "surge": surge}, output, at)
+
+
+@app.command("strategy")
+def strategy(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="The new RocketMQ allocation strategy.", show_default=False)],
+    green: Green,
+    options: Annotated[str, typer.Option(help="Its parameters as JSON, as planner allocate takes them.")] = "{}",
+    new_group: Annotated[
+        str | None, typer.Option(help="Name of a second group, so that side by side is weighed, too.")
+    ] = None,
+    room: Room = None,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """Another RocketMQ allocation strategy, which the changed template brings. Members never mix two."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    asked = {"to": to, "options": _json("--options", options), "change": changed, "green": green}
+    _make(pair, {"kind": "strategy", **asked, "newGroup": new_group, "room": room}, output, at)
+
+
+@app.command("rename")
+def rename(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="The new name of the consumer group.", show_default=False)],
+    green: Green,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """Another name for the consumer group, which the changed template brings. Its offsets are cloned."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    _make(pair, {"kind": "rename", "to": to, "change": changed, "green": green}, output, at)
+
+
+@app.command("relocate")
+def relocate(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    green: Green,
+    room: Room = None,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """All consumers to another Deployment, on other nodes or with another template (blue-green)."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    _make(pair, {"kind": "relocate", "change": changed, "green": green, "room": room}, output, at)
+
+
+@app.command("cluster")
+def cluster(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="The other cluster's name.", show_default=False)],
+    green: Green,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """The group to another cluster, whose address the changed template brings. The old cluster is drained."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    _make(pair, {"kind": "cluster", "to": to, "change": changed, "green": green}, output, at)
+
+
+@app.command("reset")
+def reset(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="Time of the first message to consume (ISO 8601).", show_default=False)],
+    at: At = "now",
+) -> None:
+    """The group back, or ahead, to a time. All its consumers stop, its offsets are set, as many start again."""
+    asked = {"kind": "reset", "to": parse_time(to, "--to").isoformat()}
+    _make(read_pair(snapshot, policy), asked, output, at)
+
+
+@app.command("expand")
+def expand(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    topic: Annotated[str, typer.Option(help="The topic that gets more queues.", show_default=False)],
+    queues: Annotated[int, typer.Option(help="Its queues on each broker then; Kafka: partitions.", show_default=False)],
+    consumers: Annotated[int | None, typer.Option(help="Consumers then; default: as many as now.")] = None,
+    at: At = "now",
+) -> None:
+    """More queues for a topic, and more consumers for them. A person raises the queues on the way."""
+    pair = read_pair(snapshot, policy)
+    _make(pair, {"kind": "expand", "topic": topic, "queues": queues, "consumers": consumers}, output, at)
+
+
+@app.command("assignor")
+def assignor(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="The new assignor: range, roundrobin, sticky, cooperative-sticky.")],
+    variable: Annotated[
+        str | None,
+        typer.Option(help="In rolls: the variable that Java consumers take partition.assignment.strategy from."),
+    ] = None,
+    green: Annotated[
+        str | None, typer.Option(help="Stop all, start all (librdkafka): name of the new Deployment.")
+    ] = None,
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """Another assignor of a classic Kafka group: in rolls by --variable, or all at once by --green and a change."""
+    pair = read_pair(snapshot, policy)
+    asked: dict[str, Any] = {"kind": "assignor", "to": to, "green": green}
+    if variable is not None:
+        asked["variable"] = {"container": container or only_container(pair[0]), "name": variable}
+    asked["change"] = change_of(pair[0], container, image, env, node_label, change)
+    _make(pair, asked, output, at)
+
+
+@app.command("consumer-protocol")
+def consumer_protocol(
+    snapshot: SnapshotFile,
+    policy: PolicyFile,
+    output: PlanOutput,
+    to: Annotated[str, typer.Option(help="The server's assignor: uniform or range-server.")] = "uniform",
+    container: ContainerName = None,
+    image: Image = None,
+    env: Environment = None,
+    node_label: NodeLabels = None,
+    change: ChangeFile = None,
+    at: At = "now",
+) -> None:
+    """Kafka's consumer protocol (KIP-848) for a classic group, which the changed template brings."""
+    pair = read_pair(snapshot, policy)
+    changed = needed(change_of(pair[0], container, image, env, node_label, change))
+    _make(pair, {"kind": "consumerProtocol", "to": to, "change": changed}, output, at)
+
+
+def _json(option: str, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"option {option}: found {text!r}, expected a JSON object: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInputError(f"option {option}: found {text!r}, expected a JSON object")
+    return found
+
+
+def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any], output: str, at: str) -> None:
+    """Write the plan for what is asked for, and tell a person what it costs and why this way."""
+    from planner import pipeline
+    from planner.documents.migration import parse_request
+    from planner.documents.plan import PLAN
+    from planner.rollout.explain import explain_plan
+
+    taken, wanted = pair
+    given = {name: value for name, value in asked.items() if value is not None}
+    made = pipeline.migrate(
+        taken, parse_request(given, f"planner migrate {asked['kind']}"), wanted, made_at(at, taken.at)
+    )
+    document = pipeline.migration_document(made, wanted)
+    if not write_plan(document, PLAN.text(document), output):
+        return
+    tell(explain_plan(made))
+    told = "".join(f" --confirm '{phrase}'" for phrase in made.confirmations)
+    said = f"Plan written to {output}. A person approves it: planner approve {output}{told}"
+    text_console().print(said, markup=False, soft_wrap=True)

@@ -1,0 +1,102 @@
+"""``Board``: what was last heard of each plan. It wakes plans that need a turn, and tells what has changed."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.controller.agenda import Agenda, Key
+from planner.deployments.plans import FINALIZER, stored_plan
+from planner.documents.status import parse_status
+from planner.errors import BadInputError
+from planner.execution.ports import StoredPlan
+from planner.execution.progress import RolloutStatus
+
+log = logging.getLogger(__name__)
+
+Json = Mapping[str, Any]
+Changed = Callable[[StoredPlan, RolloutStatus], None]
+"""Hears of a plan whose status was seen to change, with the status before."""
+
+UNREADABLE: Final = "Unreadable"
+"""In place of the phase of a plan that is none of ours to read: made by a newer planner, or damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    uid: str
+    version: int
+    status: RolloutStatus | None
+
+
+class Board:
+    """Plans as they were last heard of. Safe to share between threads."""
+
+    def __init__(self, agenda: Agenda, changed: Changed) -> None:
+        self._agenda, self._changed = agenda, changed
+        self._heard: dict[Key, _Heard] = {}
+        self._lock = threading.Lock()
+
+    def hear(self, found: Json) -> None:
+        """Note a plan object. One that is older than what was heard before is left out."""
+        key, heard = key_of(found), _heard(found)
+        with self._lock:
+            before = self._heard.get(key)
+            if before is not None and before.uid == heard.uid and before.version >= heard.version:
+                return
+            self._heard[key] = heard
+        if _needs_turn(found, heard.status):
+            self._agenda.wake(key)
+        if before is not None and before.uid == heard.uid and before.status and heard.status != before.status:
+            self._tell(found, before.status)
+
+    def hear_all(self, found: Iterable[Json]) -> None:
+        """Note all plan objects that there are; the others are gone."""
+        there = {key_of(one): one for one in found}
+        for one in there.values():
+            self.hear(one)
+        with self._lock:
+            gone = self._heard.keys() - there.keys()
+        for key in gone:
+            self.forget(key)
+
+    def forget(self, key: Key) -> None:
+        """Note that a plan is gone; a turn of it will find that out, too."""
+        with self._lock:
+            self._heard.pop(key, None)
+        self._agenda.wake(key)
+
+    def counts(self) -> Mapping[tuple[str, str], int]:
+        """Return (namespace, phase) -> how many plans there are."""
+        with self._lock:
+            heard = list(self._heard.items())
+        return Counter((namespace, one.status.phase if one.status else UNREADABLE) for (namespace, _), one in heard)
+
+    def _tell(self, found: Json, before: RolloutStatus) -> None:
+        try:
+            self._changed(stored_plan(found), before)
+        except BadInputError as error:
+            log.warning("plan cannot be read", extra={"plan": key_of(found), "error": str(error)})
+
+
+def key_of(found: Json) -> Key:
+    """Return namespace and name of an object."""
+    return found["metadata"]["namespace"], found["metadata"]["name"]
+
+
+def _heard(found: Json) -> _Heard:
+    meta = found["metadata"]
+    try:
+        status = parse_status(found.get("status"), f"plan {meta['namespace']}/{meta['name']}")
+    except BadInputError as error:
+        log.warning("plan cannot be read", extra={"plan": key_of(found), "error": str(error)})
+        status = None
+    # Versions of one kind can be compared as numbers: documented from Kubernetes 1.35 on, and true of etcd always.
+    return _Heard(meta["uid"], int(meta["resourceVersion"]), status)
+
+
+def _needs_turn(found: Json, status: RolloutStatus | None) -> bool:
+    """True unless the plan is at its end and nothing of ours holds it."""
+    return status is None or not status.phase.is_final or FINALIZER in (found["metadata"].get("finalizers") or [])

@@ -1,0 +1,57 @@
+"""The log: constant phrases with fields, as JSON objects or as lines, on standard error.
+
+What is in it is ours to choose: the clients of the API server log whole answers, with whatever passwords stand in a
+pod's environment, at level debug. They are kept above it.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pythonjsonlogger.json import JsonFormatter
+
+from planner.controller.settings import LogFormat, LogLevel
+
+_TALKATIVE: Final = ("kubernetes", "urllib3", "aiohttp", "asyncio")
+_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "settings", "k8s_ref"}
+
+
+class _Lines(logging.Formatter):
+    """Time, level and phrase, and the fields after it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = " ".join(f"{name}={value!s}" for name, value in _fields(record).items())
+        return f"{super().format(record)} {told}".rstrip()
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _FIELDS}
+
+
+def set_up(form: LogFormat, level: LogLevel) -> None:
+    """Log to standard error in this form, from this level on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter(form))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.INFO, root.level))
+    # One line for each change of each plan, to say that it was heard.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    # It runs on a thread of its own, and the signals are the main thread's to hear.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+
+
+def formatter(form: LogFormat) -> logging.Formatter:
+    """Return what makes a line of a record."""
+    if form is LogFormat.TEXT:
+        return _Lines("%(asctime)s %(levelname)-7s %(message)s")
+    return JsonFormatter(
+        "%(asctime)s %(levelname)s %(name)s %(message)s",
+        rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
+        datefmt="%Y-%m-%dT%H:%M:%S%z",
+        json_ensure_ascii=False,
+        reserved_attrs=sorted(_FIELDS - {"message", "asctime"}),
+    )

@@ -1,0 +1,68 @@
+"""``Records``: how the forecasts of judged plans did, kept below the data folder for the next forecast."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from planner.calibration import land_record
+from planner.deployments.plans import stored_plan
+from planner.errors import BadInputError, StorageError
+from planner.execution.ports import StoredPlan
+
+log = logging.getLogger(__name__)
+
+PART = "records"
+
+
+class Records:
+    """Writes each verdict once: what a plan's status says, whoever carried the plan out.
+
+    Every replica writes, as a record is the same whoever writes it, and each may have a folder of its own. What was not
+    written, as the disk was full or the process ended, is when the plan is heard of again. ``failed`` hears of
+    failures.
+    """
+
+    def __init__(self, data: Path | None, failed: Callable[[str], object]) -> None:
+        self._data, self._failed = data, failed
+        self._kept: set[str] = set()
+
+    def hear(self, found: Mapping[str, Any]) -> None:
+        """Write the record of a plan object as the API server gives it; one that cannot be read is told elsewhere."""
+        is_judged = bool((found.get("status") or {}).get("verdict"))
+        if self._data is None or not is_judged or found["metadata"]["uid"] in self._kept:
+            return
+        with suppress(BadInputError):
+            self.keep(stored_plan(found))
+
+    def keep(self, stored: StoredPlan) -> None:
+        """Write the plan's record, if it has a verdict and this process has not. Raises nothing: it is tried again."""
+        verdict = stored.status.verdict
+        if self._data is None or verdict is None or not verdict.figures or stored.uid in self._kept:
+            return
+        try:
+            path = land_record(self._data, stored.plan, verdict)
+        except StorageError as error:
+            self._failed(PART)
+            log.warning("to be tried again", extra={"part": PART, "plan": stored.name, "error": str(error)})
+            return
+        self._kept.add(stored.uid)
+        log.info("record kept", extra={"plan": stored.name, "file": str(path)})
+
+
+def check_data(data: Path) -> None:
+    """Make the data folder if it is not there. Raises ``BadInputError`` where nothing can be written into it."""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_writable(data, error.strerror or str(error)) from error
+    if not os.access(data, os.W_OK | os.X_OK):
+        raise _not_writable(data, "Permission denied")
+
+
+def _not_writable(data: Path, reason: str) -> BadInputError:
+    return BadInputError(
+        f"--data {data} cannot be written ({reason}): name a folder on a volume that this account may write to"
+    )

@@ -1,0 +1,112 @@
+"""``OffsetActions``: whether a plan's offset step is done, and doing it."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import BadInputError
+from planner.execution.course import offsets_group
+from planner.execution.effects import SetOffsets
+from planner.execution.ports import ConflictError
+from planner.model.queues import Queue
+from planner.rollout.steps import CloneOffsets
+
+Offsets = Mapping[Queue, int]
+"""The next offset that a group consumes, by queue: those that it has committed on."""
+
+
+class GroupOffsets(Protocol):
+    """Committed offsets of the groups of one installation. Retry and dead-letter topics are left alone.
+
+    All raise ``OutOfReachError`` for what does not answer.
+    """
+
+    def committed(self, group: str) -> Offsets:
+        """Return what the group has committed; none where it never did, or nobody knows it."""
+
+    def since(self, group: str, time: datetime) -> Offsets:
+        """Return the offset of the first message at or after a time, on every queue of the group's topics."""
+
+    def clone(self, origin: str, group: str) -> None:
+        """Give ``group`` what ``origin`` has committed. Raises ``ConflictError`` where ``group`` has members."""
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Set the group's offsets on these queues. Raises ``ConflictError`` where it has members."""
+
+
+Installation = Callable[[ConsumerScalingPolicy], AbstractContextManager[GroupOffsets]]
+"""The brokers that a policy names."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsSeen:
+    """Whether a group's offsets are as a step wants them, and a fingerprint of what they are."""
+
+    is_set: bool
+    fingerprint: str
+
+
+@dataclass
+class OffsetActions:
+    """Offset steps on the brokers that policies name.
+
+    ``_cloned`` is what the last clone of a plan gave, by the plan's key. A group that goes on consuming is ahead of
+    its clone at once, so nobody else could tell that the clone is in: an executor that does not remember makes it anew,
+    which does no harm to a group without members.
+    """
+
+    installation: Installation
+    _cloned: dict[str, Offsets] = field(default_factory=dict)
+
+    def are_set(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> bool:
+        """Return whether the offsets are as the step wants them; raises as ``see`` does."""
+        return self.see(policy, wanted).is_set
+
+    def see(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> OffsetsSeen:
+        """Return how the offsets are, read from the brokers.
+
+        Raises ``BadInputError`` where there is nothing to set, ``OutOfReachError`` where that cannot be read.
+        """
+        with self.installation(policy) as offsets:
+            expected = self._expected(offsets, wanted)
+            found = offsets.committed(offsets_group(wanted.step))
+        return OffsetsSeen(expected.items() <= found.items(), _fingerprint(found))
+
+    def set(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> None:
+        """Set them. Doing it twice gives the same. Raises ``ConflictError`` where the group has members."""
+        group = offsets_group(wanted.step)
+        with self.installation(policy) as offsets:
+            if isinstance(wanted.step, CloneOffsets):
+                offsets.clone(wanted.origin, group)
+                self._remember(offsets, wanted, group)
+            else:
+                offsets.commit(group, self._expected(offsets, wanted))
+
+    def _remember(self, offsets: GroupOffsets, wanted: SetOffsets, group: str) -> None:
+        cloned, origin = offsets.committed(group), offsets.committed(wanted.origin)
+        if not origin.keys() <= cloned.keys():
+            missing = ", ".join(sorted(str(queue) for queue in origin.keys() - cloned.keys())[:3])
+            raise ConflictError(f"group {wanted.origin} committed on {missing} while its offsets were cloned")
+        self._cloned[wanted.plan] = {queue: cloned[queue] for queue in origin}
+
+    def _expected(self, offsets: GroupOffsets, wanted: SetOffsets) -> Offsets:
+        step = wanted.step
+        if isinstance(step, CloneOffsets):
+            # A broker that was away during the clone has queues of the origin that it did not give.
+            expected: Offsets = {**offsets.committed(wanted.origin), **self._cloned.get(wanted.plan, {})}
+            what = f"group {wanted.origin} has no committed offset that group {step.to_group} could begin at"
+        else:
+            expected = offsets.since(step.group, step.to_time)
+            what = f"group {step.group} has committed on no topic, and its policy names none"
+        if not expected:
+            raise BadInputError(f"{what}: name the topics in spec.source.topics, or leave the step out")
+        return expected
+
+
+def _fingerprint(offsets: Offsets) -> str:
+    said = repr(sorted((str(queue), offset) for queue, offset in offsets.items()))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]

@@ -1,0 +1,89 @@
+"""A Kafka group's offsets, through ``confluent-kafka``. The group's coordinator refuses while it has members."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as TheirPartition
+
+from planner.deployments.offsets.actions import Offsets
+from planner.documents.source import KafkaSource
+from planner.errors import OutOfReachError, PlannerError
+from planner.execution.ports import ConflictError, DeniedError
+from planner.model.queues import TopicPartition
+from planner.sources.kafka import KafkaAdmin, KafkaSettings
+from planner.sources.kafka.errors import AnswerError
+from planner.sources.kafka.library import Library
+
+REQUEST_S: Final = 10.0
+_IN_USE: Final = {22, 25, 68}
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP: what a coordinator says of a group that has members."""
+
+
+class KafkaOffsets:
+    """Offsets of groups of one cluster, limited to the policy's topics where it names them."""
+
+    def __init__(self, admin: KafkaAdmin, topics: Sequence[str] | None) -> None:
+        self._admin = admin
+        self._topics = frozenset(topics) if topics is not None else None
+
+    def committed(self, group: str) -> Offsets:
+        """Return the group's commits; a partition whose commit cannot be read is an error."""
+        commits = _known(self._admin.committed([group])[group])
+        for error in commits.errors.values():
+            raise error
+        return {
+            part: offset
+            for part, offset in commits.offsets.items()
+            if self._topics is None or part.topic in self._topics
+        }
+
+    def since(self, group: str, time: datetime) -> Offsets:
+        """Return where the first record at or after a time lies, the partition's end where there is none."""
+        topics = self._topics if self._topics is not None else {part.topic for part in self._partitions(group)}
+        parts = [route.partition for told in self._admin.topics(topics).values() for route in _known(told)]
+        return {part: _known(offset) for part, offset in self._admin.offsets_at(parts, time).items()}
+
+    def clone(self, origin: str, group: str) -> None:
+        """Give ``group`` the commits of ``origin``."""
+        self.commit(group, self.committed(origin))
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Set the group's offsets in one request, which the coordinator refuses where it has members."""
+        wanted = [TheirPartition(part.topic, part.number, offset) for part, offset in offsets.items()]
+        library = Library(self._admin.bootstrap, self._admin.settings, REQUEST_S)
+        asked = [ConsumerGroupTopicPartitions(group, wanted)]
+        told = _said(group, library.results("alter_consumer_group_offsets", asked)[group])
+        for part in told.topic_partitions:
+            if part.error is not None:
+                _said(group, library.refusal(f"offset of group {group} on {part.topic}/{part.partition}", part.error))
+
+    def _partitions(self, group: str) -> Iterable[TopicPartition]:
+        return (part for part in self.committed(group) if isinstance(part, TopicPartition))
+
+
+def _said(group: str, told: Any) -> Any:
+    if isinstance(told, AnswerError) and told.code in _IN_USE:
+        raise ConflictError(f"group {group} has members: its coordinator refuses to set its offsets") from told
+    if isinstance(told, AnswerError):
+        raise DeniedError(str(told)) from told
+    return _known(told)
+
+
+def _known(told: Any) -> Any:
+    """Return what was told, or raise why not; a topic or group that is gone meanwhile may come back."""
+    if isinstance(told, OutOfReachError):
+        raise told
+    if isinstance(told, PlannerError):
+        raise OutOfReachError(str(told)) from told
+    return told
+
+
+@contextmanager
+def open_kafka(source: KafkaSource) -> Iterator[KafkaOffsets]:
+    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
+    with KafkaAdmin(source.bootstrap_servers, settings=settings) as admin:
+        yield KafkaOffsets(admin, source.topics)

@@ -1,0 +1,127 @@
+"""A RocketMQ group's offsets, set at the masters of all brokers that hold its topics."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Final
+
+from planner.deployments.offsets.actions import Offsets
+from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, cloned, committed
+from planner.documents.source import RocketMQSource
+from planner.errors import OutOfReachError
+from planner.execution.ports import ConflictError
+from planner.model.queues import RETRY_PREFIX, MessageQueue
+from planner.model.routes import BrokerAddress
+from planner.sources.rocketmq import Credentials, RocketMQAdmin, Tls
+from planner.sources.rocketmq.look import brokers_of
+from planner.sources.rocketmq.topics import DEAD_LETTER_PREFIX
+
+WRITE_WITHIN_S: Final = 10.0
+"""A write reaches its broker within so many seconds of the look that found the group without members, or not at all."""
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class RocketMQOffsets:
+    """Offsets of groups on the brokers of one cluster, limited to the policy's topics where it names them."""
+
+    def __init__(
+        self,
+        admin: RocketMQAdmin,
+        cluster: str,
+        topics: Sequence[str] | None,
+        credentials: Credentials | None,
+        tls: Tls | None,
+    ) -> None:
+        self._admin = admin
+        self._cluster = cluster
+        self._topics = frozenset(topics) if topics is not None else None
+        self._credentials = credentials
+        self._tls = tls
+
+    def committed(self, group: str) -> Offsets:
+        """Return the group's commits at all masters (request 43, which never makes up a 0)."""
+        return {
+            MessageQueue(one.topic, broker.broker, queue_id): offset
+            for broker in self._masters()
+            for one in self._admin.all_offsets(broker.address)
+            if one.group == group and self._is_wanted(one.topic)
+            for queue_id, offset in one.offsets
+        }
+
+    def since(self, group: str, time: datetime) -> Offsets:
+        """Return where the first message at or after a time lies (request 29), never behind it.
+
+        A broker up to 5.1.0 answers with the nearest message, and with any of those of one millisecond
+        (``ConsumeQueue#getOffsetInQueueByTime``). So all are asked for a millisecond earlier: then such a one begins
+        one message too early at most, and leaves none out.
+        """
+        addresses = {broker.broker: broker.address for broker in self._masters()}
+        return {
+            queue: self._admin.offset_at(addresses[queue.broker], queue, time - _MILLISECOND)
+            for topic in sorted(self._topics_of(group))
+            for queue in self._admin.topic_route(topic).topic.read_queues
+            if queue.broker in addresses
+        }
+
+    def clone(self, origin: str, group: str) -> None:
+        """Give ``group`` the commits of ``origin``, topic by topic, in one step at each broker (request 314)."""
+        places = sorted({(queue.broker, queue.topic) for queue in self._message_queues(self.committed(origin))})
+        self._write(group, [(broker, cloned(origin, group, topic)) for broker, topic in places])
+
+    def commit(self, group: str, offsets: Offsets) -> None:
+        """Set the group's offsets where they differ, queue by queue (request 15)."""
+        found = self.committed(group)
+        differing = [queue for queue in self._message_queues(offsets) if found.get(queue) != offsets[queue]]
+        self._write(group, [(queue.broker, committed(group, queue, offsets[queue])) for queue in sorted(differing)])
+
+    def _write(self, group: str, requests: Sequence[tuple[str, OffsetWrite]]) -> None:
+        deadline = time.monotonic() + WRITE_WITHIN_S
+        masters = self._masters()
+        self._check_unused(group, masters)
+        for broker in masters:
+            wanted = [request for name, request in requests if name == broker.broker]
+            if not wanted:
+                continue
+            left_s = deadline - time.monotonic()
+            with OffsetWriter(broker.address, left_s, self._credentials, self._tls) as writer:
+                for request in wanted:
+                    writer.write(request)
+
+    def _check_unused(self, group: str, masters: Iterable[BrokerAddress]) -> None:
+        for broker in masters:
+            found = self._admin.connections(broker.address, group)
+            if found is not None and found.connections:
+                names = ", ".join(sorted(one.client_id for one in found.connections)[:3])
+                raise ConflictError(f"group {group} has members at broker {broker.broker}: {names}")
+
+    def _masters(self) -> tuple[BrokerAddress, ...]:
+        brokers = brokers_of(self._admin.cluster_info(), self._cluster)
+        slaves = [one.broker for one in brokers if not one.is_master]
+        if slaves:
+            raise OutOfReachError(f"broker {slaves[0]} has no master now: offsets are read and set at masters only")
+        return brokers
+
+    def _topics_of(self, group: str) -> frozenset[str]:
+        if self._topics is not None:
+            return self._topics
+        return frozenset(queue.topic for queue in self._message_queues(self.committed(group)))
+
+    def _is_wanted(self, topic: str) -> bool:
+        if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
+            return False
+        return self._topics is None or topic in self._topics
+
+    @staticmethod
+    def _message_queues(offsets: Offsets) -> Iterator[MessageQueue]:
+        return (queue for queue in offsets if isinstance(queue, MessageQueue))
+
+
+@contextmanager
+def open_rocketmq(source: RocketMQSource) -> Iterator[RocketMQOffsets]:
+    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    spec = source.tls
+    account = Credentials.read(source.credentials_file) if source.credentials_file else None
+    tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None
+    with RocketMQAdmin(source.name_servers, credentials=account, tls=tls) as admin:
+        yield RocketMQOffsets(admin, source.cluster, source.topics, account, tls)

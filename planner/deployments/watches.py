@@ -1,0 +1,81 @@
+"""``Watches``: what the looks of this executor, one after the other, tell of the groups of its plans."""
+
+import math
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from planner.execution.look import GroupLook
+from planner.execution.ports import StoredPlan
+from planner.model.snapshot import Capacity
+from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, CheckForecast, MarkVictims, PauseForPerson
+from planner.verification.seen import Between
+from planner.verification.span import Begun, Sight
+from planner.verification.watch import Watch
+
+_CLOCK_S: Final = 1.5
+"""So far the server's time, by which steps are noted, may be from the one that looks go by (``ServerClock``)."""
+_KEPT_S: Final = 3600.0
+"""A group that nobody has looked at for so long is forgotten."""
+_NO_CHANGE: Final = AwaitLag | AwaitReady | AwaitSettled | CheckForecast | MarkVictims | PauseForPerson
+"""Steps that leave the group as it is."""
+
+
+class Watches:
+    """One watch for each plan and group that it looks at; whatever another executor saw is not among it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Watch] = {}
+
+    def noted(
+        self, stored: StoredPlan, group: GroupLook, steady_s: float, began_s: float, ended_s: float
+    ) -> tuple[GroupLook, Watch | None]:
+        """Return the look with how long its oldest message can have waited, and the watch with this look in it.
+
+        ``steady_s`` is the steady clock's time at ``group.at``; the look was read between the two others.
+        """
+        key, sight = (stored.key, group.name), _sight(group, began_s, ended_s)
+        self._forget(ended_s)
+        if sight is None:
+            return group, self._kept.get(key)
+        begun, before = _begun(stored, steady_s, group.at), self._kept.get(key)
+        watch = before.after(sight, begun) if before else Watch.begin(sight, begun)
+        self._kept[key] = watch
+        return replace(group, lag_seconds=watch.oldest_s()), watch
+
+    def _forget(self, now_s: float) -> None:
+        old = [key for key, watch in self._kept.items() if now_s - watch.last.ended_s > _KEPT_S]
+        for key in old:
+            del self._kept[key]
+
+
+def _sight(group: GroupLook, began_s: float, ended_s: float) -> Sight | None:
+    """Return the look as a watch takes it, ``None`` where the members, queues or offsets could not be read."""
+    offsets = {one.queue: one for one in group.offsets}
+    if group.members is None or group.queues is None or offsets.keys() != set(group.queues):
+        return None
+    return Sight(
+        began_s=began_s,
+        ended_s=ended_s,
+        members=frozenset(group.members),
+        owners=dict(group.owners or ()),
+        offsets=offsets,
+        is_calm=group.is_calm,
+        epoch=group.epoch,
+        capacity=_range(group.capacity) if group.capacity else None,
+    )
+
+
+def _range(capacity: Capacity) -> Between:
+    low = capacity.messages_per_s if capacity.low is None else capacity.low
+    high = capacity.messages_per_s if capacity.high is None else capacity.high
+    return Between(low, math.inf if capacity.is_lower_bound else high)
+
+
+def _begun(stored: StoredPlan, steady_s: float, now: datetime) -> Begun | None:
+    """Return the newest effect that the plan may have had, ``None`` before the first."""
+    changes = [one for one in stored.status.steps if not isinstance(stored.plan.steps[one.index], _NO_CHANGE)]
+    if not changes:
+        return None
+    first_s, at_s = (steady_s - (now - one.started_at).total_seconds() - _CLOCK_S for one in (changes[0], changes[-1]))
+    return Begun(changes[-1].index, at_s, first_s)

@@ -1,0 +1,29 @@
+"""A migration that somebody asks for, as a document: ``{"kind": "update", "change": …}``, spelt in camelCase."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from planner.documents.format import canonical, document_error
+from planner.documents.spelling import spell_in_camel_case
+from planner.rollout import template as template_types
+from planner.rollout.migrations import requests as request_types
+from planner.rollout.migrations.requests import Request
+
+spell_in_camel_case([*vars(template_types).values(), *vars(request_types).values()])
+
+_REQUEST: Final[TypeAdapter[Request]] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
+
+
+def parse_request(document: Mapping[str, Any], where: str) -> Request:
+    """Return what the document asks for; ``where`` names it in errors. Raises ``DocumentError``."""
+    try:
+        return _REQUEST.validate_json(canonical(dict(document)), strict=True, extra="forbid")
+    except ValidationError as error:
+        raise document_error(error, where, ("migration",)) from error
+
+
+def request_schema() -> dict[str, Any]:
+    """Return the JSON schema of such a document, as forms and triggers take it."""
+    return _REQUEST.json_schema()

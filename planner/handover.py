@@ -1,0 +1,119 @@
+"""A plan file on its way into a cluster: what the apply DAG does before it only follows.
+
+Nothing here carries a plan out: that is the controller's, or ``planner apply``'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from planner.documents.approve import approval_of, approved, check_approvable, digest_in
+from planner.documents.plan import PLAN, read_document, read_plan_or_decision
+from planner.errors import BadInputError
+from planner.rollout.explain import explain_plan
+from planner.rollout.plan import RolloutPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.deployments.plans import ClusterPlans
+    from planner.execution.ports import StoredPlan
+
+
+class PlanMessage(TypedDict):
+    """A plan as it travels from task to task; ``explanation`` is Markdown for a person."""
+
+    file: str
+    name: str
+    namespace: str
+    digest: str
+    is_approved: bool
+    explanation: str
+
+
+def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()) -> PlanMessage:
+    """Return what is to be known of a plan file; ``namespace`` where it is not the file's own.
+
+    ``told`` are lines that the explanation has besides the plan's own.
+
+    Raises ``BadInputError`` for what is no plan, or is a decision to hold.
+    """
+    found = read_plan_or_decision(path)
+    if not isinstance(found, RolloutPlan):
+        raise BadInputError(f"{path} is a decision to hold: there is nothing to apply")
+    document = read_document(path)
+    name = document["metadata"].get("name")
+    if not isinstance(name, str):
+        raise BadInputError(f"{path}: field metadata.name is missing: a {PLAN.kind} needs one in a cluster")
+    return PlanMessage(
+        file=str(path),
+        name=name,
+        namespace=namespace or document["metadata"].get("namespace", "default"),
+        digest=digest_in(document),
+        is_approved=approval_of(document) == digest_in(document),
+        explanation="\n".join(f"- {line}" for line in (*explain_plan(found), *told)),
+    )
+
+
+def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool) -> None:
+    """Put the plan into the cluster together with its approval; a plan that is there already is left as it is.
+
+    ``approves``: a person has just said yes to this digest, so the approval is set by the account of ``kubeconfig``.
+    Otherwise it must stand in the file or in the cluster. Raises ``BadInputError`` when it does not, when the file was
+    changed since, or when another plan has the name; ``StaleError`` when the plan is over; ``OutOfReachError``.
+    """
+    path = Path(message["file"])
+    document = read_document(path)
+    made = PLAN.parse(document, str(path))
+    if digest_in(document) != message["digest"]:
+        raise BadInputError(
+            f"{path} has digest {digest_in(document)}, not {message['digest']}: it was changed meanwhile"
+        )
+    if approves:
+        check_approvable(made, message["digest"], None, (), datetime.now(UTC))
+        document = approved(document)
+    with _open(kubeconfig, message["namespace"]) as plans:
+        if plans.read(message["name"]) is None and approval_of(document) != message["digest"]:
+            raise _not_approved(message)
+        stored = submit(plans, document)
+        if stored.requests.approval is None and stored.status.approval is None:
+            raise _not_approved(message)
+
+
+def submit(plans: "ClusterPlans", document: Mapping[str, Any], *, is_dry: bool = False) -> "StoredPlan":
+    """Return the plan as it is in the cluster, made there if it was not yet; its file's approval is carried over.
+
+    Raises ``BadInputError`` when another plan has its name.
+    """
+    name, digest = str(document["metadata"]["name"]), digest_in(document)
+    found = plans.read(name)
+    if found is None:
+        return plans.create(document, is_dry=is_dry)
+    if found.digest != digest:
+        raise BadInputError(
+            f"there is another plan {name} in namespace {plans.namespace}, with digest {found.digest}: delete that one "
+            "or give this one another name"
+        )
+    approval = approval_of(document)
+    if approval == digest and found.requests.approval is None and not is_dry:
+        plans.approve(name, approval)
+        return plans.read(name) or found
+    return found
+
+
+def _not_approved(message: PlanMessage) -> BadInputError:
+    return BadInputError(
+        f"plan {message['name']} is not approved: planner approve {message['file']}, or trigger the DAG with "
+        '"approve": "ask"'
+    )
+
+
+@contextmanager
+def _open(kubeconfig: Path | None, namespace: str) -> "Iterator[ClusterPlans]":
+    from planner.deployments.api import RolloutApi  # noqa: PLC0415  needs the kubernetes extra
+    from planner.deployments.plans import ClusterPlans  # noqa: PLC0415
+
+    with RolloutApi.connect(kubeconfig) as api:
+        yield ClusterPlans(api, namespace)

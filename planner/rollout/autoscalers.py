@@ -1,0 +1,153 @@
+"""A Deployment whose autoscaler sets the replicas: how a plan makes it leave the count alone, and what comes after.
+
+Who owns ``spec.replicas`` is docs/adr/0006-who-owns-spec-replicas.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from planner.errors import RefusedError
+from planner.model.deployments import Autoscaler, Deployment
+from planner.rollout.refusals import Refusal, refused
+from planner.rollout.steps import (
+    AutoscalerKind,
+    AutoscalerState,
+    CheckForecast,
+    CreateDeployment,
+    SetAutoscaler,
+    StartConsumers,
+    Step,
+    StopConsumers,
+)
+
+SET_LIMIT_S = 60
+"""How long setting an autoscaler may take: one patch, and KEDA's removal of the HPA that it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What the policy says about autoscalers. ``restores``: in the end it is again as it was before the plan."""
+
+    mode: Literal["refuse", "setBounds", "pause"] = "refuse"
+    restores: bool = False
+
+    @property
+    def is_allowed(self) -> bool:
+        """True where a plan may set the Deployment's autoscaler."""
+        return self.mode != "refuse"
+
+
+REFUSE = Handling()
+"""What holds where the policy says nothing."""
+
+
+def why_not_handled(deployment: Deployment, handling: Handling, counts: Sequence[int]) -> RefusedError | None:
+    """Return why no plan can bring the Deployment to these counts beside its autoscalers, ``None`` where one can."""
+    scalers = deployment.autoscalers
+    if scalers is None:
+        return refused(Refusal.OTHER_SCALER, f"whether an autoscaler owns {deployment.workload} could not be read")
+    for scaler in scalers:
+        if scaler.is_paused and not all(map(scaler.leaves, counts)):
+            kept = scaler.paused_at if scaler.paused_at is not None else f"{scaler.minimum} to {scaler.maximum}"
+            return refused(
+                Refusal.OTHER_SCALER, f"{scaler}, paused as it is, brings {deployment.workload} back to {kept}"
+            )
+    owners = _owners(deployment)
+    if not owners:
+        return None
+    named = ", ".join(map(str, owners))
+    if not handling.is_allowed:
+        return refused(
+            Refusal.OTHER_SCALER,
+            f"{named} sets the replicas of {deployment.workload} meanwhile: pause it, or say in spec.autoscaler of the "
+            "policy how it is to be handled",
+        )
+    return _why_not_one(deployment, handling, owners)
+
+
+def _why_not_one(deployment: Deployment, handling: Handling, owners: Sequence[Autoscaler]) -> RefusedError | None:
+    named = ", ".join(map(str, owners))
+    if len(owners) > 1:
+        return refused(
+            Refusal.OTHER_SCALER, f"{named} work against each other on {deployment.workload}: leave it to one of them"
+        )
+    owner = owners[0]
+    if owner.made_by is not None:
+        sentence = f"{owner} was made by {owner.made_by}, which is paused or was not read: see whether KEDA removes it"
+        return refused(Refusal.OTHER_SCALER, sentence)
+    if owner.idle is not None and handling.mode == "setBounds":
+        return refused(
+            Refusal.OTHER_SCALER,
+            f"{owner} goes down to {owner.idle} replicas while idle, whatever its bounds: say mode pause in "
+            "spec.autoscaler of the policy",
+        )
+    return None
+
+
+def with_autoscaler(
+    steps: tuple[Step, ...], deployment: Deployment | None, before: int, handling: Handling
+) -> tuple[Step, ...]:
+    """Return the steps between one that makes the Deployment's autoscaler leave it alone and one that ends that.
+
+    ``before`` is the count now. Without an autoscaler that is at work, the steps as they are. Raises ``RefusedError``
+    where the plan cannot be carried out beside it.
+    """
+    if deployment is None:
+        return steps
+    counts = [before, *_counts(steps)]
+    if (why := why_not_handled(deployment, handling, counts)) is not None:
+        raise why
+    owners = _owners(deployment)
+    if not owners:
+        return steps
+    if any(isinstance(step, CreateDeployment) for step in steps):
+        raise refused(
+            Refusal.OTHER_SCALER,
+            f"{owners[0]} would stay with {deployment.workload} while another Deployment takes over: remove it first",
+        )
+    return _between(steps, owners[0], counts, handling)
+
+
+def _between(steps: tuple[Step, ...], owner: Autoscaler, counts: Sequence[int], handling: Handling) -> tuple[Step, ...]:
+    now = AutoscalerState(owner.minimum, owner.maximum, is_paused=False)
+    paused = _paused(owner, counts)
+    last = _in_the_end(now, paused, counts[-1], handling)
+    begin = _step(owner, now, paused)
+    if last == paused:
+        return (begin, *steps)
+    # The forecast is checked once nobody holds the autoscaler any more.
+    place = next((index for index, step in enumerate(steps) if isinstance(step, CheckForecast)), len(steps))
+    return (begin, *steps[:place], _step(owner, paused, last), *steps[place:])
+
+
+def _paused(owner: Autoscaler, counts: Sequence[int]) -> AutoscalerState:
+    """An HPA must have every count of the plan within its bounds, as it brings others back even where it is paused."""
+    running = [count for count in counts if count > 0]
+    if owner.kind != "HorizontalPodAutoscaler" or not running:
+        return AutoscalerState(owner.minimum, owner.maximum, is_paused=True)
+    return AutoscalerState(min(owner.minimum, *running), max(owner.maximum, *running), is_paused=True)
+
+
+def _in_the_end(now: AutoscalerState, paused: AutoscalerState, count: int, handling: Handling) -> AutoscalerState:
+    if handling.restores:
+        return now
+    return paused if handling.mode == "pause" else AutoscalerState(count, count, is_paused=False)
+
+
+def _step(owner: Autoscaler, before: AutoscalerState, after: AutoscalerState) -> SetAutoscaler:
+    kind = next(one for one in get_args(AutoscalerKind) if one == owner.kind)
+    return SetAutoscaler(owner.name, kind, before, after, SET_LIMIT_S)
+
+
+def _counts(steps: Sequence[Step]) -> list[int]:
+    """Return the counts that the plan gives its own Deployment, in order."""
+    scales = [step for step in steps if isinstance(step, StartConsumers | StopConsumers)]
+    return [step.to_replicas for step in scales if step.deployment is None]
+
+
+def _owners(deployment: Deployment) -> tuple[Autoscaler, ...]:
+    """Return the autoscalers that are at work; an HPA that one of them made is that one's."""
+    active = deployment.active_autoscalers or ()
+    makers = {str(one) for one in active}
+    return tuple(one for one in active if one.made_by not in makers)

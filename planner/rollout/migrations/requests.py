@@ -1,0 +1,138 @@
+"""What a person asks for: one migration with its arguments, checked only for what can be told without the group."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from planner.rollout.template import TemplateChange
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The environment variable that the consumers take ``partition.assignment.strategy`` from."""
+
+    container: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateRequest:
+    """A changed template for all pods; ``surge`` are started at once, ``None`` for as many as cost least."""
+
+    kind: Literal["update"] = "update"
+    change: TemplateChange
+    surge: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.surge is not None and self.surge < 1:
+            raise ValueError(f"surge to be 1 or more, as no consumer stops before another started, not {self.surge}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyRequest:
+    """Another RocketMQ allocation strategy, which ``change`` brings; ``new_group`` lets a second group be weighed.
+
+    ``options`` are its parameters, spelt as ``planner allocate`` takes them. Under ``MACHINE_ROOM_NEARBY`` all new
+    members are in ``room``.
+    """
+
+    kind: Literal["strategy"] = "strategy"
+    to: str
+    options: dict[str, Any] = field(default_factory=dict)
+    change: TemplateChange
+    green: str
+    new_group: str | None = None
+    room: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameRequest:
+    """Another name for the group, which ``change`` brings."""
+
+    kind: Literal["rename"] = "rename"
+    to: str
+    change: TemplateChange
+    green: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelocateRequest:
+    """All consumers to another Deployment, on other nodes or with another template; ``room`` is where they are then."""
+
+    kind: Literal["relocate"] = "relocate"
+    change: TemplateChange
+    green: str
+    room: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRequest:
+    """The group to another cluster, whose address ``change`` brings; the old cluster is drained."""
+
+    kind: Literal["cluster"] = "cluster"
+    to: str
+    change: TemplateChange
+    green: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetRequest:
+    """The group back, or ahead, to the first messages since a time."""
+
+    kind: Literal["reset"] = "reset"
+    to: datetime
+
+    def __post_init__(self) -> None:
+        if self.to.tzinfo is None:
+            raise ValueError(f"a time to come with its zone, not {self.to.isoformat()}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpandRequest:
+    """``queues`` of a topic on every broker (Kafka: partitions in all), and so many consumers for them."""
+
+    kind: Literal["expand"] = "expand"
+    topic: str
+    queues: int
+    consumers: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignorRequest:
+    """Another Kafka assignor: in rolls by ``variable``, or all at once in Deployment ``green`` with ``change``."""
+
+    kind: Literal["assignor"] = "assignor"
+    to: str
+    variable: Variable | None = None
+    change: TemplateChange | None = None
+    green: str | None = None
+
+    def __post_init__(self) -> None:
+        in_rolls = self.variable is not None
+        in_a_window = self.change is not None and self.green is not None
+        if in_rolls == in_a_window or (in_rolls and (self.change or self.green)):
+            raise ValueError(
+                "an assignor to come in rolls, by its variable, or in a window, by a change and a green Deployment: one"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerProtocolRequest:
+    """Kafka's consumer protocol (KIP-848), which ``change`` brings, with the server's assignor ``to``."""
+
+    kind: Literal["consumerProtocol"] = "consumerProtocol"
+    change: TemplateChange
+    to: str = "uniform"
+
+
+Request = (
+    UpdateRequest
+    | StrategyRequest
+    | RenameRequest
+    | RelocateRequest
+    | ClusterRequest
+    | ResetRequest
+    | ExpandRequest
+    | AssignorRequest
+    | ConsumerProtocolRequest
+)

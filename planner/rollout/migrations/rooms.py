@@ -1,0 +1,91 @@
+"""Strategies with parameters, some of which go by the ids of members: those of new pods are known once they run."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.allocation.registry import NEARBY, find_strategy
+from planner.allocation.strategy import NOBODY, Strategy
+from planner.errors import BadInputError
+from planner.model.queues import MessageQueue
+from planner.model.snapshot import GroupSnapshot
+from planner.rollout.migrations.migration import Ground
+from planner.rollout.refusals import Refusal, refused
+from planner.rollout.steps import AwaitSettled
+
+MADE_UP = "a new member"
+_BY_ID = ("SPECIFIED_MACHINE", "STATIC", "VIP")
+"""Of these it depends on the ids whether a queue has an owner."""
+
+
+def goes_by_rooms(strategy: str) -> bool:
+    """Return whether each member's room must be known: ``MACHINE_ROOM_NEARBY``, however its inner one is spelt."""
+    return strategy.partition("-")[0] == NEARBY
+
+
+def settled(found: Ground, members: int, room: str | None = None) -> AwaitSettled:
+    """Return the wait until so many members own what the group's strategy gives them; new ones are in ``room``.
+
+    Without a room they are where all present members are. Raises ``RefusedError`` where these are in several, and
+    ``BadInputError`` for a room where none counts.
+    """
+    if goes_by_rooms(found.strategy):
+        room = room or the_room(found)
+    elif room is not None:
+        raise BadInputError(
+            f"found room {room} for group {found.snapshot.group}, expected none: it allocates by {found.strategy}, "
+            "which knows no rooms of members"
+        )
+    options = found.snapshot.strategy_options or None
+    return AwaitSettled(members, found.strategy, found.settings.settled_limit_s, options=options, new_room=room)
+
+
+def the_room(found: Ground) -> str:
+    """Return the one room that all present members are in. Raises ``RefusedError`` where these are several."""
+    clients = found.snapshot.strategy_options["machine_rooms"]["clients"]
+    rooms = sorted({clients[client] for client in found.snapshot.clients})
+    if len(rooms) > 1:
+        raise refused(
+            Refusal.UNKNOWN_STRATEGY,
+            f"the members of group {found.snapshot.group} are in rooms {', '.join(rooms)}, and which one a new pod is "
+            "in is not known before it runs, so nobody could tell when the group has settled: do it by hand",
+        )
+    return str(rooms[0])
+
+
+def strategy_for(to: str, options: Mapping[str, Any], room: str | None, members: Iterable[str]) -> Strategy:
+    """Return the strategy with its parameters for these members: who has no room yet is in ``room``.
+
+    Raises ``UnknownNameError`` for a strategy not known here, ``BadInputError`` for parameters that are missing or
+    wrong, and for a room where none counts.
+    """
+    if (room is not None) != goes_by_rooms(to):
+        named = "the one that all new members are in (--room)"
+        found, wanted = (f"room {room}", "none") if room else ("no room", named)
+        raise BadInputError(f"found {found} for strategy {to}, expected {wanted}")
+    find_strategy(to, options)
+    return find_strategy(to, AwaitSettled(1, to, 1, options=dict(options), new_room=room).options_for(members))
+
+
+def check_answers(to: str, strategy: Strategy, snapshot: GroupSnapshot) -> None:
+    """Raise ``RefusedError`` where nobody could tell when the group has settled, or queues would have no owner at all.
+
+    ``strategy`` has a room for ``MADE_UP``, where rooms count.
+    """
+    group = snapshot.group
+    if to == "CONFIG":
+        raise refused(
+            Refusal.UNKNOWN_STRATEGY,
+            f"{to} lists the queues of each member by its id, and those of new pods are not known before they run, so "
+            f"nobody could tell when group {group} has settled: scale it to 0, change template and policy, and scale "
+            "it up again",
+        )
+    if to in _BY_ID:
+        return
+    queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
+    left = [queue for queue, owner in zip(queues, strategy.owners(queues, [MADE_UP]), strict=True) if owner == NOBODY]
+    if left:
+        raise refused(
+            Refusal.UNKNOWN_STRATEGY,
+            f"under {to} with these parameters {len(left)} of {len(queues)} queues of group {group} would have no "
+            f"owner, {left[0]} for one, so it would never settle: give parameters that reach all its brokers",
+        )

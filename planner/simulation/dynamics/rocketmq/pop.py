@@ -1,0 +1,204 @@
+"""POP: clients share queues, and what they do not acknowledge comes again.
+
+``PopMessageProcessor``, ``PopReviveService`` and ``ConsumeMessagePopConcurrentlyService`` (5.5.0). The broker hands
+each message to one of those who wait for it and keeps no offset of a client's: who goes takes nothing along but the
+calls that it has not acknowledged. Their messages come again some seconds after ``popInvisibleTime`` is over.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.allocation.rocketmq import PopSharing
+from planner.simulation.dynamics.changing import SILENT
+from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
+from planner.simulation.dynamics.rocketmq.lives import LifeTimes
+from planner.simulation.dynamics.rocketmq.names import Names
+from planner.simulation.dynamics.rocketmq.offsets import Deliveries
+from planner.simulation.dynamics.rocketmq.outcome import Observed, between_owners, longest_gap
+from planner.simulation.dynamics.rocketmq.ownership import Owners, state_matrix
+from planner.simulation.dynamics.rocketmq.processes import AFTER
+from planner.simulation.dynamics.rocketmq.pulls import Starts
+from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
+from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S, POP_THRESHOLD, Calibration
+from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.spreads import spread, tailed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Again:
+    """What comes again because of the change, by trial.
+
+    ``late``: messages that were popped and never handed to a listener, so that they come once, but late;
+    ``redelivered_s``: when the last message that comes twice or late does so, NaN where none does.
+    """
+
+    late: Floats
+    redelivered_s: Floats
+
+
+def shared_owners(world: World, names: Names, before: Booleans) -> Owners:
+    """Return for each queue one of the clients that share it: one that stays wherever one does.
+
+    So a queue moves where nobody who had it has it afterwards.
+    """
+    clients = np.array([life.client for life in world.lives], dtype=np.intp)
+    had = _by_client(world, before, clients)
+    has = [  # in each placement of unknown ids
+        _by_client(world, state_matrix(world, names, AFTER, world.final, number), clients)
+        for number in range(len(names.placements))
+    ]
+    shown = had & has[0]
+    old = np.where(shown.any(axis=0), shown.argmax(axis=0), _first(had))
+    after = np.stack([np.where((had & now).any(axis=0), old, _first(now)) for now in has])
+    return Owners(old, after[names.of_trial], after[0])
+
+
+def shared_rates(world: World, before: Booleans, after: Booleans) -> Rates:
+    """Return the rates of queues whose holders' threads work on them together, each evenly on all that it holds."""
+    request = world.request
+    service_s = max(request.service_time_s, LEAST_SERVICE_S)
+    batch = request.settings.value("consumeMessageBatchMaxSize")
+    per_life = np.array([life.threads for life in world.lives], dtype=float) * batch / service_s
+    could, can = ((_evenly(held) * per_life[:, None]).sum(axis=0) for held in (before, after))
+    consumed = np.where(has_backlog(world, service_s), could, np.minimum(world.rates, could))
+    return Rates(service_s, consumed, can, per_life, np.full(len(world.queues), NOBODY))
+
+
+def popped_deliveries(
+    world: World,
+    times: LifeTimes,
+    holds: Holds,
+    starts: Starts,
+    rates: Rates,
+    before: Booleans,
+    calibration: Calibration,
+    random: np.random.Generator,
+) -> tuple[Deliveries, Again]:
+    """Return what comes twice, and what late: the calls that run in a hold as it ends, and what it had popped.
+
+    A queue that is dropped acknowledges nothing any more (``ConsumeRequest#run``); a shutdown waits for no popped
+    message, and its calls run on until it closes the connections (``DefaultMQPushConsumerImpl#shutdown``).
+    """
+    shape, request = holds.life.shape, world.request
+    delivers = (holds.life != NOBODY) & (starts.first < holds.dropped)
+    ends = delivers & np.isfinite(holds.dropped)
+    share = _shares(holds, before)
+    age_s = rates.service_s * random.uniform(*calibration.overtaking, shape) + spread(random, calibration.ack_s, shape)
+    graceful = times.of_holders(times.graceful, holds.life) & holds.dies
+    open_s = np.where(graceful, tailed(random, calibration.pop_closing_s, shape), 0.0)
+    left = np.where(age_s > 0, np.clip((age_s - open_s) / age_s, 0.0, 1.0), 0.0)
+    running = np.floor(rates.consumed[holds.queues][None, :, None] * age_s + random.random(shape))
+    twice = np.where(ends, random.binomial(running.astype(np.intp), share * left), 0).astype(float)
+    unnoticed_s = tailed(random, calibration.popped_unread_s, shape)
+    late = np.where(ends, _never_started(world, holds, rates, share, unnoticed_s, random), 0.0)
+    visible_s = holds.dropped + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
+    again_s = visible_s + _revival(world, holds, calibration, random)
+    found = np.where(twice + late > 0, again_s, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    flown = twice.sum(axis=2)
+    return (
+        Deliveries(flown, {"in_flight": flown}, np.zeros(shape), delivers),
+        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(found), found, np.nan)),
+    )
+
+
+def observe_shared(
+    world: World, owners: Owners, holds: Holds, starts: Starts, found: Deliveries, after: Booleans
+) -> Observed:
+    """Return what an observer would see: a queue pauses only while none of those who share it delivers."""
+    trials, count = world.request.trials, len(world.queues)
+    client = np.array([*(life.client for life in world.lives), NOBODY])[holds.life]
+    moves = owners.moves[:, holds.queues]
+    gaps = longest_gap(holds, starts, found)
+    stays = owners.before[holds.queues] == owners.after[:, holds.queues]
+    held_before = np.isneginf(holds.gained)
+    between = between_owners(held_before, np.isposinf(holds.dropped) & (client != NOBODY), holds, starts, found)
+    pauses = np.where(owners.before == owners.after, 0.0, np.full((trials, count), np.nan))
+    pauses[:, holds.queues] = np.where(moves, between, np.where(stays, gaps, np.nan))
+    pauses[:, owners.before == NOBODY] = np.nan
+    is_final = found.delivers & np.isposinf(holds.dropped)
+    first = np.where(is_final, starts.first, np.inf).min(axis=2, initial=np.inf)
+    settled = np.where(np.isfinite(first), np.maximum(np.where(np.isfinite(first), first, 0.0), 0.0), 0.0)
+    duplicates, burst = np.zeros((trials, count)), np.zeros((trials, count))
+    duplicates[:, holds.queues] = found.duplicates
+    due = world.lags[holds.queues] + world.rates[holds.queues] * np.nan_to_num(between)
+    burst[:, holds.queues] = np.where(moves, np.round(due), 0.0)
+    return Observed(
+        pauses,
+        duplicates,
+        burst,
+        settled.max(axis=1, initial=0.0),
+        _drained(world, after, trials),
+        gaps.max(axis=1, initial=0.0),
+    )
+
+
+def _never_started(
+    world: World, holds: Holds, rates: Rates, share: Floats, unnoticed_s: Floats, random: np.random.Generator
+) -> Floats:
+    """Return how many messages a hold has popped and not begun as it ends.
+
+    With a backlog a client pops on until ``popThresholdForQueue`` wait. Who drops a queue or falls silent leaves a
+    request with the broker, which answers it with the next message, to nobody. What is on its way to a process that
+    dies is lost with it.
+    """
+    waits = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
+    threshold = POP_THRESHOLD * random.random(holds.life.shape)
+    cached = np.minimum(world.lags[holds.queues][None, :, None] * share, threshold)
+    is_silent = np.array([life.how == SILENT for life in world.lives])[np.maximum(holds.life, 0)] & holds.dies
+    asks = (is_silent | ~holds.dies) & ((world.rates > 0)[holds.queues] & _asked(world, holds))[None, :, None]
+    lost = np.where(holds.dies & ~is_silent, rates.consumed[holds.queues][None, :, None] * share * unnoticed_s, 0.0)
+    found: Floats = np.where(waits, np.round(cached), asks + random.poisson(lost))
+    return found
+
+
+def _revival(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
+    """Return how long after it is visible what each hold had comes again: a broker gives back all of it in one go."""
+    of_broker = spread(random, calibration.revive_s, (len(holds.life), len(world.brokers)))
+    brokers = [world.brokers.index(world.queues[pick].broker) for pick in holds.queues.tolist()]
+    found: Floats = of_broker[:, brokers, None]
+    return found
+
+
+def _asked(world: World, holds: Holds) -> Booleans:
+    """Return for which queues a client has requests of their own: one a broker where everybody takes everything."""
+    sharing = world.request.strategy
+    if not isinstance(sharing, PopSharing) or not sharing.shares_all(len(world.initial)):
+        return np.ones(len(holds.queues), dtype=bool)
+    places = [world.queues[pick].place for pick in holds.queues.tolist()]
+    return np.array([place not in places[:number] for number, place in enumerate(places)], dtype=bool)
+
+
+def _shares(holds: Holds, before: Booleans) -> Floats:
+    """Return which part of its queue's messages each hold gets: who waits longest gets the next, so all get alike."""
+    sharing = np.maximum(before.sum(axis=0), 1)[holds.queues][None, :, None]
+    found: Floats = np.broadcast_to(1.0 / sharing, holds.life.shape)
+    return found
+
+
+def _drained(world: World, after: Booleans, trials: int) -> Floats:
+    """Return when the backlog is gone, all members that hold anything being one pool; NaN where it never is."""
+    batch = world.request.settings.value("consumeMessageBatchMaxSize")
+    service_s = max(world.request.service_time_s, LEAST_SERVICE_S)
+    members = np.flatnonzero(after.any(axis=1)).tolist()
+    threads = sum(world.lives[life].threads for life in members)
+    spare, lag = threads * batch / service_s - float(world.rates.sum()), float(world.lags.sum())
+    gone = np.nan if spare < 0 or (spare == 0 and lag) else lag / spare if lag else 0.0
+    return np.full(trials, gone)
+
+
+def _evenly(held: Booleans) -> Floats:
+    """Return by life and queue which part of the life's threads works on the queue."""
+    found: Floats = held / np.maximum(held.sum(axis=1, keepdims=True), 1)
+    return found
+
+
+def _by_client(world: World, owned: Booleans, clients: Indexes) -> Booleans:
+    """Return by client and queue who has it, in whichever of its lives."""
+    found = np.zeros((len(world.clients), owned.shape[1]), dtype=bool)
+    np.logical_or.at(found, clients, owned)
+    return found
+
+
+def _first(owned: Booleans) -> Indexes:
+    return np.where(owned.any(axis=0), owned.argmax(axis=0), NOBODY)

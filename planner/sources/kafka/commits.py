@@ -1,0 +1,38 @@
+"""What groups have committed, read over our own connections.
+
+Not by librdkafka: it aborts the whole process when a broker is asked for a group's coordinator and answers after the
+deadline (``rd_kafka_enq_once_del_source_return``, https://github.com/confluentinc/librdkafka/issues/4605). With 2.16.0
+a broker 4.4.0 that was frozen for 3 s at that moment did it nearly every time.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from planner.errors import PlannerError
+from planner.sources.kafka import requests
+from planner.sources.kafka.answers import Commits
+from planner.sources.kafka.connection import Connection
+from planner.sources.kafka.coordinators import ask_coordinators
+from planner.sources.kafka.errors import answer_error
+from planner.sources.kafka.links import Links
+from planner.sources.kafka.requests import WireCommits
+
+
+def committed_offsets(links: Links, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
+    """Return each group's commits, or the error that stands in its way; a group that is not there has none."""
+    return ask_coordinators(links, groups, _by_coordinator)
+
+
+def _by_coordinator(link: Connection, _: int, groups: Sequence[str]) -> Mapping[str, Commits | PlannerError]:
+    told = link.ask(requests.OFFSET_FETCH, requests.commits_request(tuple(groups)))
+    return {one.group: _commits(one) for one in told}
+
+
+def _commits(said: WireCommits) -> Commits | PlannerError:
+    if said.code:
+        return answer_error(f"commits of group {said.group}", said.code)
+    return Commits(
+        offsets={one.partition: one.offset for one in said.commits if not one.code and one.offset >= 0},
+        errors={
+            one.partition: answer_error(f"commit on {one.partition}", one.code) for one in said.commits if one.code
+        },
+    )

@@ -1,0 +1,193 @@
+"""What ``make demo`` plays on: a broker, consumers in pods, a control plane with the controller at work, and load."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.documents.yaml import dump_yaml
+from planner.storage.files import write_atomically
+from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes.consumers import rocketmq_consumer
+from tests.clusters.launcher import Launcher
+from tests.clusters.processes import ManagedProcess
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import ProducerProcess, QueueCurve, RocketMQLoad
+
+ROOT = Path(__file__).resolve().parents[1]
+GROUP, TOPIC, DEPLOYMENT = "shop-orders", "orders", "shop-orders-consumer"
+NAMESPACE, HOME = "shop", "consumer-planner"
+"""The namespaces of the consumers and their plans, and of the controller."""
+
+BROKER, QUEUES = "broker-a", 12
+FEWEST, MOST = 2, 6
+CAPACITY = 100
+"""Messages per second of one consumer: two threads that spend 20 ms on each message."""
+
+QUIET, BUSY = 60.0, 250.0
+"""Messages per second before and after the load rises; two consumers can do 200."""
+
+LONGEST_S = 3600.0
+"""A producer ends by itself after so long."""
+
+CONTROLLER = "consumer-planner-controller"
+READY_S = 120.0
+
+
+@dataclass
+class Stage:
+    """All that runs. ``policy_file`` lies in the folder of policies that the DAG reads."""
+
+    rocketmq: RocketMQCluster
+    kubernetes: ControlPlane
+    load: RocketMQLoad
+    policy_file: Path
+    _controller: "Future[ManagedProcess]"
+
+    @property
+    def policy(self) -> ConsumerScalingPolicy:
+        """What the team wants of its group."""
+        return parse_policy(self.policy_file.read_text(encoding="utf-8"), str(self.policy_file))
+
+    def produce(self, messages_per_s: float) -> ProducerProcess:
+        """Start sending so many messages per second, evenly to all queues, until it is stopped."""
+        rate = messages_per_s / QUEUES
+        points = ((0.0, rate), (LONGEST_S, rate))
+        return self.load.start_producer(QueueCurve(TOPIC, BROKER, queue, points) for queue in range(QUEUES))
+
+    def await_controller(self) -> None:
+        """Return once plans can be made and the controller leads. Raises ``StartFailedError``."""
+        self._controller.result()
+
+
+@contextmanager
+def open_stage(folder: Path) -> Iterator[Stage]:
+    """Give the stage with ``FEWEST`` consumers ready; at the end nothing of it is left.
+
+    What plans need is being installed meanwhile, see ``Stage.await_controller``: an API server takes up to a minute
+    until it lets a new kind through its admission policies.
+    """
+    with ExitStack() as undo:
+        starts: tuple[Callable[[], Launcher], ...] = (lambda: RocketMQCluster.start(NEW, 1), ControlPlane.start)
+        rocketmq, kubernetes = _started(starts, undo)
+        assert isinstance(rocketmq, RocketMQCluster)
+        assert isinstance(kubernetes, ControlPlane)
+        for name in (NAMESPACE, HOME):
+            kubernetes.kubectl("create", "namespace", name)
+        policy_file = _write_policy(folder / "policies" / "shop-orders.yaml", rocketmq, kubernetes)
+        pool = undo.enter_context(ThreadPoolExecutor())
+        controller = pool.submit(_install_and_lead, kubernetes, policy_file)
+        undo.callback(_stop_controller, controller, kubernetes)
+        rocketmq.create_topic(TOPIC, QUEUES)
+        _start_consumers(rocketmq, kubernetes)
+        yield Stage(rocketmq, kubernetes, rocketmq.load(NEW), policy_file, controller)
+
+
+def _started(starts: Sequence[Callable[[], Launcher]], undo: ExitStack) -> Sequence[Launcher]:
+    """Return what the functions start, side by side; where one fails the others are stopped, too."""
+    pool = undo.enter_context(ThreadPoolExecutor())
+    futures = [pool.submit(start) for start in starts]
+    for future in futures:
+        undo.callback(_stop, future)
+    return [future.result() for future in futures]
+
+
+def _stop(started: "Future[Launcher] | Future[ManagedProcess]") -> None:
+    """Stop what has been started, once it has; nothing where it could not be."""
+    if started.exception() is None:
+        started.result().stop()
+
+
+def _stop_controller(started: "Future[ManagedProcess]", kubernetes: ControlPlane) -> None:
+    if not started.done():
+        kubernetes.stop()  # what it waits for never comes then, and that is said at once
+    _stop(started)
+
+
+def _install_and_lead(kubernetes: ControlPlane, policy_file: Path) -> ManagedProcess:
+    """Install what plans need and the team's policy; return the controller, which leads."""
+    _install(kubernetes)
+    kubernetes.apply(yaml.safe_load(policy_file.read_text(encoding="utf-8")), namespace=NAMESPACE)
+    return _controller(kubernetes)
+
+
+def _install(kubernetes: ControlPlane) -> None:
+    """Install what a cluster administrator installs once, from ``k8s/``."""
+    definitions = _documents("crds")
+    kubernetes.define(*definitions)
+    kubernetes.admit(_documents("admission"), definitions)
+    for file in ("rbac/controller.yaml", "rbac/executor.yaml"):
+        for document in yaml.safe_load_all((ROOT / "k8s" / file).read_text(encoding="utf-8")):
+            kubernetes.apply(document, namespace=document["metadata"].get("namespace", NAMESPACE))
+
+
+def _documents(folder: str) -> list[Any]:
+    files = sorted((ROOT / "k8s" / folder).glob("*.yaml"))
+    return [one for file in files for one in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+
+
+def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> Path:
+    spec = {
+        "source": {
+            "system": "rocketmq",
+            "nameServers": [rocketmq.name_server],
+            "cluster": "DefaultCluster",
+            "group": GROUP,
+        },
+        "scaleTargetRef": {"name": DEPLOYMENT},
+        "kubernetes": {"kubeconfigFile": str(kubernetes.kubeconfig)},
+        "minReplicas": FEWEST,
+        "maxReplicas": MOST,
+        "objective": {"maxUtilisation": 0.8},
+        # Learned from history otherwise, which takes more of it than a demo has.
+        "capacity": {"messagesPerSecond": CAPACITY},
+        "window": {"seconds": 60},
+        "freshness": {"minCompleteness": 0.2},
+    }
+    document = {
+        "apiVersion": "consumerplanner.dev/v1alpha1",
+        "kind": "ConsumerScalingPolicy",
+        "metadata": {"name": GROUP, "namespace": NAMESPACE},
+        "spec": spec,
+    }
+    return write_atomically(path, dump_yaml(document))
+
+
+def _start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> None:
+    # Offsets are stored every second instead of every five, so that the page's lag is sharp.
+    options = {"threads": 2, "service-ms": 20, "persist-ms": 1000}
+    container = rocketmq_consumer(
+        rocketmq.name_server, group=GROUP, topics=[TOPIC], client_version=NEW, options=options
+    )
+    kubernetes.apply(deployment(DEPLOYMENT, FEWEST, container), namespace=NAMESPACE)
+    kubernetes.await_available(NAMESPACE, DEPLOYMENT, READY_S)
+
+
+def _controller(kubernetes: ControlPlane) -> ManagedProcess:
+    """Return the controller, leading: it runs as in a cluster, with the rights of its own account and no more."""
+    kubeconfig = kubernetes.kubeconfig_for(kubernetes.token(HOME, CONTROLLER), "controller")
+    flags = {
+        "--kubeconfig": str(kubeconfig),
+        "--namespace": NAMESPACE,
+        "--leader-namespace": HOME,
+        "--listen-address": "127.0.0.1",
+        "--health-port": "0",
+        "--metrics-port": "0",
+    }
+    words = [word for pair in flags.items() for word in pair]
+    argv = [sys.executable, "-m", "planner.controller", *words]
+    process = ManagedProcess("controller", argv, kubernetes.directory, {"PYTHONPATH": str(ROOT)})
+    process.start()
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"
+    try:
+        process.wait_until("its lead", lambda: kubernetes.rest.get(lease)["items"], READY_S)
+    except BaseException:
+        process.stop()
+        raise
+    return process

@@ -1,0 +1,71 @@
+"""A network that can be cut for single processes: their packets carry a mark in the kernel, marked ones are dropped.
+
+Needs root, ``nft`` (nftables) and ``setpriv`` (util-linux). Nothing but processes started with ``prefix`` is touched.
+"""
+
+import itertools
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from tests.clusters.artifacts import find_program
+from tests.clusters.errors import CannotRunHereError
+
+FIRST_GROUP: Final = 47_000
+"""Unix groups from here on are nobody's: what belongs to one of them was started by us."""
+_groups = itertools.count(FIRST_GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Processes of one Unix group whose network can be cut."""
+
+    table: str
+    group: int
+    nft: str
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The words before a command that make its process one of them."""
+        return (find_program("setpriv"), "--regid", str(self.group), "--clear-groups")
+
+    def cut(self) -> None:
+        """Drop all packets from now on, both ways, without a word to either side."""
+        for hook in ("input", "output"):
+            self._rule(hook, f"ct mark {self.group} drop")
+
+    def heal(self) -> None:
+        """Let packets through again."""
+        for hook in ("input", "output"):
+            _nft(self.nft, f"flush chain inet {self.table} {hook}")
+        self.mark()
+
+    def mark(self) -> None:
+        """Mark every connection that the processes open."""
+        self._rule("output", f"meta skgid {self.group} ct mark set {self.group}")
+
+    def _rule(self, hook: str, rule: str) -> None:
+        _nft(self.nft, f"add rule inet {self.table} {hook} {rule}")
+
+
+@contextmanager
+def apart() -> Iterator[Apart]:
+    """Give a network of its own to processes; raise CannotRunHereError where the kernel's filter cannot be set."""
+    group = next(_groups)
+    made = Apart(f"planner-tests-{group}", group, find_program("nft"))
+    _nft(made.nft, f"add table inet {made.table}")
+    try:
+        for hook in ("input", "output"):
+            _nft(made.nft, f"add chain inet {made.table} {hook} {{ type filter hook {hook} priority 0; }}")
+        made.mark()
+        yield made
+    finally:
+        _nft(made.nft, f"delete table inet {made.table}")
+
+
+def _nft(program: str, command: str) -> None:
+    ended = subprocess.run([program, command], capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise CannotRunHereError("nft", f"{command}: {ended.stderr.strip()}")

@@ -1,0 +1,138 @@
+"""Real RocketMQ consumers in pods, a plan that waits until they have settled, and a broker that dies meanwhile."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from planner.documents.data import SNAPSHOT
+from planner.documents.plan import PLAN, read_document
+from planner.documents.policy import read_policy
+from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.update import update
+from planner.rollout.steps import AwaitSettled
+from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from tests.clusters.deliveries import Lane
+from tests.clusters.kubernetes import ControlPlane
+from tests.clusters.kubernetes.consumers import rocketmq_consumer
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import QueueCurve
+from tests.loops import WAIT_S, Limits, Loop
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+GROUP, OTHER = "away", "away-misspelt"
+EACH, RATE, LONG_S = 5, 4.0, 3_000.0
+"""Queues on each of two brokers, messages per second to each of them, and for longer than any of this takes."""
+LIMITS = Limits(2, 3, 24.0)
+"""Two consumers have five queues each, which is too much for them, and three at most four, which is not."""
+NOT_JOINED_S = 45
+
+
+@pytest.fixture(scope="module")
+def rocketmq() -> Iterator[RocketMQCluster]:
+    """A cluster of our own, as one of its brokers is killed."""
+    with RocketMQCluster.start(NEW, brokers=2) as cluster:
+        cluster.create_topic(GROUP, EACH)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def loop(
+    control_plane_with_plans: ControlPlane, rocketmq: RocketMQCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Loop]:
+    cluster = control_plane_with_plans
+    namespace, folder = cluster.namespace(GROUP), tmp_path_factory.mktemp(GROUP)
+
+    def policy(limits: Limits) -> str:
+        return (
+            "apiVersion: consumerplanner.dev/v1alpha1\n"
+            "kind: ConsumerScalingPolicy\n"
+            f"metadata: {{name: {GROUP}, namespace: {namespace}}}\n"
+            "spec:\n"
+            f"  source: {{system: rocketmq, nameServers: ['{rocketmq.name_server}'], cluster: DefaultCluster, "
+            f"group: {GROUP}}}\n" + limits.spec(cluster.kubeconfig)
+        )
+
+    def produced() -> Mapping[Lane, int]:
+        return {(GROUP, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(GROUP).items()}
+
+    loop = Loop(cluster, namespace, folder, policy, produced, RATE * len(rocketmq.brokers) * EACH)
+    container = rocketmq_consumer(
+        rocketmq.name_server,
+        group="$(GROUP)",
+        topics=[GROUP],
+        client_version=NEW,
+        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4},
+    )
+    container["env"].append({"name": "GROUP", "value": GROUP})
+    flat = ((0.0, RATE), (LONG_S, RATE))
+    lanes = [QueueCurve(GROUP, broker.name, queue, flat) for broker in rocketmq.brokers for queue in range(EACH)]
+    loop.start(2, container)
+    producer = rocketmq.load(NEW).start_producer(lanes)
+    yield loop
+    producer.stop()
+    loop.end()
+
+
+def test_a_broker_that_dies_while_the_group_settles_is_waited_for_and_named(
+    loop: Loop, rocketmq: RocketMQCluster
+) -> None:
+    policy, dead = loop.write_policy(LIMITS), rocketmq.brokers[1]
+    path = loop.plan(policy)
+    name = str(read_document(path)["metadata"]["name"])
+    applying = loop.start_apply(path, policy)
+    try:
+        loop.cluster.wait_until("awaitSettled", lambda: at_step(loop, name) == "awaitSettled", WAIT_S)
+        dead.kill()
+        named = f"{EACH} queues of group {GROUP} are in no route: {GROUP}/{dead.name}/0"
+        loop.cluster.wait_until("the missing queues' name", lambda: named in held(loop, name), WAIT_S)
+        assert at_step(loop, name) == "awaitSettled"
+        dead.start()
+        said, wrong = applying.communicate(timeout=2 * WAIT_S)
+    finally:
+        applying.kill()
+    assert applying.returncode == 0, (said, wrong)
+    status = loop.status(name)
+    assert (status["phase"], status["ended"]) == ("Succeeded", "new"), status
+    assert loop.deployment()["spec"]["replicas"] == len(loop.pods()) == 3
+
+
+def test_members_that_join_another_group_turn_the_plan_back_and_are_named(loop: Loop) -> None:
+    """A new template with a misspelt group: its pods run, are ready, and never join."""
+    policy, before = loop.write_policy(LIMITS), loop.deployment()["spec"]["template"]
+    taken, wanted = SNAPSHOT.read(loop.snapshot(policy)), read_policy(policy)
+    found = ground(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
+    revision = int(loop.deployment()["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
+    change = TemplateChange((ContainerChange("main", env=(Setting("GROUP", OTHER),)),))
+    made = plan_of(update(found, change, revision, surge=1), found, datetime.now(UTC))
+    steps = tuple(
+        replace(step, time_limit_seconds=NOT_JOINED_S) if isinstance(step, AwaitSettled) else step
+        for step in made.steps
+    )
+    path = loop.folder / "misspelt.yaml"
+    document = PLAN.document(replace(made, steps=steps), "misspelt", loop.namespace)
+    path.write_text(PLAN.text(document), encoding="utf-8")
+    applying = loop.start_apply(loop.approve(path), policy)
+    try:
+        said, wrong = applying.communicate(timeout=2 * WAIT_S)
+    finally:
+        applying.kill()
+    assert applying.returncode == 1, (said, wrong)
+    status = loop.status("misspelt")
+    assert (status["phase"], status["ended"]) == ("RolledBack", "old"), status
+    assert f"awaitSettled was not done within {NOT_JOINED_S} s" in status["message"]
+    assert f"group {GROUP} has 0 of 3 members" in status["message"]
+    assert loop.deployment()["spec"]["template"]["spec"] == before["spec"]
+
+
+def at_step(loop: Loop, name: str) -> str | None:
+    """Return the kind of the step that a plan is at."""
+    begun = loop.status(name).get("steps") or [{}]
+    return None if begun[-1].get("finishedAt") else begun[-1].get("kind")
+
+
+def held(loop: Loop, name: str) -> str:
+    """Return what a plan waits for."""
+    return str(loop.status(name).get("held"))

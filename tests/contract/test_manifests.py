@@ -1,0 +1,164 @@
+"""The manifests as kubectl and the real Helm make them: they say the same, and wrong values are refused."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.clusters.errors import StartFailedError
+from tests.clusters.kubernetes.build import control_plane_binary
+from tests.clusters.kubernetes.charts import Helm
+from tests.clusters.kubernetes.rest import Json
+from tests.unit.packaging.images import ROOT
+
+# Both programs are compiled first where they have not been yet.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+CHART, K8S = str(ROOT / "helm"), ROOT / "k8s"
+RELEASE = "consumer-planner"
+OVERLAYS = ("plans-only", "namespaced", "cluster-wide")
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """Helm without a cluster."""
+    home = tmp_path_factory.mktemp("helm")
+    return Helm(home / "no-kubeconfig", home)
+
+
+def kustomized(folder: Path) -> list[Json]:
+    command = [str(control_plane_binary()), "kubectl", "kustomize", str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return list(yaml.safe_load_all(run.stdout))
+
+
+def rendered(helm: Helm, *options: str) -> dict[tuple[str, str], Json]:
+    text = helm("template", RELEASE, CHART, "--namespace", "consumer-planner", *options)
+    return by_name(list(yaml.safe_load_all(text)))
+
+
+def by_name(documents: list[Json]) -> dict[tuple[str, str], Json]:
+    found = {(one["kind"], one["metadata"]["name"]): one for one in documents if one is not None}
+    assert len(found) == len(documents), "two documents of one kind and name"
+    return found
+
+
+def content(document: Json) -> Json:
+    """Return what a manifest says, without what the chart writes into metadata."""
+    return {key: value for key, value in document.items() if key != "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("overlay", "options", "besides"),
+    [
+        ("namespaced", (), set()),
+        ("cluster-wide", ("--set", "watch.allNamespaces=true"), {("Namespace", "consumer-planner")}),
+    ],
+)
+def test_the_chart_says_what_the_manifests_say(
+    helm: Helm, overlay: str, options: tuple[str, ...], besides: set[tuple[str, str]]
+) -> None:
+    plain = by_name(kustomized(K8S / "overlays" / overlay))
+    chart = rendered(helm, *options)
+    of_chart = {key: content(one) for key, one in chart.items() if "helm.sh/hook" not in str(one["metadata"])}
+    of_manifests = {
+        key: content(one) for key, one in plain.items() if key not in besides and key[0] != "CustomResourceDefinition"
+    }
+    assert of_chart == of_manifests
+
+
+def test_the_definitions_and_rights_of_the_chart_are_those_of_the_manifests(helm: Helm, tmp_path: Path) -> None:
+    definitions = [yaml.safe_load(path.read_text()) for path in sorted((K8S / "crds").glob("*.yaml"))]
+    assert by_name(list(yaml.safe_load_all(helm("show", "crds", CHART)))) == by_name(definitions)
+    # Packed, the links are files: a chart from a registry has them, too.
+    helm("package", CHART, "--destination", str(tmp_path))
+    (packed,) = tmp_path.glob("*.tgz")
+    assert by_name(list(yaml.safe_load_all(helm("show", "crds", str(packed))))) == by_name(definitions)
+    text = helm("template", RELEASE, str(packed), "--namespace", "consumer-planner")
+    assert by_name(list(yaml.safe_load_all(text))) == rendered(helm)
+
+
+def test_the_chart_is_lint_free_and_the_page_names_every_value(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", CHART)
+    page = (ROOT / "helm" / "README.md").read_text()
+    values = yaml.safe_load((ROOT / "helm" / "values.yaml").read_text())
+    assert [name for name in leaves(values) if f"`{name}`" not in page] == []
+
+
+def leaves(values: Json, above: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, dict) and value and f"{above}{name}" != "resources":
+            yield from leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+WRONG = [
+    ("replicas=two", "at '/replicas': got string, want integer"),
+    ("replica=2", "additional properties 'replica' not allowed"),
+    ("watch.namespace=shop", "additional properties 'namespace' not allowed"),
+    ("watch.namespaces={Shop}", "at '/watch/namespaces/0': 'Shop' does not match pattern"),
+    ("data.sizeLimit=much", "at '/data/sizeLimit': 'much' does not match pattern"),
+    ("logLevel=loud", "value must be one of 'debug', 'info', 'warning', 'error'"),
+    ("image.digest=sha256:1", "at '/image/digest': 'sha256:1' does not match pattern"),
+    ("watch.allNamespaces=true,watch.namespaces={shop}", "watch.allNamespaces is true and watch.namespaces names some"),
+]
+
+
+@pytest.mark.parametrize(("value", "said"), WRONG, ids=[value for value, _ in WRONG])
+def test_a_wrong_value_is_refused_with_its_place(helm: Helm, value: str, said: str) -> None:
+    with pytest.raises(StartFailedError, match=r".") as refused:
+        helm("template", RELEASE, CHART, "--set", value)
+    assert said in str(refused.value)
+
+
+def test_every_option_makes_what_it_says(helm: Helm) -> None:
+    options = (
+        "watch.namespaces={shop,billing},rbac.migrations=true,rbac.autoApprove=true,rbac.autoscalers=true,networkPolicy.enabled=true,"
+        "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus,podDisruptionBudget.enabled=false,"
+        "extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
+    )
+    text = helm("template", RELEASE, CHART, "--namespace", "consumer-planner", "--set", options)
+    documents = list(yaml.safe_load_all(text))
+    bound = {
+        (one["metadata"]["namespace"], one["metadata"]["name"].removeprefix("consumer-planner-"))
+        for one in documents
+        if one["kind"] == "RoleBinding" and "namespace" in one["metadata"]
+    }
+    roles = ("executor", "migrations", "autoscalers", "auto")
+    assert bound == {(place, role) for place in ("shop", "billing") for role in roles}
+    kinds = {one["kind"] for one in documents}
+    assert {"NetworkPolicy", "ServiceMonitor"} <= kinds
+    assert not {"PodDisruptionBudget", "ValidatingAdmissionPolicy"} & kinds
+    (pods,) = (one["spec"]["template"]["spec"] for one in documents if one["kind"] == "Deployment")
+    told = {entry["name"]: entry.get("value") for entry in pods["containers"][0]["env"]}
+    assert (told["PLANNER_NAMESPACE"], told["A"]) == ("shop,billing", "b")
+    assert {"name": "data", "persistentVolumeClaim": {"claimName": "forecasts"}} in pods["volumes"]
+    assert {"name": "data", "mountPath": told["PLANNER_DATA"]} in pods["containers"][0]["volumeMounts"]
+
+
+def test_an_older_server_gets_no_policy_that_it_does_not_know(helm: Helm) -> None:
+    kinds = {kind for kind, _ in rendered(helm, "--kube-version", "1.33.0")}
+    assert "ValidatingAdmissionPolicy" in kinds
+    assert "MutatingAdmissionPolicy" not in kinds
+
+
+def test_the_base_goes_into_another_namespace_by_one_line(tmp_path: Path) -> None:
+    base = os.path.relpath(K8S / "base", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: shop\nresources: [{base}]\n")
+    documents = kustomized(tmp_path)
+    assert {one["metadata"]["namespace"] for one in documents} == {"shop"}
+    assert {subject["namespace"] for one in documents for subject in one.get("subjects", ())} == {"shop"}
+    assert {one["kind"] for one in documents} >= {"Deployment", "Role", "RoleBinding", "ServiceAccount"}
+
+
+def test_what_belongs_to_no_namespace_is_given_none() -> None:
+    """Kustomize takes admission policies for things that are in one."""
+    nowhere = ("Cluster", "CustomResource", "MutatingAdmission", "Namespace", "ValidatingAdmission")
+    for name in OVERLAYS:
+        documents = [one for one in kustomized(K8S / "overlays" / name) if one["kind"].startswith(nowhere)]
+        assert len(documents) > 5
+        assert [one["metadata"]["name"] for one in documents if "namespace" in one["metadata"]] == []

@@ -1,0 +1,465 @@
+"""Roles and admission policies on a real API server, by tokens of real accounts: who may do what, to the field."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.deployments.api import RolloutApi
+from planner.deployments.plans import ClusterPlans
+from planner.deployments.rights import Right, needed_by_controller
+from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
+from planner.documents.plan import PLAN
+from planner.documents.status import dump_status
+from planner.execution.progress import RolloutStatus
+from planner.rollout.plan import RolloutPlan
+from planner.rollout.steps import MovedQueues, SetAutoscaler, StartConsumers
+from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes.rest import STRATEGIC, ApiError, Json, Rest
+from tests.contract.test_kubernetes_rights import ABOUT_ONESELF
+from tests.pod_controllers import ACCOUNT, MERGE, documents, grant, install, uninstall
+from tests.pod_groups import plan_for
+from tests.step_builders import STEPS
+from tests.unit.cli.test_cli import planner, refused
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+APP = "app"
+GROUP = "consumerplanner.dev"
+PLANS, POLICIES = "consumerrolloutplans", "consumerscalingpolicies"
+CLAIM = "consumerplanner.dev/rollout"
+COST = "controller.kubernetes.io/pod-deletion-cost"
+READS = ("get", "list", "watch")
+UPDATES = "updatetemplate"
+
+
+def on(resource: str, *verbs: str, group: str = GROUP) -> set[Right]:
+    return {(group, resource, verb) for verb in verbs}
+
+
+VIEWER = on(PLANS, *READS) | on(POLICIES, *READS)
+AUTOSCALERS = on("horizontalpodautoscalers", "get", "patch", group="autoscaling") | on(
+    "scaledobjects", "get", "patch", group="keda.sh"
+)
+MIGRATIONS = on("deployments", "create", "delete", UPDATES, group="apps")
+ROLES: dict[str, set[Right]] = {
+    "viewer": VIEWER,
+    "planner": VIEWER | on(PLANS, "create"),
+    "approver": VIEWER | on(PLANS, "patch", "approve"),
+    "executor": on(POLICIES, "get")
+    | on(PLANS, *READS, "patch")
+    | on(f"{PLANS}/status", "update")
+    | on("deployments", "get", "patch", group="apps")
+    | on("replicasets", "list", group="apps")
+    | on("pods", "list", "patch", group="")
+    | on("horizontalpodautoscalers", "list", group="autoscaling")
+    | on("scaledobjects", "list", group="keda.sh")
+    | on("leases", "get", "create", "update", group="coordination.k8s.io")
+    | on("events", "create", group=""),
+    "migrations": MIGRATIONS,
+    "autoscalers": AUTOSCALERS,
+    "auto": on(PLANS, "approve"),
+}
+FORBIDDEN = [
+    ("", "secrets", "get"),
+    ("", "secrets", "list"),
+    ("", "configmaps", "get"),
+    ("", "pods/exec", "create"),
+    ("", "pods/log", "get"),
+    ("", "pods", "create"),
+    ("", "pods", "delete"),
+    ("", "pods/eviction", "create"),
+    ("", "serviceaccounts/token", "create"),
+    ("", "nodes", "list"),
+    ("", "namespaces", "list"),
+    ("apps", "deployments", "list"),
+    ("apps", "deployments", "update"),
+    ("apps", "deployments", "deletecollection"),
+    ("apps", "replicasets", "patch"),
+    ("apps", "statefulsets", "patch"),
+    ("rbac.authorization.k8s.io", "roles", "escalate"),
+    ("rbac.authorization.k8s.io", "rolebindings", "create"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", "get"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "list"),
+    (GROUP, PLANS, "delete"),
+    (GROUP, PLANS, "update"),
+    (GROUP, f"{PLANS}/status", "patch"),
+    (GROUP, POLICIES, "create"),
+    (GROUP, POLICIES, "patch"),
+]
+
+
+@dataclass(frozen=True)
+class Realm:
+    """A namespace with a Deployment; accounts are made in it, the controller's in ``home``."""
+
+    cluster: ControlPlane
+    home: str
+    namespace: str
+
+    @property
+    def admin(self) -> Rest:
+        return self.cluster.rest
+
+    @property
+    def app(self) -> str:
+        return f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{APP}"
+
+    @property
+    def plans(self) -> str:
+        return f"/apis/{GROUP}/v1alpha1/namespaces/{self.namespace}/{PLANS}"
+
+    def rest(self, namespace: str, name: str) -> Rest:
+        return Rest(self.cluster.server, self.cluster.ca_file, self.cluster.token(namespace, name))
+
+    def account(self, name: str, *roles: str) -> Rest:
+        """Return the calls of a new account that has these roles."""
+        self.admin.create(f"/api/v1/namespaces/{self.namespace}/serviceaccounts", {"metadata": {"name": name}})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": self.namespace}
+        for role in roles:
+            self.bind(f"consumer-planner-{role}", f"{name}-{role}", subject)
+        rest = self.rest(self.namespace, name)
+        self.await_rights(rest, set().union(*(ROLES[role] for role in roles if role in ROLES)))
+        return rest
+
+    def bind(self, role: str, name: str, subject: Json) -> None:
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
+        path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{self.namespace}/rolebindings"
+        self.admin.create(path, {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]})
+
+    def await_rights(self, rest: Rest, wanted: set[Right]) -> None:
+        """Wait until the server goes by roles that were just bound: its authorizer hears of them a moment later."""
+        self.cluster.wait_until("the rights", lambda: wanted <= rights_of(rest, self.namespace))
+
+    def plan(self, name: str, plan: RolloutPlan | None = None) -> str:
+        """Apply a plan; return its path."""
+        document = PLAN.document(plan or simple(), name, self.namespace)
+        self.cluster.kubectl("apply", "-f", "-", text=PLAN.text(document))
+        return f"{self.plans}/{name}"
+
+
+def simple() -> RolloutPlan:
+    return plan_for(APP, ["a", "b"], (StartConsumers(2, 4, 300, MovedQueues(0, 8), undo="set 2"),))
+
+
+def updating() -> RolloutPlan:
+    return replace(simple(), steps=tuple(step for step in STEPS if step.kind == "updateTemplate"), migration="update")
+
+
+def rights_of(rest: Rest, namespace: str) -> set[Right]:
+    """Return all that an account may do in a namespace, as the server itself tells it."""
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    status = rest.create(path, {"spec": {"namespace": namespace}})["status"]
+    assert not status.get("incomplete"), status
+    return {
+        (group, resource, verb)
+        for rule in status["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def may(rest: Rest, namespace: str, right: Right) -> bool:
+    group, resource, verb = right
+    kind, _, below = resource.partition("/")
+    attributes = {"group": group, "resource": kind, "subresource": below, "verb": verb, "namespace": namespace}
+    review = {"spec": {"resourceAttributes": attributes}}
+    answer = rest.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.fixture(scope="module")
+def realm(control_plane: ControlPlane) -> Iterator[Realm]:
+    made = install(control_plane)
+    home, namespace = control_plane.namespace("planner"), control_plane.namespace("rights")
+    grant(control_plane, home, home, "controller")
+    grant(control_plane, home, namespace, "executor", "plan-roles")
+    nobody = control_plane.namespace("nobody")  # these two roles are made, and bound only where a test asks for it
+    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver")
+    control_plane.apply(deployment(APP, 1, {"command": ["sleep", "600"]}), namespace=namespace)
+    control_plane.await_available(namespace, APP)
+    found = Realm(control_plane, home, namespace)
+    found.await_rights(found.rest(home, ACCOUNT), ROLES["executor"])
+    yield found
+    control_plane.kubectl("delete", "deployment", "--all", "-n", namespace)
+    uninstall(control_plane, made)
+
+
+@pytest.fixture(scope="module")
+def executor(realm: Realm) -> Rest:
+    """The controller's own account, with the role executor alone."""
+    return realm.rest(realm.home, ACCOUNT)
+
+
+@pytest.fixture(scope="module")
+def anna(realm: Realm) -> Rest:
+    return realm.account("anna", "approver")
+
+
+def forbidden(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ApiError, match=said) as refused_by:
+        call()
+    assert refused_by.value.status == 403, refused_by.value
+
+
+def test_the_roles_of_the_controller_are_what_its_code_asks_for(realm: Realm) -> None:
+    keda = [replace(step, autoscaler_kind="ScaledObject") for step in STEPS if isinstance(step, SetAutoscaler)]
+    code = set(needed_by_controller(replace(simple(), steps=(*STEPS, *keda), migration="all")))
+    hearing = on(PLANS, "watch") | on("events", "create", group="")
+    assert ROLES["executor"] | MIGRATIONS | AUTOSCALERS == code | hearing
+    leader = on("leases", "create", "get", "update", group="coordination.k8s.io")
+    assert rights_of(realm.rest(realm.home, ACCOUNT), realm.home) == leader | ABOUT_ONESELF
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_allows_exactly_this(realm: Realm, role: str) -> None:
+    rest = realm.account(f"has-{role}", role)
+    assert rights_of(rest, realm.namespace) == ROLES[role] | ABOUT_ONESELF
+    assert rights_of(rest, realm.home) == ABOUT_ONESELF
+    for right in ROLES[role]:
+        assert may(rest, realm.namespace, right), right
+        assert not may(rest, realm.home, right), right
+    for right in FORBIDDEN:
+        assert not may(rest, realm.namespace, right), right
+    others = set().union(*ROLES.values()) - ROLES[role]
+    assert not [right for right in others if may(rest, realm.namespace, right)]
+
+
+def test_a_secret_is_read_by_none_of_them(realm: Realm, executor: Rest, anna: Rest) -> None:
+    path = f"/api/v1/namespaces/{realm.namespace}/secrets"
+    realm.admin.create(path, {"metadata": {"name": "broker"}, "stringData": {"password": "p"}})
+    for rest in (executor, anna):
+        for call in (path, f"{path}/broker"):
+            forbidden(lambda rest=rest, call=call: rest.get(call), "secrets")
+
+
+def note(**annotations: str | None) -> Json:
+    return {
+        "metadata": {
+            "annotations": {f"consumerplanner.dev/{key.replace('_', '-')}": annotations[key] for key in annotations}
+        }
+    }
+
+
+def approver_of(found: Json) -> str | None:
+    name: str | None = found["metadata"]["annotations"].get(APPROVED_BY_ANNOTATION)
+    return name
+
+
+def test_one_line_approves_and_the_server_writes_by_whom(realm: Realm, anna: Rest) -> None:
+    path = realm.plan("one-line")
+    found = anna.patch(path, note(approve="sha256:1"), MERGE)
+    assert approver_of(found) == f"system:serviceaccount:{realm.namespace}:anna"
+
+
+def test_whoever_approves_next_is_named_next(realm: Realm, anna: Rest) -> None:
+    path = realm.plan("twice")
+    anna.patch(path, note(approve="sha256:1"), MERGE)
+    other = realm.account("bert", "approver").patch(path, note(approve="sha256:2"), MERGE)
+    assert approver_of(other) == f"system:serviceaccount:{realm.namespace}:bert"
+
+
+def test_a_name_that_is_not_the_own_one_is_refused(realm: Realm, anna: Rest) -> None:
+    path = realm.plan("forged")
+    told = "set together with the approval, in the own name"
+    forbidden(lambda: anna.patch(path, note(approve="sha256:1", approved_by="the-boss"), MERGE), told)
+    forbidden(lambda: anna.patch(path, note(approved_by="the-boss"), MERGE), told)
+    anna.patch(path, note(approve="sha256:1"), MERGE)
+    forbidden(lambda: anna.patch(path, note(approved_by="the-boss"), MERGE), told)
+    forbidden(lambda: anna.patch(path, note(approved_by=None), MERGE), told)
+    forbidden(lambda: anna.patch(path, note(approve=None, approved_by="the-boss"), MERGE), told)
+    anna.patch(path, note(approve=None), MERGE)
+    forbidden(lambda: realm.admin.patch(path, note(approve="sha256:1", approved_by="anna"), MERGE), told)
+    anna.patch(path, note(approved_by=None), MERGE)
+
+
+def test_who_makes_a_plan_cannot_name_an_approver(realm: Realm) -> None:
+    rest = realm.account("paul", "planner")
+    document = PLAN.document(simple(), "named", realm.namespace)
+    document["metadata"]["annotations"][APPROVED_BY_ANNOTATION] = "the-boss"
+    forbidden(lambda: rest.create(realm.plans, document), "in the own name")
+    document["metadata"]["annotations"] = {
+        **document["metadata"]["annotations"],
+        APPROVE_ANNOTATION: PLAN.digest(simple()),
+        APPROVED_BY_ANNOTATION: f"system:serviceaccount:{realm.namespace}:paul",
+    }
+    forbidden(lambda: rest.create(realm.plans, document), "takes the verb approve")
+
+
+def test_who_may_change_plans_but_not_approve_them_cannot(realm: Realm, executor: Rest) -> None:
+    path = realm.plan("by-executor")
+    forbidden(lambda: executor.patch(path, note(approve="sha256:1"), MERGE), "takes the verb approve")
+    status = {**realm.admin.get(path), "status": dump_status(RolloutStatus())}
+    status["metadata"]["annotations"][APPROVE_ANNOTATION] = "sha256:1"
+    executor.call("PUT", f"{path}/status", status)
+    assert APPROVE_ANNOTATION not in realm.admin.get(path)["metadata"]["annotations"], "no way around by the status"
+
+
+def test_with_the_role_auto_the_controller_approves_in_its_own_name(realm: Realm, executor: Rest) -> None:
+    path = realm.plan("auto")
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": realm.home}
+    realm.bind("consumer-planner-auto", "auto-for-a-while", subject)
+    realm.await_rights(executor, ROLES["auto"])
+    found = executor.patch(path, note(approve="sha256:1"), MERGE)
+    assert approver_of(found) == f"system:serviceaccount:{realm.home}:{ACCOUNT}"
+    realm.cluster.kubectl("delete", "rolebinding", "auto-for-a-while", "-n", realm.namespace)
+
+
+def test_planner_approve_names_the_approver_also_where_no_server_does(realm: Realm, anna: Rest) -> None:
+    token = realm.cluster.token(realm.namespace, "anna")
+    kubeconfig: Path = realm.cluster.kubeconfig_for(token, f"{realm.namespace}-anna")
+    realm.cluster.kubectl("delete", "mutatingadmissionpolicybinding", "consumer-planner-approver")
+    try:
+        _approve_without_help(realm, anna, kubeconfig)
+    finally:
+        realm.cluster.apply(*documents("admission/approver"), namespace="default")
+
+
+def _approve_without_help(realm: Realm, anna: Rest, kubeconfig: Path) -> None:
+    path = realm.plan("by-command")
+
+    def is_refused() -> bool:
+        try:
+            found = anna.patch(path, note(approve="sha256:1"), MERGE)
+        except ApiError as error:
+            assert "planner approve does so" in str(error)
+            return True
+        anna.patch(path, note(approve=None, approved_by=None), MERGE)
+        assert approver_of(found), "until the server has heard that the binding is gone"
+        return False
+
+    realm.cluster.wait_until("a server that names nobody", is_refused)
+    words = ("approve", "by-command", "-n", realm.namespace, "--kubeconfig", kubeconfig)
+    refused(planner(*words, "--digest", "sha256:0"), 2, "not sha256:0")
+    done = planner(*words)
+    assert done.returncode == 0, done.stderr
+    name = f"system:serviceaccount:{realm.namespace}:anna"
+    assert f"Approved by {name}" in done.stdout
+    assert approver_of(realm.admin.get(path)) == name
+    assert "Approved already" in planner(*words).stdout
+    refused(
+        planner("approve", "no-such", "-n", realm.namespace, "--kubeconfig", kubeconfig), 2, "there is no plan no-such"
+    )
+    with RolloutApi.connect(realm.cluster.kubeconfig) as api:
+        document = PLAN.document(simple(), "created", realm.namespace)
+        document["metadata"]["annotations"][APPROVE_ANNOTATION] = PLAN.digest(simple())
+        stored = ClusterPlans(api, realm.namespace).create(document)
+    assert stored.requests.approval is not None
+    assert stored.requests.approval.by == "admin"
+
+
+DEPLOYMENT_EDITS: dict[str, Json] = {
+    "a label": {"metadata": {"labels": {"team": "other"}}},
+    "an annotation": {"metadata": {"annotations": {"team": "other"}}},
+    "a finalizer": {"metadata": {"finalizers": ["example.org/stay"]}},
+    "pausing": {"spec": {"paused": True}},
+    "a history limit": {"spec": {"revisionHistoryLimit": 1}},
+    "an image": {"spec": {"template": {"metadata": {"annotations": {"image": "mine"}}}}},
+    "update limits": {"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}}},
+}
+
+
+@pytest.mark.parametrize("edit", DEPLOYMENT_EDITS)
+def test_of_a_deployment_the_controller_changes_no_more_than_replicas(realm: Realm, executor: Rest, edit: str) -> None:
+    forbidden(
+        lambda: executor.patch(realm.app, DEPLOYMENT_EDITS[edit], MERGE), "the controller changes|of a Deployment"
+    )
+
+
+def test_replicas_and_the_claim_are_the_controllers_to_change(realm: Realm, executor: Rest) -> None:
+    changed = executor.patch(realm.app, {"spec": {"replicas": 2}, **note(rollout="p/u 0")}, MERGE)
+    assert (changed["spec"]["replicas"], changed["metadata"]["annotations"][CLAIM]) == (2, "p/u 0")
+    back = executor.patch(realm.app, {"spec": {"replicas": 1}, **note(rollout=None)}, MERGE)
+    assert CLAIM not in back["metadata"]["annotations"]
+
+
+def test_what_others_change_is_no_business_of_these_policies(realm: Realm) -> None:
+    for undo in ("other", None):
+        realm.admin.patch(realm.app, {"metadata": {"annotations": {"team": undo}}}, MERGE)
+
+
+def test_a_template_is_changed_only_for_a_plan_that_updates_one(realm: Realm, executor: Rest) -> None:
+    image = DEPLOYMENT_EDITS["an image"]
+    simple_plan, update_plan = realm.plan("scales"), realm.plan("updates", updating())
+    uid = realm.admin.get(update_plan)["metadata"]["uid"]
+    executor.patch(realm.app, note(rollout=f"updates/{uid} 0"), MERGE)
+    forbidden(lambda: executor.patch(realm.app, image, MERGE), "verb updatetemplate")
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": realm.home}
+    realm.bind("consumer-planner-migrations", "migrations-for-a-while", subject)
+    realm.await_rights(executor, MIGRATIONS)
+
+    def is_allowed() -> bool:
+        try:
+            executor.patch(realm.app, image, MERGE)
+        except ApiError as error:
+            assert error.status == 403, error
+            return False
+        return True
+
+    realm.cluster.wait_until("the server's hearing of the plan", is_allowed)
+    uid = realm.admin.get(simple_plan)["metadata"]["uid"]
+    executor.patch(realm.app, note(rollout=f"scales/{uid} 0"), MERGE)
+    other = {"spec": {"template": {"metadata": {"annotations": {"image": "another"}}}}}
+    forbidden(lambda: executor.patch(realm.app, other, MERGE), "no step that updates a template")
+    executor.patch(realm.app, note(rollout=None), MERGE)
+    forbidden(lambda: executor.patch(realm.app, other, MERGE), "that a plan has claimed")
+
+    made = f"/apis/apps/v1/namespaces/{realm.namespace}/deployments"
+    told = "without replicas that a plan has claimed"
+    claimed = {**deployment("green", 0), "metadata": {"name": "green", **note(rollout="updates/u 0")["metadata"]}}
+    for wrong in (deployment("green", 0), {**claimed, "spec": deployment("green", 1)["spec"]}):
+        forbidden(lambda wrong=wrong: executor.create(made, wrong), told)
+    executor.create(made, claimed)
+    executor.delete(f"{made}/green")
+    forbidden(lambda: executor.delete(realm.app), told)
+    realm.cluster.kubectl("delete", "rolebinding", "migrations-for-a-while", "-n", realm.namespace)
+
+
+def test_of_a_pod_the_controller_changes_the_deletion_cost_alone(realm: Realm, executor: Rest) -> None:
+    realm.cluster.await_available(realm.namespace, APP)
+    pods = realm.admin.get(f"/api/v1/namespaces/{realm.namespace}/pods")["items"]
+    name = next(one["metadata"]["name"] for one in pods if "deletionTimestamp" not in one["metadata"])
+    path = f"/api/v1/namespaces/{realm.namespace}/pods/{name}"
+    executor.patch(path, {"metadata": {"annotations": {COST: "-5"}}}, MERGE)
+    executor.patch(path, {"metadata": {"annotations": {COST: None}}}, MERGE)
+    wrong: list[Json] = [
+        {"metadata": {"annotations": {"team": "other"}}},
+        {"metadata": {"labels": {"app": "other"}}},
+        {"metadata": {"ownerReferences": None}},
+    ]
+    for edit in wrong:
+        forbidden(lambda edit=edit: executor.patch(path, edit, MERGE), "deletion cost only")
+    image = {"spec": {"containers": [{"name": "main", "image": "mine"}]}}
+    forbidden(lambda: executor.patch(path, image, STRATEGIC), "deletion cost only")
+
+
+def test_of_an_autoscaler_the_controller_changes_neither_target_nor_metrics(realm: Realm, executor: Rest) -> None:
+    metric = {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+    }
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "elsewhere"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric]}
+    path = f"/apis/autoscaling/v2/namespaces/{realm.namespace}/horizontalpodautoscalers"
+    realm.admin.create(path, {"metadata": {"name": "hpa"}, "spec": spec})
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": realm.home}
+    realm.bind("consumer-planner-autoscalers", "autoscalers-for-a-while", subject)
+    realm.await_rights(executor, AUTOSCALERS)
+    executor.patch(f"{path}/hpa", {"spec": {"maxReplicas": 3}}, MERGE)
+    for edit in ({"scaleTargetRef": {"name": APP}}, {"metrics": None}):
+        forbidden(lambda edit=edit: executor.patch(f"{path}/hpa", {"spec": edit}, MERGE), "neither what an autoscaler")
+    realm.admin.delete(f"{path}/hpa")
+    realm.cluster.kubectl("delete", "rolebinding", "autoscalers-for-a-while", "-n", realm.namespace)
+
+
+def test_of_a_plan_the_controller_changes_neither_spec_nor_what_people_ask(realm: Realm, executor: Rest) -> None:
+    path = realm.plan("asked")
+    told = "the finalizer, the approval and the status only"
+    wrong = [note(abort="true"), note(answer="1"), note(pause="true"), {"spec": {"reason": "another"}}]
+    for edit in [*wrong, {"metadata": {"labels": {"a": "b"}}}]:
+        forbidden(lambda edit=edit: executor.patch(path, edit, MERGE), told)
+    executor.patch(path, {"metadata": {"finalizers": [CLAIM]}}, MERGE)
+    executor.patch(path, {"metadata": {"finalizers": []}}, MERGE)

@@ -1,0 +1,118 @@
+"""An Airflow API server beside a DAG that runs, so that a question of the DAG can be answered as a person does."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scripts.run_local import ROOT, Settings, environment
+from tests.clusters.ports import lease_block
+
+_T = TypeVar("_T")
+PATIENCE_S = 240.0
+
+
+def settings_in(folder: Path) -> Settings:
+    """Return the settings of an Airflow of its own below the folder."""
+    found = Settings(policies=folder, capture=folder, work=folder)
+    found.airflow_home.mkdir(exist_ok=True)
+    return found
+
+
+def airflow_environment(settings: Settings) -> dict[str, str]:
+    """Return the environment of Airflow's processes: whoever asks the API server is its administrator."""
+    return os.environ | environment(settings) | {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True"}
+
+
+def airflow(settings: Settings, *words: str) -> list[str]:
+    """Return an Airflow command line."""
+    assert settings.airflow_home.exists()
+    return [sys.executable, "-m", "airflow", *words]
+
+
+@dataclass(frozen=True)
+class ApiServer:
+    """A running API server."""
+
+    url: str
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return what it answers."""
+        token = self._send("GET", "/auth/token")["access_token"]
+        return self._send(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
+
+    def question(self, dag: str) -> dict[str, Any]:
+        """Return the open question of a DAG, once there is one."""
+
+        def open_ones() -> Any:
+            found = self.ask("GET", f"/dags/{dag}/dagRuns/~/hitlDetails?response_received=false")
+            return found["hitl_details"][0] if found["hitl_details"] else None
+
+        found: dict[str, Any] = awaited(open_ones, f"a question of {dag}")
+        return found
+
+    def answer(self, question: Mapping[str, Any], option: str, **params: str) -> None:
+        """Answer a question."""
+        asked = question["task_instance"]
+        run, task = asked["dag_run_id"].replace("+", "%2B"), asked["task_id"]
+        self.ask(
+            "PATCH",
+            f"/dags/{asked['dag_id']}/dagRuns/{run}/taskInstances/{task}/{asked['map_index']}/hitlDetails",
+            {"chosen_options": [option], "params_input": params},
+        )
+
+    def is_up(self) -> bool:
+        """True once it answers."""
+        try:
+            return bool(self._send("GET", "/auth/token"))
+        except OSError:
+            return False
+
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        heads = {"Content-Type": "application/json", **(headers or {})}
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, heads, method=method)) as answer:
+            return json.loads(answer.read())
+
+
+@contextmanager
+def api_server(settings: Settings) -> Iterator[ApiServer]:
+    """Give an API server on the settings' database, and stop it in the end."""
+    lease = lease_block()
+    with (settings.work / "api-server.log").open("wb") as log:
+        process = subprocess.Popen(
+            airflow(settings, "api-server", "--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1"),
+            cwd=ROOT,
+            env=airflow_environment(settings),
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        server = ApiServer(f"http://127.0.0.1:{lease.first}")
+        awaited(server.is_up, "the API server")
+        yield server
+    finally:
+        process.terminate()
+        process.wait(30)
+        lease.release()
+
+
+def awaited(probe: Callable[[], _T | None], what: str) -> _T:
+    """Return what the probe gives once it is something; fail after a long while."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if found := probe():
+            return found
+        time.sleep(0.5)
+    raise AssertionError(f"{what} did not come within {PATIENCE_S:.0f} s")

@@ -1,0 +1,128 @@
+"""A whole Airflow as a team runs it: scheduler, triggerer, DAG processor and API server, on loopback."""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from scripts.run_local import ROOT, Settings
+from tests.clusters.ports import lease_block
+from tests.clusters.processes import ManagedProcess, stop_together
+from tests.dags.answering import PATIENCE_S, ApiServer, airflow, airflow_environment, awaited
+
+STOP_S = 20.0
+SLOTS = 1
+"""Tasks that can run at once: whatever waits in one has all others wait."""
+
+
+@dataclass(frozen=True)
+class Airflow:
+    """A running Airflow with ``SLOTS`` worker slots; runs are started by ``airflow dags trigger``."""
+
+    settings: Settings
+    server: ApiServer
+    scheduler: ManagedProcess
+    triggerer: ManagedProcess
+
+    def trigger(self, dag: str, run: str, conf: Mapping[str, Any]) -> None:
+        """Start a run as a person does at a terminal."""
+        words = airflow(self.settings, "dags", "trigger", dag, "--run-id", run, "--conf", json.dumps(conf))
+        env = airflow_environment(self.settings)
+        done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def dags(self) -> dict[str, bool]:
+        """Return the DAGs that are known, and whether each is paused."""
+        return {one["dag_id"]: one["is_paused"] for one in self.server.ask("GET", "/dags")["dags"]}
+
+    def runs(self, dag: str) -> list[dict[str, Any]]:
+        """Return the runs of a DAG."""
+        found: list[dict[str, Any]] = self.server.ask("GET", f"/dags/{dag}/dagRuns")["dag_runs"]
+        return found
+
+    def ended(self, dag: str, run: str) -> str:
+        """Return how a run ended, once it has."""
+
+        def state() -> str | None:
+            found: str = self.server.ask("GET", f"/dags/{dag}/dagRuns/{run}")["state"]
+            return found if found in ("success", "failed") else None
+
+        return awaited(state, f"the end of run {run} of {dag}")
+
+    def tasks(self, dag: str, run: str) -> dict[str, dict[str, Any]]:
+        """Return a run's tasks by name."""
+        found = self.server.ask("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances")["task_instances"]
+        return {one["task_id"]: one for one in found}
+
+    def await_task(self, dag: str, run: str, task: str, *states: str) -> dict[str, Any]:
+        """Return a task as the API server tells it, once it is in one of the states."""
+
+        def there() -> dict[str, Any] | None:
+            found = self.tasks(dag, run)[task]
+            return found if found["state"] in states else None
+
+        return awaited(there, f"{task} of {dag} to be {' or '.join(states)}")
+
+    def answer(self, dag: str, run: str, option: str, **params: str) -> dict[str, Any]:
+        """Answer the open question of a DAG as a person does, who reads it first; return the question."""
+        question = self.server.question(dag)
+        # Who answers before the scheduler has noted that the task waits fails it: apache/airflow#71580.
+        task = question["task_instance"]["task_id"]
+        noted = f"state success for task instance TaskInstanceKey\\(dag_id='{dag}', task_id='{task}', run_id='{run}'"
+        self.scheduler.wait_for_line(noted, PATIENCE_S)
+        self.server.answer(question, option, **params)
+        return question
+
+    def result(self, dag: str, run: str, task: str) -> Any:
+        """Return what a task has returned."""
+        path = f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/xcomEntries/return_value"
+        return self.server.ask("GET", path)["value"]
+
+    def clear(self, dag: str, run: str, task: str) -> None:
+        """Clear one task of a run, as the button does."""
+        body = {"dry_run": False, "dag_run_id": run, "task_ids": [task], "only_failed": False, "reset_dag_runs": True}
+        self.server.ask("POST", f"/dags/{dag}/clearTaskInstances", body)
+
+
+@contextmanager
+def running_airflow(settings: Settings) -> Iterator[Airflow]:
+    """Give a whole Airflow on the settings' folder; at the end no process of it is left."""
+    lease = lease_block()
+    env = airflow_environment(settings) | {
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{lease.first}/execution/",
+        "AIRFLOW__CORE__PARALLELISM": str(SLOTS),
+    }
+    port = ("--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1")
+    # Logs are read from disk: their servers would listen on all addresses.
+    parts = {
+        "api-server": port,
+        "dag-processor": (),
+        "scheduler": ("--skip-serve-logs",),
+        "triggerer": ("--skip-serve-logs",),
+    }
+    made = {
+        name: ManagedProcess(name, airflow(settings, name, *words), settings.work, env) for name, words in parts.items()
+    }
+    with ExitStack() as undo:
+        undo.callback(lease.release)
+        migrate = airflow(settings, "db", "migrate")
+        subprocess.run(migrate, cwd=ROOT, env=env, check=True, capture_output=True)
+        undo.callback(_stop, tuple(made.values()))
+        for process in made.values():
+            process.start()
+        server = ApiServer(f"http://127.0.0.1:{lease.first}")
+        awaited(server.is_up, "the API server")
+        yield Airflow(settings, server, made["scheduler"], made["triggerer"])
+
+
+def _stop(processes: tuple[ManagedProcess, ...]) -> None:
+    begun = [process for process in processes if process.running]
+    sessions = [process.pid for process in begun]
+    children = [child for pid in sessions for child in psutil.Process(pid).children(recursive=True)]
+    stop_together(begun, STOP_S)
+    for child in psutil.wait_procs(children, 1.0)[1]:
+        child.kill()

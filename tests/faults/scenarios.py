@@ -1,0 +1,240 @@
+"""One thing that goes wrong while a plan is carried out, and the end that it must come to: one scenario each."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.rollout.steps import Step
+from tests.clusters.kubernetes import ControlPlane
+from tests.clusters.kubernetes.kubelet import Kubelet
+from tests.clusters.kubernetes.rest import ApiError, Json
+from tests.faults import harms
+from tests.faults.harms import NODE, TAINT
+from tests.faults.judge import judge
+from tests.faults.kinds import DOWN, RELOCATED, RENEWED, UP, Kind
+from tests.faults.observer import Observer, Record
+from tests.faults.place import CLAIM, place
+from tests.faults.running import PLAN, Run
+
+SLEEPS = {"command": ["sleep", "600"]}
+TOLERANT = {"tolerations": [{"key": TAINT, "operator": "Exists"}]}
+FEWER, SCALED = "were ready", "without a claim: app: replicas"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a scenario came to."""
+
+    phase: str
+    ended: str
+    message: str
+    surprises: tuple[str, ...]
+    deployment: Json
+    record: Record
+    faults: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``disturb`` starts the executors and does the harm. ``phase`` and ``says`` are what the plan must end with.
+
+    ``steps`` are other than the kind's. ``allows`` are words of what would be wrong without the fault: it makes
+    consumers fewer itself, or changes a Deployment. ``container`` is the Deployment's. ``loses_node``: its pods run on
+    two nodes.
+    """
+
+    name: str
+    kind: Kind
+    disturb: Callable[[Run], None]
+    phase: str
+    says: str
+    steps: Callable[[Sequence[str]], tuple[Step, ...]] | None = None
+    allows: str | None = None
+    container: Json | None = None
+    loses_node: bool = False
+
+
+def carry_out(cluster: ControlPlane, observer: Observer, folder: Path, scenario: Scenario) -> Outcome:
+    """Return what became of the scenario's plan."""
+    kind = scenario.kind
+    second: AbstractContextManager[Mapping[str, Kubelet]] = (
+        node(cluster, folder) if scenario.loses_node else nullcontext({})
+    )
+    with (
+        second as nodes,
+        place(cluster, folder, kind.replicas, scenario.container, TOLERANT if nodes else None) as where,
+    ):
+        kept = where.kept()
+        path = where.write(PLAN, where.fitting((scenario.steps or kind.steps)(where.ready_pods())))
+        run = Run(cluster, where, path, observer.follow(where.namespace, kind.replicas), nodes)
+        try:
+            scenario.disturb(run)
+            for executor in run.executors:
+                executor.wait()
+        finally:
+            for executor in run.executors:
+                executor.kill()
+        verdict = judge(where, kind, PLAN, run.record, kept)
+        observer.leave(where.namespace)
+        status = where.status(PLAN)
+        return Outcome(
+            phase=str(status.get("phase")),
+            ended=str(status.get("ended")),
+            message=str(status.get("message")),
+            surprises=tuple(status.get("surprises") or ()),
+            deployment=where.deployment() or {},
+            record=run.record,
+            faults=verdict.faults,
+            said=" || ".join(one.said for one in run.executors),
+        )
+
+
+@contextmanager
+def node(cluster: ControlPlane, folder: Path) -> Iterator[Mapping[str, Kubelet]]:
+    """Give a second node, to which only pods go that tolerate that it will be gone."""
+    made = Kubelet(cluster.rest, folder / NODE, name=NODE)
+    made.start()
+    taints = [{"key": TAINT, "effect": "NoSchedule"}]
+    cluster.rest.patch(f"/api/v1/nodes/{NODE}", {"spec": {"taints": taints}})
+    try:
+        yield {NODE: made}
+    finally:
+        made.stop()
+        with suppress(ApiError):
+            cluster.rest.delete(f"/api/v1/nodes/{NODE}")
+
+
+def check(scenario: Scenario, outcome: Outcome) -> None:
+    """Raise ``AssertionError`` unless the plan came to the scenario's end, without harm."""
+    told = f"{outcome.phase}: {outcome.message}"
+    assert outcome.phase == scenario.phase, f"{told}; {outcome.said}"
+    assert scenario.says in told, told
+    assert not outcome.record.twice, outcome.record.twice
+    wrong = [fault for fault in outcome.faults if not (scenario.allows and scenario.allows in fault)]
+    if scenario.phase == "Stuck":  # which is neither old nor new, and keeps its claim
+        assert outcome.ended == "between"
+        assert not outcome.deployment or CLAIM in outcome.deployment["metadata"]["annotations"]
+        wrong = [fault for fault in wrong if "were ready" in fault or "without a claim" in fault]
+    assert not wrong, f"{wrong}; {outcome.said}"
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario("another writer all the time", UP, harms.stormed, "Succeeded", "the new state is there"),
+    Scenario(
+        "another writer sets a third count",
+        UP,
+        harms.scaled,
+        "Stuck",
+        "somebody set Deployment app to 7 replicas",
+        allows=SCALED,
+    ),
+    Scenario(
+        "another writer sets the old count",
+        UP,
+        harms.scaled_back,
+        "RolledBack",
+        "set Deployment app back to 2",
+        allows=SCALED,
+    ),
+    Scenario("the claim is taken away", UP, harms.unclaimed, "RolledBack", "took the claim away from Deployment app"),
+    Scenario("the Deployment is deleted", UP, harms.deleted, "Stuck", "Deployment app is gone", allows=FEWER),
+    Scenario("429 for a while", UP, harms.busy, "Succeeded", "the new state is there"),
+    Scenario(
+        "429 of the API server's own",
+        UP,
+        harms.crowded_out,
+        "Succeeded",
+        "the new state is there",
+        harms.asked_between,
+    ),
+    Scenario(
+        "the token is renewed",
+        UP,
+        harms.token_renewed,
+        "Succeeded",
+        "the new state is there",
+        harms.asked_between,
+    ),
+    Scenario("no answer for a while", RENEWED, harms.swallowed, "Succeeded", "the new state is there"),
+    Scenario("lost answers", RELOCATED, harms.lost, "Succeeded", "the new state is there"),
+    Scenario(
+        "pods that never become ready",
+        RENEWED,
+        harms.undisturbed,
+        "RolledBack",
+        "awaitReady was not",
+        harms.never_ready,
+    ),
+    Scenario(
+        "crash loop",
+        RENEWED,
+        harms.undisturbed,
+        "RolledBack",
+        "awaitReady was not",
+        harms.crash_looping,
+        container=SLEEPS,
+    ),
+    Scenario("a pod is evicted", UP, harms.evicted, "Succeeded", "the new state is there", allows=FEWER),
+    Scenario(
+        "a victim is evicted",
+        DOWN,
+        harms.victim_evicted,
+        "RolledBack",
+        "is no longer in",
+        harms.marked_then_asked,
+        allows=FEWER,
+    ),
+    Scenario(
+        "members that never join", RELOCATED, harms.undisturbed, "RolledBack", "2 of 4 members", harms.never_joining
+    ),
+    Scenario(
+        "the old template is gone",
+        RENEWED,
+        harms.old_template_gone,
+        "Stuck",
+        "has no template",
+        harms.renewed_then_asked,
+    ),
+    Scenario(
+        "the lease is lost before an effect", UP, harms.frozen_before_its_effect, "Succeeded", "the new state is there"
+    ),
+    Scenario("killed when the plan is over", RENEWED, harms.killed_at_its_end, "Succeeded", "the new state is there"),
+    Scenario("the clock of its host jumps", UP, harms.clock_jumps, "Succeeded", "the new state is there"),
+    Scenario(
+        "the lease is lost and the plan undone", UP, harms.frozen_and_aborted, "RolledBack", "aborted by a person"
+    ),
+)
+"""Those that leave the cluster alone: any number of them can run at once."""
+
+
+def api_server_away(seconds: float) -> Scenario:
+    """Return the scenario of an API server that is killed and comes again so much later: it must run alone."""
+
+    def away(run: Run) -> None:
+        run.start()
+        run.await_step("awaitReady")
+        run.cluster.api_server.kill()
+        time.sleep(seconds)
+        run.cluster.start_api_server()
+
+    return Scenario("the API server is away", UP, away, "Succeeded", "the new state is there")
+
+
+LONG: tuple[Scenario, ...] = (
+    Scenario("the token is over", UP, harms.token_over, "Succeeded", "the new state is there", harms.asked_between),
+    Scenario("a storm without end", UP, harms.storm_without_end, "Stuck", "409", harms.asked_first),
+    Scenario(
+        "a node is gone",
+        UP,
+        harms.node_gone,
+        "Succeeded",
+        "the new state is there",
+        harms.asked_between,
+        allows=FEWER,
+        loses_node=True,
+    ),
+)
+"""Those that take minutes, for ``make faults`` alone."""

@@ -1,0 +1,222 @@
+"""The closed loop on real things: a Deployment of real consumers, planned for and changed by ``planner`` itself.
+
+Snapshot, plan, approval and application are the commands that people type. What was given to whom is logged by the
+consumers, and held against what the plan said and what its verdict saw.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from planner.documents.plan import PLAN, read_document
+from planner.rollout.plan import RolloutPlan
+from tests.clusters.deliveries import Course, Given, Lane, lost, read_given
+from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes.rest import ApiError, Json
+from tests.unit.cli.test_cli import planner
+
+APP = "app"
+READY_S = 180.0
+WAIT_S = 240.0
+WATCH_S = 10
+ROUNDING = 0.1
+"""Logs tell whole milliseconds."""
+CHANGES = ("startConsumers", "stopConsumers", "updateTemplate")
+
+
+@dataclass(frozen=True)
+class Changed:
+    """One plan that was carried out to its end: as a plan, its status, and the deliveries while it was."""
+
+    plan: RolloutPlan
+    status: Json
+    course: Course
+    owners: Mapping[Lane, tuple[str, str]]
+
+    @property
+    def moved(self) -> frozenset[Lane]:
+        """The queues that were delivered by another one before than after it."""
+        return frozenset(lane for lane, (before, after) in self.owners.items() if before != after)
+
+    def figure(self, name: str) -> Json:
+        """Return one line of the verdict."""
+        (found,) = [one for one in self.status["verdict"]["figures"] if one["name"] == name]
+        return dict(found)
+
+    def ended_s(self, kind: str) -> float:
+        """Return when the last step of a kind was done, in epoch seconds."""
+        ends = [step["finishedAt"] for step in self.status["steps"] if step["kind"] == kind]
+        return datetime.fromisoformat(ends[-1]).timestamp()
+
+    def settled_s(self) -> float:
+        """Return how long after the step that changed the group every moved queue was delivered by its last owner."""
+        (begun,) = [step["startedAt"] for step in self.status["steps"] if step["kind"] in CHANGES]
+        since_s = datetime.fromisoformat(begun).timestamp()
+        return max(self.course.first_s(lane, self.owners[lane][1], since_s) for lane in self.moved) - since_s
+
+    def check_seen(self, unseen: Sequence[str] = ()) -> None:
+        """Assert that what was true lies in what the executor saw, and that it saw all but what is ``unseen``."""
+        stayed = self.owners.keys() - self.moved
+        true = {
+            "moved queues": float(len(self.moved)),
+            "longest pause": self.course.longest_s(self.moved),
+            "duplicates": float(self.course.twice()),
+            "settled after": self.settled_s(),
+            "wait of a new message": replace(self.course, since_s=self.ended_s("awaitSettled")).mean_wait_s(),
+            **({"longest stall": self.course.longest_s(stayed)} if stayed else {}),
+        }
+        for name, value in true.items():
+            seen = self.figure(name)
+            assert (seen["seenLow"] is None) == (name in unseen), seen
+            if name in unseen:
+                continue
+            assert seen["seenLow"] <= value + ROUNDING, (value, seen)
+            assert seen["seenHigh"] is None or value <= seen["seenHigh"] + ROUNDING, (value, seen)
+
+
+@dataclass
+class Loop:
+    """A Deployment of consumers in a namespace of its own; ``policy`` is the text of one for it, see ``Limits``.
+
+    ``produced`` counts what was sent to each queue, ``rate`` messages per second.
+    """
+
+    cluster: ControlPlane
+    namespace: str
+    folder: Path
+    policy: Callable[["Limits"], str]
+    produced: Callable[[], Mapping[Lane, int]]
+    rate: float
+    made: int = 0
+    changes: list[Changed] = field(default_factory=list)
+
+    @property
+    def logs(self) -> Path:
+        """Where pods log what they were given."""
+        return self.folder / "given"
+
+    def start(self, replicas: int, container: Json) -> None:
+        """Make the Deployment; return when its pods are ready."""
+        self.logs.mkdir()
+        self.cluster.apply(deployment(APP, replicas, container), namespace=self.namespace)
+        self.cluster.await_available(self.namespace, APP, READY_S)
+
+    def deployment(self) -> Json:
+        """Return the Deployment as the API server has it."""
+        return self.cluster.rest.get(f"/apis/apps/v1/namespaces/{self.namespace}/deployments/{APP}")
+
+    def pods(self) -> list[str]:
+        """Return the names of the pods that stay."""
+        found = self.cluster.rest.get(f"/api/v1/namespaces/{self.namespace}/pods")["items"]
+        return sorted(one["metadata"]["name"] for one in found if "deletionTimestamp" not in one["metadata"])
+
+    def status(self, name: str) -> Json:
+        """Return a plan's status, empty before it has one."""
+        path = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{self.namespace}/consumerrolloutplans/{name}"
+        try:
+            return dict(self.cluster.rest.get(path).get("status") or {})
+        except ApiError:
+            return {}
+
+    def write_policy(self, limits: "Limits") -> Path:
+        """Write a policy file for this group."""
+        path = self.folder / "policy.yaml"
+        path.write_text(self.policy(limits), encoding="utf-8")
+        return path
+
+    def snapshot(self, policy: Path) -> Path:
+        """Watch the group and write a snapshot."""
+        path = self.folder / "snapshot.json"
+        found = planner("snapshot", "-p", policy, "-o", path, "--observe-seconds", WATCH_S)
+        assert found.returncode == 0, found.stderr
+        return path
+
+    def plan(self, policy: Path) -> Path:
+        """Have the planner make a plan out of a fresh snapshot, and approve it."""
+        path = self.folder / f"plan-{self.made}.yaml"
+        self.made += 1
+        found = planner("plan", self.snapshot(policy), "-p", policy, "-o", path)
+        assert found.returncode == 0, found.stderr
+        assert "Plan written" in found.stdout, path.read_text(encoding="utf-8")
+        return self.approve(path)
+
+    def approve(self, path: Path) -> Path:
+        """Approve a plan file."""
+        found = planner("approve", path)
+        assert found.returncode == 0, found.stderr
+        return path
+
+    def apply(self, path: Path, policy: Path) -> Changed:
+        """Carry a plan out; it must succeed."""
+        return self.finish(path, policy, read_given(self.logs))
+
+    def finish(self, path: Path, policy: Path, begun: Sequence[Given]) -> Changed:
+        """Carry a plan to its end; ``begun`` is what had been delivered before it began."""
+        place = ("--policy", policy, "--kubeconfig", self.cluster.kubeconfig, "--data", self.folder)
+        found = planner("apply", path, *place, "-o", "json")
+        assert found.returncode == 0, (found.stdout, found.stderr)
+        return self.changed(path, json.loads(found.stdout)["status"], begun)
+
+    def changed(self, path: Path, status: Json, begun: Sequence[Given]) -> Changed:
+        """Return what was delivered while a plan was carried out; ``begun`` is what had been delivered before."""
+        since_s = datetime.fromisoformat(status["steps"][0]["startedAt"]).timestamp()
+        until_s = datetime.fromisoformat(status["verdict"]["judgedAt"]).timestamp()
+        given = read_given(self.logs)
+        before = {one.lane: one.client for one in begun}
+        after = {one.lane: one.client for one in given}
+        owners = {lane: (before[lane], client) for lane, client in after.items()}
+        return Changed(PLAN.parse(read_document(path), str(path)), status, Course(given, since_s, until_s), owners)
+
+    def start_apply(self, path: Path, policy: Path) -> "subprocess.Popen[str]":
+        """Start ``planner apply`` as a process of its own."""
+        words = ["apply", path, "--policy", policy, "--kubeconfig", self.cluster.kubeconfig]
+        command = [sys.executable, "-m", "planner.cli.main", *map(str, words)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=pipe, stderr=pipe, text=True)
+
+    def owners(self) -> Mapping[Lane, str]:
+        """Return who was given the newest message of each queue."""
+        return {one.lane: one.client for one in read_given(self.logs)}
+
+    def check_nothing_lost(self) -> None:
+        """Wait until all that was sent was given to somebody; name what was not."""
+
+        def all_given() -> bool | None:
+            return True if not lost(self.produced(), read_given(self.logs)) else None
+
+        try:
+            self.cluster.wait_until("every message to be given to somebody", all_given, WAIT_S)
+        finally:
+            assert not lost(self.produced(), read_given(self.logs))
+
+    def end(self) -> None:
+        """Remove the Deployment and wait until its pods are gone: other tests share the machine."""
+        self.cluster.kubectl("delete", "deployment", APP, "-n", self.namespace)
+        self.cluster.wait_until("no pods", lambda: not self.pods(), READY_S)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a policy says that a test changes: bounds of the count, and how many messages per second one can do."""
+
+    lowest: int
+    highest: int
+    capacity: float
+
+    def spec(self, kubeconfig: Path) -> str:
+        """Return the policy's lines on it, with where its Deployment is read."""
+        return (
+            f"  scaleTargetRef: {{name: {APP}}}\n"
+            f"  kubernetes: {{kubeconfigFile: {kubeconfig}}}\n"
+            f"  minReplicas: {self.lowest}\n"
+            f"  maxReplicas: {self.highest}\n"
+            f"  capacity: {{messagesPerSecond: {self.capacity}}}\n"
+            "  objective: {maxUtilisation: 0.8}\n"
+            "  window: {seconds: 60}\n"
+            "  freshness: {minCompleteness: 0.01}\n"
+            "  rollout: {readySeconds: 300, settledSeconds: 300}\n"
+        )

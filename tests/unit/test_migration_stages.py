@@ -1,0 +1,100 @@
+"""The migration DAG's stages on files: a snapshot, a request and a person's answer become an approved plan."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import migration_stages as stages
+from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
+from planner.documents.data import SNAPSHOT
+from planner.documents.plan import read_document
+from planner.errors import BadInputError, DocumentError, RefusedError
+from planner.handover import PlanMessage
+from planner.model.snapshot import GroupSnapshot
+from tests.unit.cli.test_migrate_cli import files, rocketmq
+
+UPDATE = {"kind": "update", "change": {"containers": [{"container": "app", "image": "shop:2"}]}}
+SET_GROUP = {"containers": [{"container": "app", "env": [{"name": "GROUP", "value": "billing-2"}]}]}
+RENAME = {"kind": "rename", "to": "billing-2", "green": "app-2", "change": SET_GROUP}
+PHRASE = "set the offsets of billing-2"
+
+
+def fresh() -> GroupSnapshot:
+    return replace(rocketmq(), at=datetime.now(UTC).replace(microsecond=0))
+
+
+def planned(folder: Path, asked: dict[str, Any], taken: GroupSnapshot | None = None) -> PlanMessage:
+    snapshot, policy = files(folder, taken or fresh())
+    return stages.plan(stages.observe_snapshot(policy, folder / "data", snapshot), asked)
+
+
+def answer(confirm: str = "") -> dict[str, Any]:
+    """What Airflow's approval returns."""
+    return {"chosen_options": ["Approve"], "params_input": {"confirm": confirm}, "responded_by_user": {"name": "ann"}}
+
+
+def test_the_plan_and_what_it_rests_on_lie_in_the_migrations_own_folder(tmp_path: Path) -> None:
+    taken = fresh()
+    message = planned(tmp_path, UPDATE, taken)
+    plan = Path(message["file"])
+    assert plan.parents[3] == tmp_path / "data"
+    assert plan.parents[2].name == "migrations"
+    assert SNAPSHOT.read(plan.with_name("snapshot.json")) == taken
+    assert message["name"].startswith("shop-update-")
+    assert "Step 1: give all 4 pods image shop:2" in message["explanation"]
+    assert not message["is_approved"]
+
+
+def test_a_persons_answer_approves_exactly_the_plan_that_was_shown(tmp_path: Path) -> None:
+    message = planned(tmp_path, UPDATE)
+    assert stages.approve(message, answer()) == message["digest"]
+    document = read_document(Path(message["file"]))
+    assert approval_of(document) == digest_in(document) == message["digest"]
+    planned(tmp_path, {**UPDATE, "surge": 1}, SNAPSHOT.read(Path(message["file"]).with_name("snapshot.json")))
+    with pytest.raises(BadInputError, match="read it again"):
+        stages.approve(message, answer())
+
+
+def test_a_question_that_was_marked_as_done_is_no_approval(tmp_path: Path) -> None:
+    message = planned(tmp_path, UPDATE)
+    with pytest.raises(BadInputError, match="nobody has approved"):
+        stages.approve(message, None)
+    assert approval_of(read_document(Path(message["file"]))) is None
+
+
+@pytest.mark.parametrize("said", ["", "set the offsets of billing", f"{PHRASE}\nset the offsets of billing"])
+def test_offsets_are_allowed_by_their_phrase_alone(said: str, tmp_path: Path) -> None:
+    message = planned(tmp_path, RENAME)
+    with pytest.raises(BadInputError, match="--confirm"):
+        stages.approve(message, answer(said))
+    assert stages.approve(message, answer(f"  {PHRASE} \n\n"))
+    annotations = read_document(Path(message["file"]))["metadata"]["annotations"]
+    assert annotations[CONFIRM_ANNOTATION] == PHRASE
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        ({"kind": "destroy"}, DocumentError, "parameter migration: field migration.kind: found 'destroy'"),
+        ({**UPDATE, "more": 1}, DocumentError, "field migration.more is not known"),
+        ({"kind": "update"}, DocumentError, "field migration.change is missing"),
+        ({**RENAME, "to": "billing"}, BadInputError, "has this name already"),
+    ],
+)
+def test_what_was_asked_for_wrongly_is_named(
+    asked: dict[str, Any], error: type[Exception], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=said):
+        planned(tmp_path, asked)
+
+
+def test_an_old_snapshot_and_one_of_another_group_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="OldData"):
+        planned(tmp_path, UPDATE, rocketmq())
+    _, policy = files(tmp_path, fresh())
+    other, _ = files(tmp_path / "other", replace(fresh(), group="other"))
+    with pytest.raises(BadInputError, match="two that belong together"):
+        stages.plan(stages.observe_snapshot(policy, tmp_path / "data", other), UPDATE)
