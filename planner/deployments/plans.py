@@ -19,6 +19,8 @@ ABORT_ANNOTATION: Final = "consumerplanner.dev/abort"
 ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
 """The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
 FINALIZER: Final = "consumerplanner.dev/rollout"
+_TRIES: Final = 5
+"""How often a finalizer is set while others write the same plan: nothing is decided on what they write."""
 
 
 class ClusterPlans:
@@ -79,6 +81,15 @@ class ClusterPlans:
             raise no_plan(self.namespace, name)
 
     def _set_finalizers(self, name: str, change: Any, uid: str | None = None) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                self._change_finalizers(name, change, uid)
+                return
+            except ConflictError:  # two executors bring a plan to its end, and both let it go
+                if not left:
+                    raise
+
+    def _change_finalizers(self, name: str, change: Any, uid: str | None) -> None:
         found = self._api.plan(self.namespace, name)
         if found is None or uid not in (None, found["metadata"]["uid"]):
             return

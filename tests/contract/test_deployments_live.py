@@ -1,7 +1,9 @@
 """Each effect on a real API server: it is in, or somebody was faster and nothing is done."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 
 import pytest
 
@@ -9,6 +11,8 @@ from planner.deployments.api import RolloutApi
 from planner.deployments.clock import ServerClock
 from planner.deployments.effects import perform
 from planner.deployments.leases import ClusterLeases
+from planner.deployments.plans import FINALIZER, ClusterPlans
+from planner.documents.plan import PLAN
 from planner.errors import OutOfReachError
 from planner.execution.effects import (
     Create,
@@ -23,10 +27,11 @@ from planner.execution.effects import (
 )
 from planner.execution.look import Claim
 from planner.execution.ports import ConflictError, ImpossibleError
-from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, UpdateTemplate
+from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, StartConsumers, UpdateTemplate
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import ApiError, Json
+from tests.pod_groups import plan_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -227,3 +232,24 @@ def test_a_server_that_is_not_there_is_out_of_reach(control_plane: ControlPlane)
     away = control_plane.kubeconfig_for("token", "away", server="https://127.0.0.1:1")
     with RolloutApi.connect(away, deadline_s=2.0) as nobody, pytest.raises(OutOfReachError):
         perform(nobody, "default", SetClaim(APP, CLAIM, "1"))
+
+
+def test_two_who_let_a_plan_go_at_once_do_not_stand_in_each_others_way(control_plane_with_plans: ControlPlane) -> None:
+    """As an abort and the executor that it is carried out by; the round in which both have read is one of a few."""
+    namespace = control_plane_with_plans.namespace("finalizers")
+    document = PLAN.document(plan_for(APP, ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8))]), "p", namespace)
+    with RolloutApi.connect(control_plane_with_plans.kubeconfig) as api, ThreadPoolExecutor(2) as pool:
+        plans, start = ClusterPlans(api, namespace), Barrier(2)
+        stored = plans.create(document)
+        path = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{namespace}/consumerrolloutplans/p"
+
+        def let_go(_: int) -> None:
+            with RolloutApi.connect(control_plane_with_plans.kubeconfig) as own:
+                start.wait(30)
+                ClusterPlans(own, namespace).let_go(stored)
+
+        for _ in range(20):
+            plans.hold_on("p")
+            assert control_plane_with_plans.rest.get(path)["metadata"]["finalizers"] == [FINALIZER]
+            list(pool.map(let_go, range(2)))
+            assert not control_plane_with_plans.rest.get(path)["metadata"].get("finalizers")
