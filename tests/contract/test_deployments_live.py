@@ -237,10 +237,10 @@ def test_a_server_that_is_not_there_is_out_of_reach(control_plane: ControlPlane)
 def test_two_who_let_a_plan_go_at_once_do_not_stand_in_each_others_way(control_plane_with_plans: ControlPlane) -> None:
     """As an abort and the executor that it is carried out by; the round in which both have read is one of a few."""
     namespace = control_plane_with_plans.namespace("finalizers")
-    document = PLAN.document(plan_for(APP, ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8))]), "p", namespace)
+    plan = plan_for(APP, ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8), undo="set 2")])
     with RolloutApi.connect(control_plane_with_plans.kubeconfig) as api, ThreadPoolExecutor(2) as pool:
         plans, start = ClusterPlans(api, namespace), Barrier(2)
-        stored = plans.create(document)
+        stored = plans.create(PLAN.document(plan, "p", namespace))
         path = f"/apis/consumerplanner.dev/v1alpha1/namespaces/{namespace}/consumerrolloutplans/p"
 
         def let_go(_: int) -> None:
