@@ -66,7 +66,6 @@ class Change:
             seen.add(message)
         return again
 
-
     @property
     def longest_gap_s(self) -> float:
         """The longest time in which one that gave up queues was given nothing: a poll as late commits as late."""
