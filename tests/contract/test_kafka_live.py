@@ -75,6 +75,11 @@ class World:
         )
 
 
+def _knows_topics(sample: GroupSample) -> bool:
+    """False while the broker that was asked has not heard of a new topic: each learns of it at its own time."""
+    return bool(sample.offsets)
+
+
 @pytest.fixture(scope="module")
 def world(kafka_cluster: KafkaCluster) -> Iterator[World]:
     kafka_cluster.create_topic("live-orders", replicas=[[1, 2]] * 6)
@@ -270,7 +275,7 @@ def test_deleted_records_move_the_first_offset(world: World) -> None:
     world.cluster.commit("cut", {("cut", 0): 2})
     for future in world.cluster.admin.delete_records([TheirPartition("cut", 0, 6)]).values():
         future.result(30)
-    (told,) = world.look("cut").offsets
+    (told,) = world.await_sample("cut", _knows_topics).offsets
     assert (told.first_offset, told.consumer_offset, told.broker_offset) == (6, 2, 10)
 
 
@@ -281,7 +286,7 @@ def test_a_topic_made_anew_is_named(world: World) -> None:
     _delete_topic(world, "anew")
     world.cluster.create_topic("anew", 1)
     world.cluster.commit("anew", {("anew", 0): 3})
-    sample = world.look("anew")
+    sample = world.await_sample("anew", _knows_topics)
     assert [(one.consumer_offset, one.broker_offset) for one in sample.offsets] == [(3, 0)]
     assert sample.problems == ("committed is more than there is, as after a topic was made anew: anew/0 (3 of 0)",)
 
