@@ -7,24 +7,21 @@ consumers stop. All of it ends with the demo; the page of the run stays.
 
 import argparse
 import shutil
-import signal
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
-from planner.errors import PlannerError
 from planner.report.run import Note, Run, Sight, write_run
 from planner.stages import read_decision
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.demo_acts import WATCH_S, WINDOW_S, Airflow, Teller, airflow_process, planner
 from scripts.demo_stage import BUSY, CAPACITY, FEWEST, GROUP, NAMESPACE, QUEUES, QUIET, Stage, open_stage
 from scripts.demo_watch import Watch, watching
-from scripts.run_local import INTERRUPTED, ROOT, RunFailedError, Settings, check_java, environment
+from scripts.ends import RunFailedError, exit_code_of
+from scripts.run_local import ROOT, Settings, check_java, environment
 from scripts.spark_classes import class_archive
 from tests.clusters.errors import CannotRunHereError, StartFailedError
 from tests.clusters.kubernetes.build import kubernetes_version
@@ -41,8 +38,6 @@ TAIL_S = 6.0
 
 def main() -> int:
     """Run the demo; return 0 when every plan succeeded, whatever became of the forecasts."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
     parser = argparse.ArgumentParser(prog="scripts.demo", description="The closed loop, live on loopback.")
     parser.add_argument(
         "--work", type=Path, default=ROOT / "work" / "demo", help="folder that everything is written to"
@@ -50,28 +45,12 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave everything running until Enter is pressed")
     parser.add_argument("--rise-only", action="store_true", help="end after the first plan")
     given = parser.parse_args()
-    try:
+
+    def play() -> None:
         page = demo(given.work.resolve(), keeps=given.keep, falls=not given.rise_only)
-    except (CannotRunHereError, StartFailedError, TimeoutError) as error:
-        return _leave(error, 3)
-    except RunFailedError as error:
-        return _leave(error, error.code)
-    except PlannerError as error:
-        return _leave(error, error.exit_code)
-    except KeyboardInterrupt:
-        return _leave("interrupted: everything that was started has been stopped", INTERRUPTED)
-    sys.stdout.write(f"\nThe page of the run: {page}\n")
-    return 0
+        sys.stdout.write(f"\nThe page of the run: {page}\n")
 
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def _leave(sentence: object, code: int) -> int:
-    sys.stdout.flush()
-    sys.stderr.write(f"demo: {sentence}\n")
-    return code
+    return exit_code_of(play, "demo: ", (CannotRunHereError, StartFailedError, TimeoutError))
 
 
 def demo(work: Path, *, keeps: bool = False, falls: bool = True) -> Path:

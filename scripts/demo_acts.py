@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from scripts.run_local import RunFailedError, Settings, dag_process
+from scripts.ends import RunFailedError
+from scripts.run_local import Settings, dag_process
 
 WATCH_S, WINDOW_S = 15, 62
 """How long the DAG watches: at first nothing is known but what it sees; later the whole window of the policy counts, a

@@ -18,18 +18,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.errors import MissingExtraError, OutOfReachError, PlannerError
+from planner.errors import MissingExtraError, OutOfReachError
 from planner.sources.capture import Capture, open_capture
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
+from scripts.ends import RunFailedError, exit_code_of
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST_JAVA = 17
-INTERRUPTED = 130
 STOP_WITHIN_S = 5.0
 
 STAGES = {
@@ -42,14 +41,6 @@ STAGES = {
     "plan": "write the steps",
     "report": "write the page",
 }
-
-
-class RunFailedError(PlannerError):
-    """A task failed; ``code`` becomes the exit code."""
-
-    def __init__(self, sentence: str, code: int) -> None:
-        super().__init__(sentence)
-        self.code = code
 
 
 @dataclass(frozen=True)
@@ -80,27 +71,7 @@ class Settings:
 
 def main() -> int:
     """Run with the arguments of the command line; return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    try:
-        run(_settings())
-    except RunFailedError as error:
-        return _leave(error, error.code)
-    except PlannerError as error:
-        return _leave(error, error.exit_code)
-    except KeyboardInterrupt:
-        return _leave("interrupted: everything that was started has been stopped", INTERRUPTED)
-    return 0
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def _leave(sentence: object, code: int) -> int:
-    sys.stdout.flush()
-    sys.stderr.write(f"{sentence}\n")
-    return code
+    return exit_code_of(lambda: run(_settings()))
 
 
 def _settings() -> Settings:

@@ -7,7 +7,8 @@ consumers, and held against what the plan said and what its verdict saw.
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,13 +17,20 @@ from planner.documents.plan import PLAN, read_document
 from planner.rollout.plan import RolloutPlan
 from tests.clusters.deliveries import Course, Given, Lane, lost, read_given
 from tests.clusters.kubernetes import ControlPlane, deployment
+from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import ApiError, Json
+from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.rocketmq_load import QueueCurve
 from tests.unit.cli.test_cli import planner
 
 APP = "app"
 READY_S = 180.0
 WAIT_S = 240.0
 WATCH_S = 10
+LONG_S = 3_000.0
+"""How long messages come: longer than any test takes."""
+ROCKETMQ_QUEUES = 5
+"""On each broker."""
 ROUNDING = 0.1
 """Logs tell whole milliseconds."""
 CHANGES = ("startConsumers", "stopConsumers", "updateTemplate")
@@ -207,9 +215,14 @@ class Limits:
     highest: int
     capacity: float
 
-    def spec(self, kubeconfig: Path) -> str:
-        """Return the policy's lines on it, with where its Deployment is read."""
+    def policy(self, group: str, namespace: str, source: str, kubeconfig: Path) -> str:
+        """Return a policy; ``source`` is what its ``source`` holds in braces, ``kubeconfig`` finds its Deployment."""
         return (
+            "apiVersion: consumerplanner.dev/v1alpha1\n"
+            "kind: ConsumerScalingPolicy\n"
+            f"metadata: {{name: {group}, namespace: {namespace}}}\n"
+            "spec:\n"
+            f"  source: {{{source}, group: {group}}}\n"
             f"  scaleTargetRef: {{name: {APP}}}\n"
             f"  kubernetes: {{kubeconfigFile: {kubeconfig}}}\n"
             f"  minReplicas: {self.lowest}\n"
@@ -220,3 +233,49 @@ class Limits:
             "  freshness: {minCompleteness: 0.01}\n"
             "  rollout: {readySeconds: 300, settledSeconds: 300}\n"
         )
+
+
+@contextmanager
+def rocketmq_loop(
+    cluster: ControlPlane,
+    rocketmq: RocketMQCluster,
+    folder: Path,
+    topic: str,
+    replicas: int,
+    *,
+    rate: float,
+    environment: Mapping[str, str] | None = None,
+    all_arrive: bool = True,
+) -> Iterator[Loop]:
+    """Give a loop of RocketMQ consumers whose group is named as their topic, and end it.
+
+    ``rate`` messages per second come to each queue. With ``environment``, which then names the ``GROUP``, consumers
+    take their group from there. With ``all_arrive`` all that was sent must have been given to somebody in the end.
+    """
+    namespace = cluster.namespace(topic)
+
+    def policy(limits: Limits) -> str:
+        source = f"system: rocketmq, nameServers: ['{rocketmq.name_server}'], cluster: DefaultCluster"
+        return limits.policy(topic, namespace, source, cluster.kubeconfig)
+
+    def produced() -> Mapping[Lane, int]:
+        return {(topic, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(topic).items()}
+
+    queues = [(broker.name, queue) for broker in rocketmq.brokers for queue in range(ROCKETMQ_QUEUES)]
+    loop = Loop(cluster, namespace, folder, policy, produced, rate * len(queues))
+    container = rocketmq_consumer(
+        rocketmq.name_server,
+        group="$(GROUP)" if environment else topic,
+        topics=[topic],
+        client_version=NEW,
+        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4},
+    )
+    container["env"].extend({"name": name, "value": value} for name, value in (environment or {}).items())
+    loop.start(replicas, container)
+    flat = ((0.0, rate), (LONG_S, rate))
+    producer = rocketmq.load(NEW).start_producer([QueueCurve(topic, broker, queue, flat) for broker, queue in queues])
+    yield loop
+    producer.stop()
+    if all_arrive:
+        loop.check_nothing_lost()
+    loop.end()

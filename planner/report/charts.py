@@ -41,12 +41,17 @@ def course_spec(course: Course, width: int) -> Spec:
         _panel(course, "Messages waiting", list(_lag(course)), width=plot, height=170),
         _panel(course, "Consumers", list(_consumers(course)), width=plot, height=70, times=True),
     ]
+    return below_each_other(panels)
+
+
+def below_each_other(panels: Sequence[Spec]) -> Spec:
+    """Return one chart of several ones over a common time axis."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "background": None,
         "padding": {"left": 0, "right": 8, "top": 4, "bottom": 4},
         "spacing": 18,
-        "vconcat": panels,
+        "vconcat": list(panels),
         "config": theme(),
     }
 

@@ -21,7 +21,7 @@ from planner.report.charts import (
     STAYING,
     WIDE,
     Spec,
-    theme,
+    below_each_other,
 )
 from planner.report.extra import vegalite_to_svg
 from planner.report.run import Run, Sight
@@ -56,14 +56,7 @@ def run_spec(run: Run, width: int) -> Spec:
         _panel(run, "Messages waiting", list(_lag(run.sights)), width=plot, height=150),
         _panel(run, "Consumers", list(_consumers(run.sights)), width=plot, height=100, times=True),
     ]
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "background": None,
-        "padding": {"left": 0, "right": 8, "top": 4, "bottom": 4},
-        "spacing": 18,
-        "vconcat": panels,
-        "config": theme(),
-    }
+    return below_each_other(panels)
 
 
 def _panel(run: Run, title: str, layers: list[Spec], *, width: int, height: int, times: bool = False) -> Spec:

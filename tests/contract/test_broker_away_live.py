@@ -1,6 +1,6 @@
 """Real RocketMQ consumers in pods, a plan that waits until they have settled, and a broker that dies meanwhile."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,18 +13,15 @@ from planner.rollout.migrations.migration import ground, plan_of
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitSettled
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
-from tests.clusters.deliveries import Lane
 from tests.clusters.kubernetes import ControlPlane
-from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.rocketmq import NEW, RocketMQCluster
-from tests.clusters.rocketmq_load import QueueCurve
-from tests.loops import WAIT_S, Limits, Loop
+from tests.loops import ROCKETMQ_QUEUES, WAIT_S, Limits, Loop, rocketmq_loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 GROUP, OTHER = "away", "away-misspelt"
-EACH, RATE, LONG_S = 5, 4.0, 3_000.0
-"""Queues on each of two brokers, messages per second to each of them, and for longer than any of this takes."""
+RATE = 4.0
+"""Messages per second to each queue."""
 LIMITS = Limits(2, 3, 24.0)
 """Two consumers have five queues each, which is too much for them, and three at most four, which is not."""
 NOT_JOINED_S = 45
@@ -34,7 +31,7 @@ NOT_JOINED_S = 45
 def rocketmq() -> Iterator[RocketMQCluster]:
     """A cluster of our own, as one of its brokers is killed."""
     with RocketMQCluster.start(NEW, brokers=2) as cluster:
-        cluster.create_topic(GROUP, EACH)
+        cluster.create_topic(GROUP, ROCKETMQ_QUEUES)
         yield cluster
 
 
@@ -42,38 +39,11 @@ def rocketmq() -> Iterator[RocketMQCluster]:
 def loop(
     control_plane_with_plans: ControlPlane, rocketmq: RocketMQCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Loop]:
-    cluster = control_plane_with_plans
-    namespace, folder = cluster.namespace(GROUP), tmp_path_factory.mktemp(GROUP)
-
-    def policy(limits: Limits) -> str:
-        return (
-            "apiVersion: consumerplanner.dev/v1alpha1\n"
-            "kind: ConsumerScalingPolicy\n"
-            f"metadata: {{name: {GROUP}, namespace: {namespace}}}\n"
-            "spec:\n"
-            f"  source: {{system: rocketmq, nameServers: ['{rocketmq.name_server}'], cluster: DefaultCluster, "
-            f"group: {GROUP}}}\n" + limits.spec(cluster.kubeconfig)
-        )
-
-    def produced() -> Mapping[Lane, int]:
-        return {(GROUP, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(GROUP).items()}
-
-    loop = Loop(cluster, namespace, folder, policy, produced, RATE * len(rocketmq.brokers) * EACH)
-    container = rocketmq_consumer(
-        rocketmq.name_server,
-        group="$(GROUP)",
-        topics=[GROUP],
-        client_version=NEW,
-        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4},
-    )
-    container["env"].append({"name": "GROUP", "value": GROUP})
-    flat = ((0.0, RATE), (LONG_S, RATE))
-    lanes = [QueueCurve(GROUP, broker.name, queue, flat) for broker in rocketmq.brokers for queue in range(EACH)]
-    loop.start(2, container)
-    producer = rocketmq.load(NEW).start_producer(lanes)
-    yield loop
-    producer.stop()
-    loop.end()
+    folder, group = tmp_path_factory.mktemp(GROUP), {"GROUP": GROUP}
+    with rocketmq_loop(
+        control_plane_with_plans, rocketmq, folder, GROUP, 2, rate=RATE, environment=group, all_arrive=False
+    ) as running:
+        yield running
 
 
 def test_a_broker_that_dies_while_the_group_settles_is_waited_for_and_named(
@@ -86,7 +56,7 @@ def test_a_broker_that_dies_while_the_group_settles_is_waited_for_and_named(
     try:
         loop.cluster.wait_until("awaitSettled", lambda: at_step(loop, name) == "awaitSettled", WAIT_S)
         dead.kill()
-        named = f"{EACH} queues of group {GROUP} are in no route: {GROUP}/{dead.name}/0"
+        named = f"{ROCKETMQ_QUEUES} queues of group {GROUP} are in no route: {GROUP}/{dead.name}/0"
         loop.cluster.wait_until("the missing queues' name", lambda: named in held(loop, name), WAIT_S)
         assert at_step(loop, name) == "awaitSettled"
         dead.start()

@@ -21,13 +21,13 @@ from tests.loop_checks import (
     check_turned_back,
     check_updated,
 )
-from tests.loops import Limits, Loop
+from tests.loops import LONG_S, Limits, Loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 GROUP = "loop"
-PARTITIONS, RATE, LONG_S = 10, 4.0, 3_000.0
-"""How many, messages per second to each of them, and for longer than any of this takes."""
+PARTITIONS, RATE = 10, 4.0
+"""How many, and messages per second to each of them."""
 SETTINGS = {"auto.commit.interval.ms": 1000, "session.timeout.ms": 10_000, "heartbeat.interval.ms": 1000}
 
 
@@ -41,14 +41,9 @@ def loop(
     servers = kafka_cluster.bootstrap
 
     def policy(limits: Limits) -> str:
-        return (
-            "apiVersion: consumerplanner.dev/v1alpha1\n"
-            "kind: ConsumerScalingPolicy\n"
-            f"metadata: {{name: {GROUP}, namespace: {namespace}}}\n"
-            "spec:\n"
-            f"  source: {{system: kafka, bootstrapServers: {servers.split(',')}, cluster: test, group: {GROUP}}}\n"
-            + limits.spec(cluster.kubeconfig)
-            + f"  timing: {{clientVersion: librdkafka {libversion()[0]}, brokerVersion: {kafka_cluster.version}, "
+        source = f"system: kafka, bootstrapServers: {servers.split(',')}, cluster: test"
+        return limits.policy(GROUP, namespace, source, cluster.kubeconfig) + (
+            f"  timing: {{clientVersion: librdkafka {libversion()[0]}, brokerVersion: {kafka_cluster.version}, "
             f"settings: {json.dumps(SETTINGS)}}}\n"
         )
 

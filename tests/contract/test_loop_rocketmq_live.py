@@ -1,62 +1,30 @@
 """Real RocketMQ consumers in pods, scaled, updated and turned back by ``planner``; every delivery is looked at."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clusters.deliveries import Lane
 from tests.clusters.kubernetes import ControlPlane
-from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.rocketmq import NEW, RocketMQCluster
-from tests.clusters.rocketmq_load import QueueCurve
 from tests.loop_checks import check_duplicates_forecast, check_grown, check_shrunk, check_turned_back, check_updated
-from tests.loops import Limits, Loop
+from tests.loops import ROCKETMQ_QUEUES, Limits, Loop, rocketmq_loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 Clusters = Callable[[str], RocketMQCluster]
 GROUP = "loop"
-EACH, RATE, LONG_S = 5, 4.0, 3_000.0
-"""Queues on each of two brokers, messages per second to each of them, and for longer than any of this takes."""
+RATE = 4.0
+"""Messages per second to each queue."""
 
 
 @pytest.fixture(scope="module")
 def loop(
     control_plane_with_plans: ControlPlane, rocketmq_cluster: Clusters, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Loop]:
-    cluster, rocketmq = control_plane_with_plans, rocketmq_cluster(NEW)
-    rocketmq.create_topic(GROUP, EACH)
-    namespace, folder = cluster.namespace(GROUP), tmp_path_factory.mktemp(GROUP)
-
-    def policy(limits: Limits) -> str:
-        return (
-            "apiVersion: consumerplanner.dev/v1alpha1\n"
-            "kind: ConsumerScalingPolicy\n"
-            f"metadata: {{name: {GROUP}, namespace: {namespace}}}\n"
-            "spec:\n"
-            f"  source: {{system: rocketmq, nameServers: ['{rocketmq.name_server}'], cluster: DefaultCluster, "
-            f"group: {GROUP}}}\n" + limits.spec(cluster.kubeconfig)
-        )
-
-    def produced() -> Mapping[Lane, int]:
-        return {(GROUP, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(GROUP).items()}
-
-    loop = Loop(cluster, namespace, folder, policy, produced, RATE * len(rocketmq.brokers) * EACH)
-    container = rocketmq_consumer(
-        rocketmq.name_server,
-        group=GROUP,
-        topics=[GROUP],
-        client_version=NEW,
-        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4},
-    )
-    flat = ((0.0, RATE), (LONG_S, RATE))
-    lanes = [QueueCurve(GROUP, broker.name, queue, flat) for broker in rocketmq.brokers for queue in range(EACH)]
-    loop.start(3, container)
-    producer = rocketmq.load(NEW).start_producer(lanes)
-    yield loop
-    producer.stop()
-    loop.check_nothing_lost()
-    loop.end()
+    rocketmq, folder = rocketmq_cluster(NEW), tmp_path_factory.mktemp(GROUP)
+    rocketmq.create_topic(GROUP, ROCKETMQ_QUEUES)
+    with rocketmq_loop(control_plane_with_plans, rocketmq, folder, GROUP, 3, rate=RATE) as running:
+        yield running
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:
