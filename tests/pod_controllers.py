@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.documents.approve import APPROVED_BY_ANNOTATION, approved
+from planner.documents.plan import PLAN
+from planner.rollout.steps import AwaitReady
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import ApiError, Json
 from tests.clusters.processes import ManagedProcess
-from tests.pod_groups import PodGroups
+from tests.pod_groups import PodGroups, plan_for
 
 K8S = Path(__file__).parents[1] / "k8s"
 ACCOUNT = "consumer-planner-controller"
@@ -37,7 +40,23 @@ def install(cluster: ControlPlane) -> list[Json]:
     cluster.define(*definitions)
     policies = documents("admission/approval", "admission/approver", "admission/executor")
     cluster.admit(policies, definitions)
+    cluster.wait_until("the approver's name in a plan", lambda: _names_the_approver(cluster))
     return [*policies, *definitions]
+
+
+def _names_the_approver(cluster: ControlPlane) -> bool:
+    """True once the admission policies work: what came before them says nothing of what comes after."""
+    plan = plan_for("canary", ["a", "b"], [AwaitReady(2, 60)])
+    path = f"{_PLANS}/namespaces/default/consumerrolloutplans"
+    try:
+        made = cluster.rest.call(
+            "POST", path, approved(PLAN.document(plan, "canary", "default")), query={"dryRun": "All"}
+        )
+    except ApiError as error:
+        if error.status != 503:
+            raise
+        return False
+    return APPROVED_BY_ANNOTATION in made["metadata"]["annotations"]
 
 
 def uninstall(cluster: ControlPlane, installed: Sequence[Json]) -> None:

@@ -18,12 +18,12 @@ from tests.builders import AT, OBJECTIVE, clients, decided, queues, snapshot
 from tests.clusters.errors import StartFailedError
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import ApiError, Json, Rest
+from tests.pod_controllers import documents, install, uninstall
 from tests.step_builders import STEPS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 ROOT = Path(__file__).parents[2]
-K8S = ROOT / "k8s"
 MERGE = "application/merge-patch+json"
 
 
@@ -42,20 +42,11 @@ class Installed:
         return self.cluster.kubectl("--namespace", self.namespace, *arguments, text=text)
 
 
-def documents(path: Path) -> list[Json]:
-    return list(yaml.safe_load_all(path.read_text()))
-
-
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[Installed]:
-    definitions = [document for path in sorted((K8S / "crds").glob("*.yaml")) for document in documents(path)]
-    admission = [one for name in ("approval", "approver") for one in documents(K8S / "admission" / f"{name}.yaml")]
-    names = control_plane.define(*definitions)
-    control_plane.admit(admission, definitions)
+    made = install(control_plane)
     yield Installed(control_plane, control_plane.namespace("plans"))
-    control_plane.kubectl("delete", *names)
-    for one in admission:
-        control_plane.kubectl("delete", one["kind"], one["metadata"]["name"])
+    uninstall(control_plane, made)
 
 
 def small() -> RolloutPlan:
@@ -147,7 +138,7 @@ WRONG_POLICIES = [
 def test_a_wrong_policy_is_refused_by_the_server(
     installed: Installed, change: Callable[[Json], None], said: str
 ) -> None:
-    (document,) = documents(ROOT / "examples" / "policies" / "shop-orders.yaml")
+    (document,) = yaml.safe_load_all((ROOT / "examples" / "policies" / "shop-orders.yaml").read_text())
     document["metadata"]["name"] = "wrong"
     change(document)
     with pytest.raises(StartFailedError, match=r".") as refused:
@@ -175,7 +166,7 @@ def test_a_plan_can_be_changed_until_it_is_approved_and_its_status_comes_back(in
 def account(installed: Installed, role: str) -> Rest:
     """Return the calls of a new service account that has one of the roles."""
     cluster, namespace = installed.cluster, installed.namespace
-    roles = documents(K8S / "rbac" / "plan-roles.yaml")
+    roles = documents("rbac/plan-roles")
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
