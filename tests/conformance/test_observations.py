@@ -14,6 +14,7 @@ from planner.simulation.dynamics.rocketmq.answer import forecast_rocketmq
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from tests.conformance.record import Document
 from tests.conformance.report import MEASURES, Compared, compare
+from tests.conformance.rocketmq.changes import BEFORE_S
 from tests.conformance.split import CHECK, of_half
 from tests.conformance.store import OBSERVATIONS, Store
 
@@ -43,6 +44,12 @@ def test_every_record_is_there_once_and_the_files_stay_small() -> None:
         ids = [record.id for record in Store(path.stem).records()]
         assert len(ids) == len(set(ids)), path.name
     assert sum(path.stat().st_size for path in OBSERVATIONS.iterdir()) < MOST_BYTES
+
+
+def test_every_group_was_at_rest_when_its_change_began() -> None:
+    for record in Store("rocketmq").records():
+        ended_s = [hold[-1] for holds in record.observed["course"].values() for hold in holds if hold[-1] is not None]
+        assert not [at_s for at_s in ended_s if -BEFORE_S < at_s < -0.1], record.setup["series"]
 
 
 def test_exactly_the_forecast_queues_moved() -> None:

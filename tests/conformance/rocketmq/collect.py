@@ -164,9 +164,8 @@ class Collector:
                 if time.time() > self._deadline:
                     return
                 time.sleep(drawn.uniform(0, PHASES_S.get(series.kind, SHORT_PHASES_S)))
-                owners = group.owners()
                 change = self._change(group, step, plan[index] if plan else None)
-                if not self._keep(series, index, group, change, owners):
+                if not self._keep(series, index, group, change):
                     return
         finally:
             group.stop()
@@ -197,15 +196,13 @@ class Collector:
             cluster = undo.enter_context(RocketMQCluster.start(series.config.broker, settings=settings))
         return cluster, cluster.load(series.config.client)
 
-    def _keep(
-        self, series: Series, index: int, group: LiveGroup, change: Change, owners: dict[tuple[str, str, int], set[str]]
-    ) -> bool:
+    def _keep(self, series: Series, index: int, group: LiveGroup, change: Change) -> bool:
         """Keep what was seen of a change; False where the group is not as forecast and may not go on.
 
-        ``owners`` are those before it: a group that was not at rest tells nothing.
+        A group that was not at rest when it began tells nothing: minutes may lie between a look and the change.
         """
         answer = forecast(change.request)
-        if owners != owners_of(answer["before"]):
+        if group.owners(change.at_ms) != owners_of(answer["before"]):
             print(f"{series.kind} {series.number}.{index}: not kept: the group was not at rest before", flush=True)
             return False
         settled = await_settled(group, change, owners_of(answer["after"]))

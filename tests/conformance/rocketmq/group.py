@@ -172,11 +172,12 @@ class LiveGroup:
         """Return those that nobody ended, by client id."""
         return sorted((life for life in self.lives if math.isinf(life.ended_ms)), key=lambda life: life.client_id)
 
-    def owners(self) -> dict[Queue, set[str]]:
-        """Return who owns each queue, as the members' last looks say."""
+    def owners(self, at_ms: float = math.inf) -> dict[Queue, set[str]]:
+        """Return who owns each queue, as the last looks say of those who were members then; without a moment, now."""
         found: dict[Queue, set[str]] = {}
-        for life in self.members:
-            for look in _of_topic(life.process.looks(), self.name)[-1:]:
+        for life in self.lives:
+            looks = [look for look in life.process.looks() if look.epoch_ms <= at_ms <= life.ended_ms]
+            for look in _of_topic(looks, self.name)[-1:]:
                 for broker, queue in look.queues:
                     found.setdefault((self.name, broker, queue), set()).add(life.client_id)
         return found
