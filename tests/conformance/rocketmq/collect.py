@@ -28,8 +28,9 @@ WARM_S = 12.0
 ROUTE_POLL_S = 30.0
 SPREAD_S = {"queues": ROUTE_POLL_S, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}
 """Within which time the first members start, by kind of series; at once where a timer of theirs decides nothing."""
-PHASES_S, SHORT_PHASES_S = {"orderly": 20.0, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}, 3.0
-"""Within which time a change begins after the one before has settled."""
+PHASES_S = {"orderly": 20.0, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S, "lite_pull": 5.0}
+SHORT_PHASES_S = 3.0
+"""Within which time a change begins after the one before has settled: any phase of the clock that decides."""
 ALONE = ("brokers", "cuts", "freezes")
 """Kinds of series whose clusters nobody else uses: brokers die, or have settings of their own."""
 AFTERWARDS_S = 4.0
