@@ -71,7 +71,7 @@ def loop(
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:
-    check_grown(loop, Limits(1, 5, 11.0), 5)
+    check_grown(loop, Limits(1, 5, 12.0), 5)
     check_shrunk(loop, Limits(1, 5, 30.0), 2)
 
 
@@ -81,8 +81,8 @@ def test_a_new_configuration_rolls_through_with_more_pods_first(loop: Loop) -> N
 
 
 def test_an_abort_amid_more_consumers_brings_count_and_owners_back(loop: Loop) -> None:
-    check_turned_back(loop, Limits(1, 5, 11.0))
+    check_turned_back(loop, Limits(1, 5, 12.0))
 
 
 def test_who_takes_over_says_what_it_did_not_see(loop: Loop) -> None:
-    check_taken_over(loop, Limits(1, 5, 11.0), 5)
+    check_taken_over(loop, Limits(1, 5, 12.0), 5)
