@@ -8,16 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
-from planner.simulation.dynamics.kafka.draws import Draws, Stage
+from planner.simulation.dynamics.kafka.assignment import first_side
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook, RoundTimes
-from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER, LifeTimes
-from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.names import Names
+from planner.simulation.dynamics.kafka.lives import ALWAYS, NEVER
+from planner.simulation.dynamics.kafka.scene import Scene
 from planner.simulation.dynamics.kafka.syncs import Syncs, find_syncs, find_unheard
-from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
-from planner.simulation.dynamics.spreads import spread
 
 _ROUNDS_A_LIFE = 8
 
@@ -57,44 +53,26 @@ class Interrupted:
     rejoins: Floats
 
 
-def play_rounds(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    draws: Draws,
-) -> Course:
+def play_rounds(scene: Scene) -> Course:
     """Return the course of a classic group."""
-    group, book = _begin(world, assignments, times)
-    random = draws.of(Stage.ROUNDS)
-    if world.expands:
-        _learn_partitions(world, group, random)
-    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
-        found = _next_round(world, group, times, loops, calibration, random)
+    group, book = _begin(scene)
+    if scene.world.expands:
+        _learn_partitions(scene, group)
+    for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
+        found = _next_round(scene, group)
         if not found.played.any():
             break
-        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
-    return Course(book.close(times.stops, times.unsaved_s), group.state, tuple(group.rounds))
+        _finish_round(scene, group, found, book)
+    return Course(book.close(scene.times.stops, scene.times.unsaved_s), group.state, tuple(group.rounds))
 
 
-def play_rounds_until(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-    until: Floats,
-) -> Interrupted:
+def play_rounds_until(scene: Scene, until: Floats) -> Interrupted:
     """Return a classic group at a moment of each trial; members of the consumer protocol have no part in it so far."""
-    group, book = _begin(world, assignments, times)
-    group.arrives = np.where(world.by_server, NEVER, group.arrives)
+    group, book = _begin(scene)
+    group.arrives = np.where(scene.world.by_server, NEVER, group.arrives)
     rejoins, is_broken_off = np.full(group.arrives.shape, NEVER), np.zeros(len(until), dtype=bool)
-    for _ in range(_ROUNDS_A_LIFE * (len(world.lives) + 1)):
-        found = _next_round(world, group, times, loops, calibration, random)
+    for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
+        found = _next_round(scene, group)
         is_over = found.played & ~is_broken_off & (found.barrier <= until)
         breaks_off = found.played & ~is_broken_off & ~is_over & (found.begins < until)
         rejoins = np.where(breaks_off[:, None] & group.inside, found.joins, rejoins)
@@ -102,14 +80,14 @@ def play_rounds_until(
         if not is_over.any():
             break
         found = replace(found, played=is_over, barrier=np.where(is_over, found.barrier, NEVER))
-        _finish_round(world, names, assignments, group, times, loops, found, book, calibration, random)
+        _finish_round(scene, group, found, book)
     return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins)
 
 
-def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_Group, HoldBook]:
+def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     """Return a group at rest and its open holds."""
-    trials = world.request.trials
-    shape = times.arrives.shape
+    world, times = scene.world, scene.times
+    trials, shape = world.request.trials, times.arrives.shape
     inside = np.isneginf(times.arrives)
     group = _Group(
         inside,
@@ -123,50 +101,43 @@ def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_G
         np.full(shape, NEVER),
         np.zeros(shape, dtype=bool),
     )
-    return group, HoldBook(assignments.owners(0), trials)
+    return group, HoldBook(scene.assignments.owners(0), trials)
 
 
-def _learn_partitions(world: World, group: _Group, random: np.random.Generator) -> None:
+def _learn_partitions(scene: Scene, group: _Group) -> None:
     """Let the leader, one of the members, find out by its next look at the metadata (3.2: only it watches counts)."""
-    settings, is_java = world.request.settings, world.request.is_java
+    settings, is_java = scene.world.request.settings, scene.world.request.is_java
     age = settings.seconds("metadata.max.age.ms" if is_java else "topic.metadata.refresh.interval.ms")
-    trials, initial = len(group.state), np.array(world.initial, dtype=np.intp)
+    trials, initial = len(group.state), np.array(scene.world.initial, dtype=np.intp)
     if len(initial):
-        leader = initial[random.integers(0, len(initial), trials)]
-        group.wants[np.arange(trials), leader] = random.uniform(0, age, trials)
+        leader = initial[scene.random.integers(0, len(initial), trials)]
+        group.wants[np.arange(trials), leader] = scene.random.uniform(0, age, trials)
     group.side[:] = AFTER
 
 
-def _next_round(
-    world: World,
-    group: _Group,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-) -> RoundTimes:
+def _next_round(scene: Scene, group: _Group) -> RoundTimes:
     """Return the next round of each trial that has one, up to its barrier."""
-    shape = group.inside.shape
+    times, shape = scene.times, group.inside.shape
     outside = ~group.inside & ~group.gone
     comes = np.where(outside, group.arrives, NEVER)
     calls = np.where(group.inside, np.minimum(times.leaves, group.wants), NEVER)
     trigger = np.minimum(comes, calls).min(axis=1)
     played = np.isfinite(trigger)
     begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
-    trip = spread(random, calibration.trip_s, shape)
+    trip = scene.trips(shape)
     beats = np.maximum(np.ceil((begins[:, None] - group.beat) / times.interval), 1.0)
-    told = group.beat + beats * times.interval + spread(random, calibration.told_s, shape)
+    told = group.beat + beats * times.interval + scene.draw(scene.calibration.told_s, shape)
     told = np.maximum(told, begins[:, None]) + trip
-    told = told + loops.in_hand(random, told)
+    told = told + scene.in_hand(told)
     at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
     asleep = (times.sleeps <= at) & (at < times.wakes)
     at = np.where(asleep, times.wakes, at) + trip
     joins = np.where(group.inside & (at < times.stops), at, NEVER)
-    limit = begins + world.request.settings.seconds("max.poll.interval.ms")
+    limit = begins + scene.world.request.settings.seconds("max.poll.interval.ms")
     ready = np.minimum(np.minimum(joins, times.leaves), limit[:, None])
     barrier = np.where(group.inside, ready, begins[:, None]).max(axis=1)
     is_empty = ~group.inside.any(axis=1)
-    barrier = np.where(is_empty, _first_barrier(world, begins, comes), barrier)
+    barrier = np.where(is_empty, _first_barrier(scene.world, begins, comes), barrier)
     return RoundTimes(played, begins, joins, np.where(played, barrier, NEVER))
 
 
@@ -187,21 +158,11 @@ def _first_barrier(world: World, begins: Floats, comes: Floats) -> Floats:
     return end
 
 
-def _finish_round(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    group: _Group,
-    times: LifeTimes,
-    loops: Loops,
-    found: RoundTimes,
-    book: HoldBook,
-    calibration: Calibration,
-    random: np.random.Generator,
-) -> None:
+def _finish_round(scene: Scene, group: _Group, found: RoundTimes, book: HoldBook) -> None:
     """Let the leader assign, and every member drop and take what that means for it."""
+    assignments = scene.assignments
     played, barrier = found.played[:, None], found.barrier[:, None]
-    left = group.inside & (times.leaves <= barrier)
+    left = group.inside & (scene.times.leaves <= barrier)
     stays = group.inside & ~left & (found.joins <= barrier)
     comes = ~group.inside & ~group.gone & (group.arrives <= barrier)
     late = group.inside & ~left & ~stays
@@ -213,11 +174,9 @@ def _finish_round(
     group.beat = np.where(played & group.inside, barrier, group.beat)
     # Who has not heard of the last round has not gone on since it committed for it.
     group.prepared = np.where(played & ~group.deaf, found.joins, group.prepared)
-    syncs = find_syncs(
-        world, group.inside, np.where(found.played, found.barrier, 0.0), times, loops, calibration, random
-    )
-    after, revokes = assignments.play(group.state, group.inside, names.of_trial, group.side)
-    rejoins = syncs.synced + spread(random, calibration.trip_s, revokes.shape)
+    syncs = find_syncs(scene, group.inside, np.where(found.played, found.barrier, 0.0))
+    after, revokes = assignments.play(group.state, group.inside, scene.names.of_trial, group.side)
+    rejoins = syncs.synced + scene.trips(revokes.shape)
     deaf = find_unheard(syncs, group.inside & played, revokes & played, rejoins)
     heard = group.inside & ~deaf
     group.done = np.where(found.played, np.where(heard, syncs.synced, barrier).max(axis=1), group.done)
@@ -225,21 +184,14 @@ def _finish_round(
     group.wants = np.where(revokes & heard & played, rejoins, np.where(deaf, syncs.asks, group.wants))
     group.deaf = np.where(played, deaf, group.deaf)
     group.state = np.where(found.played, assignments.unheard(group.state, after, deaf), group.state)
-    _hand_over(world, assignments, group, times, found, syncs, book)
+    _hand_over(scene, group, found, syncs, book)
     group.rounds.append(found)
 
 
-def _hand_over(
-    world: World,
-    assignments: Assignments,
-    group: _Group,
-    times: LifeTimes,
-    found: RoundTimes,
-    syncs: Syncs,
-    book: HoldBook,
-) -> None:
+def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, book: HoldBook) -> None:
     """End the holds that a round ends, and begin those that it gives."""
-    owners = assignments.table[group.state]
+    world, times = scene.world, scene.times
+    owners = scene.assignments.table[group.state]
     owners = np.where(found.played[:, None], owners, book.life)
     held, cooperates = np.maximum(book.life, 0), np.array([life.is_cooperative for life in world.lives])
 

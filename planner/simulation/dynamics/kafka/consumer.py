@@ -11,18 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.assignment import Assignments, first_side
+from planner.simulation.dynamics.kafka.assignment import first_side
 from planner.simulation.dynamics.kafka.classic import play_rounds_until
-from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook
 from planner.simulation.dynamics.kafka.hosted import find_rejoins, hears
 from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes
-from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.names import Names
-from planner.simulation.dynamics.kafka.timing import Calibration
+from planner.simulation.dynamics.kafka.scene import Scene
 from planner.simulation.dynamics.kafka.world import AFTER, NOBODY, Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.reading import Version
-from planner.simulation.dynamics.spreads import spread
 
 BATCHED_SINCE = Version(4, 3)
 """``group.consumer.assignment.interval.ms``: targets are computed at most so often."""
@@ -51,49 +47,29 @@ class _Group:
     waiting: Floats
 
 
-def play_targets(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    draws: Draws,
-) -> Course:
+def play_targets(scene: Scene) -> Course:
     """Return the course of a group of the consumer protocol."""
-    random = draws.of(Stage.ROUNDS)
-    group, book = _begin(world, assignments, times)
-    _play(world, names, assignments, times, loops, calibration, random, group, book)
-    return Course(book.close(times.stops, times.unsaved_s), group.state)
+    group, book = _begin(scene)
+    return _play(scene, group, book)
 
 
-def play_conversion(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    draws: Draws,
-) -> Course:
+def play_conversion(scene: Scene) -> Course:
     """Return the course of a classic group that the first member of the consumer protocol converts."""
-    random = draws.of(Stage.ROUNDS)
-    registers = _registers(world, times, calibration, random)
-    converted = registers.min(axis=1)
-    before = play_rounds_until(world, names, assignments, times, loops, calibration, random, converted)
-    group, _ = _begin(world, assignments, times)
+    registers = _registers(scene)
+    before = play_rounds_until(scene, registers.min(axis=1))
+    group, _ = _begin(scene)
     group.inside, group.beat, group.state = before.inside, before.beat, before.state
     group.arrives = registers
-    group.leaves = np.where(before.gone, NEVER, times.leaves)
+    group.leaves = np.where(before.gone, NEVER, scene.times.leaves)
     group.waiting = before.rejoins
-    _play(world, names, assignments, times, loops, calibration, random, group, before.book)
-    return Course(before.book.close(times.stops, times.unsaved_s), group.state)
+    return _play(scene, group, before.book)
 
 
-def _registers(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
+def _registers(scene: Scene) -> Floats:
     """Return when the coordinator lists each newcomer: before the heartbeat with which that one takes what is free."""
-    part, found = spread(random, calibration.registers, times.arrives.shape), np.full(times.arrives.shape, NEVER)
-    for index, life in enumerate(world.lives):
+    times, shape = scene.times, scene.times.arrives.shape
+    part, found = scene.draw(scene.calibration.registers, shape), np.full(shape, NEVER)
+    for index, life in enumerate(scene.world.lives):
         if life.is_server_side and life.starts_s is not None:
             ready = np.full(len(found), life.starts_s)
             ready = ready if life.follows is None else np.maximum(ready, times.leaves[:, life.follows])
@@ -101,9 +77,9 @@ def _registers(world: World, times: LifeTimes, calibration: Calibration, random:
     return found
 
 
-def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_Group, HoldBook]:
+def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     """Return a group at rest and its open holds."""
-    trials = world.request.trials
+    world, times, trials = scene.world, scene.times, scene.world.request.trials
     group = _Group(
         np.isneginf(times.arrives),
         np.where(np.isneginf(times.arrives), NEVER, times.arrives),
@@ -117,30 +93,22 @@ def _begin(world: World, assignments: Assignments, times: LifeTimes) -> tuple[_G
         np.full(times.arrives.shape, -np.inf),
         np.full(times.arrives.shape, NEVER),
     )
-    return group, HoldBook(assignments.owners(0), trials)
+    return group, HoldBook(scene.assignments.owners(0), trials)
 
 
-def _play(
-    world: World,
-    names: Names,
-    assignments: Assignments,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-    group: _Group,
-    book: HoldBook,
-) -> None:
+def _play(scene: Scene, group: _Group, book: HoldBook) -> Course:
     """Compute targets, and let members come to them, until nothing changes any more."""
-    for _ in range(2 * len(world.lives) + 1):
-        at = _next_target_at(world, group, times)
+    times = scene.times
+    for _ in range(2 * len(scene.world.lives) + 1):
+        at = _next_target_at(scene.world, group, times)
         if not np.isfinite(at).any():
             break
         _register(group, times, at)
         played = np.isfinite(at)
-        after, _ = assignments.play(group.state, group.inside, names.of_trial, group.side)
+        after, _ = scene.assignments.play(group.state, group.inside, scene.names.of_trial, group.side)
         group.state = np.where(played, after, group.state)
-        _converge(world, assignments, group, times, loops, calibration, random, at, book)
+        _converge(scene, group, at, book)
+    return Course(book.close(times.stops, times.unsaved_s), group.state)
 
 
 def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
@@ -210,26 +178,17 @@ class _Answers:
     asks_again: Floats
 
 
-def _converge(
-    world: World,
-    assignments: Assignments,
-    group: _Group,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-    at: Floats,
-    book: HoldBook,
-) -> None:
+def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook) -> None:
     """Let every member give up and take what its part of the target says."""
+    world, times = scene.world, scene.times
     played = np.isfinite(at)[:, None]
     since = np.where(np.isfinite(at), at, 0.0)[:, None]
-    target = np.where(played, assignments.table[group.state], book.life)
+    target = np.where(played, scene.assignments.table[group.state], book.life)
     held = np.maximum(book.life, 0)
     # Holds that another target promised and that have not begun: nobody has to give them up.
     promised = (book.life != NOBODY) & (book.gained > since)
     changes = played & (book.life != target)
-    found = _answers(world, group, times, loops, calibration, random, since)
+    found = _answers(scene, group, since)
     alive = np.take_along_axis(group.inside & (found.told < times.stops), held, axis=1)
     pauses = played & alive & ~promised & ~changes & _eager(world)[held] & (book.life != NOBODY)
     gives = changes & ~promised & (book.life != NOBODY)
@@ -247,7 +206,7 @@ def _converge(
     revokes[trial, held[trial, column]] = True
     second = np.where(revokes, found.asks_again, found.asks + times.interval)
     ready = np.maximum(group.free_at, since)
-    gained = _taken(world, group, times, calibration, random, target, takes, ready, (found.asks, second, revokes))
+    gained = _taken(scene, group, target, takes, ready, (found.asks, second, revokes))
     book.begin(takes, target, gained)
     if not world.by_server.all():
         rejoined = played & group.inside & ~world.by_server
@@ -261,24 +220,15 @@ def _eager(world: World) -> Booleans:
     return np.array([not (life.is_server_side or life.is_cooperative) for life in world.lives], dtype=bool)
 
 
-def _answers(
-    world: World,
-    group: _Group,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-    since: Floats,
-) -> _Answers:
+def _answers(scene: Scene, group: _Group, since: Floats) -> _Answers:
     """Return when each member does what about a target of ``since``."""
-    shape, by_server = group.inside.shape, world.by_server
-    beat = _next_beat(group, times, since)
-    told = beat + spread(random, calibration.trip_s, shape) + loops.until_poll(random, beat)
-    freed = told + spread(random, calibration.acknowledge_s, shape)
+    shape, by_server = group.inside.shape, scene.world.by_server
+    beat = _next_beat(group, scene.times, since)
+    told = beat + scene.trips(shape) + scene.until_poll(beat)
+    freed = told + scene.draw(scene.calibration.acknowledge_s, shape)
     if by_server.all():
         return _Answers(told, told, told, freed, beat, freed)
-    heard = hears(group.rejoins, group.waiting, _next_beat(group, times, since), since, loops, calibration, random)
-    hosted = find_rejoins(world, heard, since, times, calibration, random)
+    hosted = find_rejoins(scene, hears(scene, group.rejoins, group.waiting, beat, since), since)
     return _Answers(
         np.where(by_server, told, hosted.heard),
         np.where(by_server, told, hosted.dropped),
@@ -307,11 +257,8 @@ def _awake(times: LifeTimes, at: Floats) -> Floats:
 
 
 def _taken(
-    world: World,
+    scene: Scene,
     group: _Group,
-    times: LifeTimes,
-    calibration: Calibration,
-    random: np.random.Generator,
     target: Indexes,
     takes: Booleans,
     ready: Floats,
@@ -322,6 +269,7 @@ def _taken(
     A member that has been given something says so at once, and may be given more with the answer; a classic one asks
     again at its next heartbeat.
     """
+    world, times = scene.world, scene.times
     beat, following, revokes = beats
     owner = np.maximum(target, 0)
     gained = np.full(takes.shape, NEVER)
@@ -338,7 +286,7 @@ def _taken(
         group.beat = np.where(got | ~listens, np.where(got, beat, following), group.beat)
         if not (open_ & np.take_along_axis(beat < times.stops, owner, axis=1)).any():
             break
-        quick = beat + spread(random, calibration.acknowledge_s, beat.shape)
+        quick = beat + scene.draw(scene.calibration.acknowledge_s, beat.shape)
         quick = np.where(world.by_server, quick, beat + times.interval)
         beat = _awake(times, np.where(got, quick, np.where(listens, beat + times.interval, following)))
         listens = np.ones_like(revokes)

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.lives import LifeTimes
-from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.timing import Calibration
-from planner.simulation.dynamics.kafka.world import Floats, World
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.kafka.scene import Scene
+from planner.simulation.dynamics.kafka.world import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,46 +29,30 @@ class Rejoins:
     served: Floats
 
 
-def find_rejoins(
-    world: World,
-    heard: Floats,
-    since: Floats,
-    times: LifeTimes,
-    calibration: Calibration,
-    random: np.random.Generator,
-) -> Rejoins:
+def find_rejoins(scene: Scene, heard: Floats, since: Floats) -> Rejoins:
     """Return the rejoins of members that hear of a target; one that heard before ``since`` waits for it."""
-    shape = heard.shape
+    world, shape = scene.world, heard.shape
     cooperates = np.array([life.is_cooperative for life in world.lives])
 
     def answered(at: Floats) -> Floats:
         """Return when a member goes on that asks twice, first to join and then for its part."""
-        trips = sum(spread(random, calibration.trip_s, shape) for _ in range(2))
-        return at + trips + times.delay(random, calibration.handled_s)
+        trips = sum(scene.trips(shape) for _ in range(2))
+        return at + trips + scene.delay(scene.calibration.handled_s)
 
     synced = answered(np.maximum(heard, since))
     dropped = np.where(cooperates, synced, heard)
-    freed = np.where(cooperates, synced, np.maximum(heard, since)) + spread(random, calibration.trip_s, shape)
+    freed = np.where(cooperates, synced, np.maximum(heard, since)) + scene.trips(shape)
     saved = np.where(cooperates & ~world.request.commits_on_revoke, heard, dropped)
     return Rejoins(heard, synced, dropped, saved, freed, np.where(cooperates, answered(synced), synced))
 
 
-def hears(
-    group_rejoins: Floats,
-    waiting: Floats,
-    beat: Floats,
-    since: Floats,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-) -> Floats:
+def hears(scene: Scene, rejoins: Floats, waiting: Floats, beat: Floats, since: Floats) -> Floats:
     """Return when each member hears that it has to rejoin: once for all that changes before its next heartbeat.
 
     ``waiting``: when it rejoined in a round that the conversion has broken off, NEVER where it did not.
     """
-    shape = beat.shape
-    told = beat + spread(random, calibration.told_s, shape) + spread(random, calibration.trip_s, shape)
+    told = beat + scene.draw(scene.calibration.told_s, beat.shape) + scene.trips(beat.shape)
     told = np.maximum(told, since)
-    told = told + loops.in_hand(random, told)
-    told = np.where(group_rejoins > since, group_rejoins, told)
+    told = told + scene.in_hand(told)
+    told = np.where(rejoins > since, rejoins, told)
     return np.where(np.isfinite(waiting), waiting, told)

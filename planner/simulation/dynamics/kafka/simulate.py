@@ -1,6 +1,5 @@
 """One request simulated from end to end, in the order in which things happen."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from planner.simulation.dynamics.kafka.loops import Loops, find_loops
 from planner.simulation.dynamics.kafka.names import Names, name_members
 from planner.simulation.dynamics.kafka.offsets import Deliveries, deliveries
 from planner.simulation.dynamics.kafka.outcome import Observed, Owners, observe
+from planner.simulation.dynamics.kafka.scene import Scene
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, Indexes, World
@@ -45,9 +45,8 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     assignments = Assignments(world, names)
     loops = find_loops(world, assignments.owners(0))
     times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
-    play = _play(world)
     zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
-    course = play(world, names, assignments, times, loops, calibration, draws)
+    course = _play(Scene(world, names, assignments, times, loops, calibration, draws.of(Stage.ROUNDS)))
     found = deliveries(world, times, course.holds, loops, calibration, draws)
     owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
     shown = _shown(world, names, assignments, course)
@@ -57,11 +56,11 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     return Simulation(names, assignments, loops, times, course, found, owners, shown, zombies, observed)
 
 
-def _play(world: World) -> Callable[..., Course]:
-    """Return what plays the protocol of the group."""
-    if world.request.converts:
-        return play_conversion
-    return play_targets if world.request.protocol == CONSUMER else play_rounds
+def _play(scene: Scene) -> Course:
+    """Return the course of the group, by the protocol that it has."""
+    if scene.world.request.converts:
+        return play_conversion(scene)
+    return play_targets(scene) if scene.world.request.protocol == CONSUMER else play_rounds(scene)
 
 
 def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:

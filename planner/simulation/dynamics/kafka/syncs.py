@@ -8,11 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.lives import LifeTimes
-from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.timing import Calibration
-from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
-from planner.simulation.dynamics.spreads import spread
+from planner.simulation.dynamics.kafka.scene import Scene
+from planner.simulation.dynamics.kafka.world import Booleans, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,31 +20,23 @@ class Syncs:
     synced: Floats
 
 
-def find_syncs(
-    world: World,
-    inside: Booleans,
-    barrier: Floats,
-    times: LifeTimes,
-    loops: Loops,
-    calibration: Calibration,
-    random: np.random.Generator,
-) -> Syncs:
+def find_syncs(scene: Scene, inside: Booleans, barrier: Floats) -> Syncs:
     """Return the times of one round after its barrier, for those inside; the leader, any of them, assigns in between.
 
     A cooperative Java member reads answers between two polls only, as it goes on with its records; an eager one has
     none, and librdkafka reads them beside its application.
     """
-    shape = inside.shape
+    world, calibration, shape = scene.world, scene.calibration, inside.shape
     waits = np.array([life.is_cooperative for life in world.lives]) & world.request.is_java
 
     def handled(at: Floats) -> Floats:
         """Return when a member goes on that is answered at a moment."""
-        at = at + spread(random, calibration.trip_s, shape)
-        return at + np.where(waits, loops.in_hand(random, at), 0.0) + times.delay(random, calibration.handled_s)
+        at = at + scene.trips(shape)
+        return at + np.where(waits, scene.in_hand(at), 0.0) + scene.delay(calibration.handled_s)
 
     asks = handled(barrier[:, None])
-    leader = np.where(inside, random.random(shape), -1.0).argmax(axis=1)
-    assigned = np.take_along_axis(asks, leader[:, None], axis=1) + spread(random, calibration.assign_s, (shape[0], 1))
+    leader = np.where(inside, scene.random.random(shape), -1.0).argmax(axis=1)
+    assigned = np.take_along_axis(asks, leader[:, None], axis=1) + scene.draw(calibration.assign_s, (shape[0], 1))
     return Syncs(asks, handled(np.maximum(asks, assigned)))
 
 

@@ -1,0 +1,46 @@
+"""``Scene``: what stays as it is while the course of a group is played, by whichever protocol."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.assignment import Assignments
+from planner.simulation.dynamics.kafka.lives import LifeTimes
+from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.names import Names
+from planner.simulation.dynamics.kafka.timing import Calibration
+from planner.simulation.dynamics.kafka.world import Floats, World
+from planner.simulation.dynamics.spreads import Spread, spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """The members' names and lives, what they would be assigned, and how long things take; chance is ``random``'s."""
+
+    world: World
+    names: Names
+    assignments: Assignments
+    times: LifeTimes
+    loops: Loops
+    calibration: Calibration
+    random: np.random.Generator
+
+    def draw(self, ends: Spread, shape: tuple[int, ...]) -> Floats:
+        """Return even draws between two ends, of a shape."""
+        return spread(self.random, ends, shape)
+
+    def trips(self, shape: tuple[int, ...]) -> Floats:
+        """Return the seconds that requests take from a member to the coordinator, or answers back."""
+        return self.draw(self.calibration.trip_s, shape)
+
+    def delay(self, ends: Spread) -> Floats:
+        """Return what members take between two ends, by trial and life (``LifeTimes.delay``)."""
+        return self.times.delay(self.random, ends)
+
+    def in_hand(self, at: Floats) -> Floats:
+        """Return how long members go on with the records that they have at a moment (``Loops.in_hand``)."""
+        return self.loops.in_hand(self.random, at)
+
+    def until_poll(self, at: Floats) -> Floats:
+        """Return how long it is to their next poll (``Loops.until_poll``)."""
+        return self.loops.until_poll(self.random, at)
