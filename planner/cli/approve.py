@@ -34,7 +34,7 @@ def approve(
     Any later change of the plan ends the approval. Exit code 1 when the plan holds no longer.
     """
     phrases = tuple(confirm or ())
-    if _is_file(plan):
+    if rollouts.is_plan_file(plan):
         if namespace is not None or kubeconfig is not None:
             raise BadInputError(f"{plan} is a file: --namespace and --kubeconfig go with the name of a plan")
         made, answer = _approve_file(Path(plan), digest, phrases)
@@ -44,10 +44,6 @@ def approve(
         print_json(answer)
         return
     _tell(plan, made, answer)
-
-
-def _is_file(plan: str) -> bool:
-    return plan.endswith((".yaml", ".yml")) or "/" in plan or Path(plan).is_file()
 
 
 def _approve_file(path: Path, wanted: str | None, phrases: Sequence[str]) -> tuple["RolloutPlan", dict[str, Any]]:

@@ -65,9 +65,14 @@ def policies(api: "RolloutApi", namespace: str, file: Path | None) -> "Policies"
     return lambda name: found if (found := read_policy(file)).metadata.name == name else None
 
 
+def is_plan_file(plan: str) -> bool:
+    """Return whether a word that names a plan means its file: it looks like a path, or there is such a file."""
+    return plan.endswith((".yaml", ".yml")) or "/" in plan or Path(plan).is_file()
+
+
 def plan_place(plan: str, namespace: str | None) -> tuple[str, str]:
     """Return namespace and name of a plan by its name or its file."""
-    if not plan.endswith((".yaml", ".yml")):
+    if not is_plan_file(plan):
         return namespace or "default", plan
     metadata = read_plan_file(Path(plan))["metadata"]
     return namespace or metadata.get("namespace", "default"), str(metadata["name"])
