@@ -26,7 +26,8 @@ MAKE_ONE = "make one with planner plan"
 def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     """Return the case that ``source`` names: a run's folder, a plan or decision file, or a snapshot beside one.
 
-    Outcomes are simulated again, which gives what the decision saw. Raises ``BadInputError``.
+    Outcomes are simulated again, which gives what the decision saw. Raises ``BadInputError``, also for a migration: it
+    carries out no decision on a count, so there is nothing that the page could show.
     """
     if not source.exists():
         raise BadInputError(f"{source} does not exist: name a run folder, a plan, a decision or a snapshot")
@@ -37,7 +38,7 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
         snapshot = SNAPSHOT.read(source)
         answers = _answers_on(SNAPSHOT.digest(snapshot), source)
     else:
-        answers = _with_companions(source, read_plan_or_decision(source))
+        answers = _with_companions(source, _on_a_count(source, read_plan_or_decision(source)))
         snapshot = _find_snapshot(*answers[0])
     found = [answer for _, answer in answers]
     plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
@@ -85,10 +86,37 @@ def _folder(source: Path) -> Path:
     if below:
         names = ", ".join(folder.name for folder in below)
         raise BadInputError(f"{source} holds the decisions of several policies ({names}): name one of these folders")
+    _refuse_migrations(source)
     raise BadInputError(f"{source} holds neither a plan nor a decision: {MAKE_ONE}")
 
 
+def _on_a_count(path: Path, answer: Answer) -> Answer:
+    """Return the answer unless it is a migration. Raises ``BadInputError``."""
+    if _is_migration(answer):
+        raise BadInputError(f"{path} is a migration, and the page is about a count: planner explain tells its steps")
+    return answer
+
+
+def _is_migration(answer: Answer) -> bool:
+    return isinstance(answer, RolloutPlan) and answer.migration is not None
+
+
+def _refuse_migrations(folder: Path, digest: str | None = None) -> None:
+    """Raise ``BadInputError`` when a migration lies in the folder, one that rests on this snapshot where given."""
+    for path, answer in _all_answers_in(folder):
+        if digest in (None, answer.snapshot.digest):
+            _on_a_count(path, answer)
+
+
 def _answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
+    """Yield decisions on a count and plans that carry them out, by file name.
+
+    Migrations are passed over: one made as of the same moment would be taken for the plan of the decision beside it.
+    """
+    return ((path, answer) for path, answer in _all_answers_in(folder) if not _is_migration(answer))
+
+
+def _all_answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
     """Yield plans and decisions in the folder, by file name; other YAML files are none of our business."""
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         if _kind(path) in (PLAN.kind, DECISION.kind):
@@ -128,6 +156,7 @@ def _identity(answer: Answer) -> tuple[str, str]:
 def _answers_on(digest: str, snapshot_file: Path) -> list[tuple[Path, Answer]]:
     found = [pair for pair in _answers_in(snapshot_file.parent) if pair[1].snapshot.digest == digest]
     if not found:
+        _refuse_migrations(snapshot_file.parent, digest)
         raise BadInputError(f"no plan or decision beside {snapshot_file} rests on this snapshot: {MAKE_ONE}")
     newest = max(_identity(answer) for _, answer in found)
     return [pair for pair in found if _identity(pair[1]) == newest]
