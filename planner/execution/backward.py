@@ -184,7 +184,8 @@ def _undo_template(turn: Turn, step: UpdateTemplate, progress: StepProgress) -> 
     assert found.facts is not None
     claim, version = Claim(turn.key, progress.index, is_undoing=True), found.facts.resource_version
     if not _has_undone(found, progress):
-        if found.claim is not None and not found.claim.has_done(progress.index):
+        if found.claim is not None and found.claim.mark < progress.index:
+            # Its effect never came in; one that comes yet must find another version. A later step's mark tells it did.
             return Perform(SetClaim(found.name, claim, version))
         return Perform(RestoreTemplate(found.name, step.from_revision, claim, version))
     facts = found.facts

@@ -130,6 +130,17 @@ def renewed(_: FakeCluster) -> tuple[Step, ...]:
     )
 
 
+def rolled_twice(cluster: FakeCluster) -> tuple[Step, ...]:
+    """Two templates one after the other, as the protocol demands of an assignor."""
+    again = TemplateChange((ContainerChange("app", image="app:3"),))
+    return (
+        *renewed(cluster),
+        UpdateTemplate(again, 3, 1, 0, 2, LIMIT_S, MOVES),
+        AwaitReady(3, LIMIT_S),
+        AwaitSettled(3, "AVG", LIMIT_S),
+    )
+
+
 def blue_green(_: FakeCluster) -> tuple[Step, ...]:
     """Consumers of a second Deployment start, then those of the first stop."""
     return (
@@ -195,7 +206,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     ("blue_green", 3, 3, blue_green),
     ("moved", 3, 3, moved),
     ("pinned", 3, 5, pinned),
+    ("rolled_twice", 3, 3, rolled_twice),
 )
+_REVISIONS = {"renewed": 2, "rolled_twice": 3}
 
 
 def world(scenario: Scenario) -> FakeCluster:
@@ -227,7 +240,7 @@ def wanted(scenario: Scenario) -> dict[str, tuple[int, int]]:
     if name in ("blue_green", "moved"):
         return {DEPLOYMENT: (0, 1), GREEN: (after, 1)}
     scaler = {str(HPA): (5, 5)} if name == "pinned" else {}
-    return {DEPLOYMENT: (after, 2 if name == "renewed" else 1), **scaler}
+    return {DEPLOYMENT: (after, _REVISIONS.get(name, 1)), **scaler}
 
 
 class Killed(BaseException):
