@@ -1,6 +1,6 @@
 """``planner apply``: carry out exactly the plan that was approved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +11,7 @@ import typer
 from planner.cli import rollouts
 from planner.cli.console import Output, OutputForm, errors, print_json, text_console
 from planner.cli.rollouts import Kubeconfig, Namespace, Records, Show
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.deployments.plans import ClusterPlans
@@ -26,11 +27,48 @@ class DryRun(StrEnum):
     SERVER = "server"
 
 
+DRY_RUN = "--dry-run"
+
+
+def with_dry_run_mode(arguments: Sequence[str]) -> list[str]:
+    """Return the command line in which every ``--dry-run`` of ``planner apply`` has a mode: client where none is named.
+
+    Typer has no options that go with a value as well as without one. A word that follows and is neither an option nor
+    a plan file is meant for the mode, so that a wrong one is told as such.
+    """
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    for place, word in enumerate(words[:end]):
+        if words[0] == "apply" and word == DRY_RUN and not _is_mode_next(words[place + 1 : end]):
+            words[place] = f"{DRY_RUN}={DryRun.CLIENT}"
+    return words
+
+
+def _is_mode_next(words: Sequence[str]) -> bool:
+    """Return whether a mode comes next, or a word that could mean nothing else."""
+    if not words or words[0].startswith("-"):
+        return False
+    return words[0] in tuple(DryRun) or not rollouts.is_plan_file(words[0])
+
+
+def _mode(dry_run: str | None) -> DryRun | None:
+    if dry_run is None:
+        return None
+    if dry_run not in tuple(DryRun):
+        raise BadInputError(f"option {DRY_RUN}: found {dry_run!r}, expected client or server")
+    return DryRun(dry_run)
+
+
 def apply(
     plan: Annotated[Path, typer.Argument(help="Approved plan file of planner plan.", show_default=False)],
     dry_run: Annotated[
-        DryRun | None,
-        typer.Option(help="Change nothing: client reads the file, server asks the cluster whether it fits."),
+        str | None,
+        typer.Option(
+            DRY_RUN,
+            metavar="[client|server]",
+            help="Change nothing: client, also meant without a mode, only reads the file; server asks the cluster "
+            "whether it fits.",
+        ),
     ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Show steps, pods and members as a live tree; wait for an approval.")
@@ -48,8 +86,9 @@ def apply(
     Progress stands in the plan's status: whoever applies it again goes on where it stopped. Exit code 1 when it was
     refused, rolled back or is stuck.
     """
+    mode = _mode(dry_run)
     document = rollouts.read_plan_file(plan)
-    if dry_run is DryRun.CLIENT:
+    if mode is DryRun.CLIENT:
         _tell_steps(plan, output)
         return
     place = namespace or document["metadata"].get("namespace", "default")
@@ -61,12 +100,12 @@ def apply(
 
         ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
         plans = ClusterPlans(api, place)
-        stored = submit(plans, document, is_dry=dry_run is DryRun.SERVER)
+        stored = submit(plans, document, is_dry=mode is DryRun.SERVER)
         check_rights(api, place, stored.plan)
-        if dry_run is DryRun.SERVER and _is_untouched(stored):
+        if mode is DryRun.SERVER and _is_untouched(stored):
             _try(ports, stored, output)
             return
-        if dry_run is DryRun.SERVER:
+        if mode is DryRun.SERVER:
             _finish(stored, place, output)
             return
         stored = _carried_out(ports, plans, stored, watch, output)

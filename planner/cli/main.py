@@ -71,7 +71,7 @@ def _options(
 def main() -> None:
     """Run the command line; a ``PlannerError`` ends as one sentence on stderr and its own exit code."""
     try:
-        app()
+        app(apply.with_dry_run_mode(sys.argv[1:]))
     except PlannerError as error:
         errors.print(f"planner: {error}", style="red", markup=False, highlight=False)
         sys.exit(error.exit_code)

@@ -1,10 +1,12 @@
-"""``planner apply`` and who follows it, as far as that takes no cluster: options, files, and what is told at the end."""
+"""``planner apply`` and what goes with it, as far as that takes no cluster: options, files, what is told at the end."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from planner.cli import rollouts
+from planner.cli.apply import with_dry_run_mode
 from planner.documents.approve import approved
 from planner.documents.plan import PLAN
 from planner.rollout.steps import AwaitReady
@@ -40,3 +42,59 @@ def test_a_folder_is_no_plan_file_and_a_path_that_is_not_there_is_no_name(
     assert rollouts.plan_place("up", None) == ("default", "up")
     for command in ("status", "abort", "verify", "approve"):
         refused(planner(command, "plans/up"), 2, "plan file plans/up does not exist")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan.yaml", "--dry-run"),
+        ("--dry-run", "plan.yaml"),
+        ("--dry-run", "plan"),
+        ("--dry-run", "-n", "shop", "plan.yaml"),
+        ("--dry-run", "--", "plan.yaml"),
+        ("plan.yaml", "--dry-run=client"),
+        ("--dry-run=client", "plan.yaml"),
+        ("plan.yaml", "--dry-run", "client"),
+        ("--dry-run", "client", "plan.yaml"),
+    ],
+)
+def test_a_dry_run_without_a_mode_reads_the_file_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Red when the mode must be named, or takes the plan file for one. There is no cluster: to ask one is exit 3."""
+    for name in ("plan.yaml", "plan"):
+        write(tmp_path / name)
+    found = planner("apply", "-o", "json", *words, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["lines"][-1].startswith("Step 1: wait until")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("plan.yaml", "--dry-run=server"), ("--dry-run=server", "plan.yaml"), ("--dry-run", "server", "plan.yaml")],
+)
+def test_the_mode_server_goes_on_to_ask_a_cluster(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Red when a mode that was named is replaced by the one that is meant without it."""
+    write(tmp_path / "plan.yaml")
+    refused(planner("apply", *words, "--kubeconfig", "none", cwd=tmp_path), 2, "kubeconfig", "cannot be used")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan.yaml", "--dry-run=serve"),
+        ("--dry-run=serve", "plan.yaml"),
+        ("plan.yaml", "--dry-run", "serve"),
+        ("--dry-run", "serve", "plan.yaml"),
+    ],
+)
+def test_a_wrong_mode_is_one_sentence(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Red when it is a page of usage, or taken for the plan file."""
+    write(tmp_path / "plan.yaml")
+    said = "option --dry-run: found 'serve', expected client or server"
+    refused(planner("apply", *words, cwd=tmp_path), 2, said)
+
+
+def test_other_commands_are_left_as_they_were_typed() -> None:
+    """Red when a word of another command is rewritten."""
+    for words in (["status", "--dry-run"], [], ["apply", "p.yaml", "--", "--dry-run"]):
+        assert with_dry_run_mode(words) == words
+    assert "without a mode" in planner("apply", "--help").stdout
