@@ -10,8 +10,9 @@ from planner.execution.look import GroupLook, Look
 from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
 from planner.model.queues import Queue
+from planner.rollout.migrations.expand import KIND as EXPAND
 from planner.rollout.plan import OwnedQueues
-from planner.rollout.steps import AwaitSettled, MarkVictims
+from planner.rollout.steps import AwaitSettled, MarkVictims, PauseForPerson
 
 MAX_LOOK_AGE: Final = timedelta(seconds=60)
 """A group seen longer ago than this is unknown."""
@@ -38,7 +39,7 @@ def group_under_way(turn: Turn) -> Found:
     if group is None or group.members is None:
         yield f"group {turn.plan.group.group} could not be read"
         return
-    yield from _queues(turn, group)
+    yield from _queues(turn, group, _asked_for_more(turn))
     if group.members:
         named = {s.strategy for s in turn.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)}
         yield from _strategy(group, {turn.plan.preconditions.strategy, *named})
@@ -63,12 +64,19 @@ def _members(turn: Turn, group: GroupLook) -> Found:
         yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(parts)}")
 
 
-def _queues(turn: Turn, group: GroupLook) -> Found:
+def _asked_for_more(turn: Turn) -> bool:
+    """True once the plan has asked a person to give a topic more queues."""
+    begun = (turn.plan.steps[progress.index] for progress in turn.status.steps)
+    return turn.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
+
+
+def _queues(turn: Turn, group: GroupLook, may_have_more: bool = False) -> Found:
     if group.queues is None:
         yield f"the routes of group {group.name} could not be read"
         return
     planned, now = set(_spelt(turn.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
-    if len(group.queues) != turn.plan.preconditions.queues:
+    has_more = len(group.queues) > turn.plan.preconditions.queues
+    if len(group.queues) != turn.plan.preconditions.queues and not (has_more and may_have_more):
         yield Refusal(
             Code.QUEUES_CHANGED,
             f"group {group.name} has {len(group.queues)} queues, the plan expects {turn.plan.preconditions.queues}"

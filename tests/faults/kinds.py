@@ -25,7 +25,7 @@ from tests.faults.place import APP, GREEN, Place
 LIMIT_S = 300
 SCALER, LOWEST, HIGHEST = "scaler", 1, 9
 MOVES = MovedQueues(0, 8)
-NEW_IMAGE = "local:2"
+NEW_IMAGE, NEWER_IMAGE = "local:2", "local:3"
 _NEW = TemplateChange((ContainerChange("main", image=NEW_IMAGE),))
 
 Count = tuple[int, str]
@@ -87,13 +87,20 @@ def down(pods: Sequence[str]) -> tuple[Step, ...]:
     return (marks, *stop(len(pods), len(pods) - 2, len(pods) - 2, chosen))
 
 
-def renewed(pods: Sequence[str], change: TemplateChange = _NEW, ready_s: int = LIMIT_S) -> tuple[Step, ...]:
-    """A new template, one pod more at a time."""
+def renewed(
+    pods: Sequence[str], change: TemplateChange = _NEW, ready_s: int = LIMIT_S, revision: int = 1
+) -> tuple[Step, ...]:
+    """A new template in place of that of a revision, one pod more at a time."""
     return (
-        UpdateTemplate(change, len(pods), 1, 0, 1, LIMIT_S, MOVES),
+        UpdateTemplate(change, len(pods), 1, 0, revision, LIMIT_S, MOVES),
         AwaitReady(len(pods), ready_s),
         AwaitSettled(len(pods), "AVG", LIMIT_S),
     )
+
+
+def renewed_twice(pods: Sequence[str]) -> tuple[Step, ...]:
+    """Two templates, one after the other."""
+    return (*renewed(pods), *renewed(pods, TemplateChange((ContainerChange("main", image=NEWER_IMAGE),)), revision=2))
 
 
 def relocated(pods: Sequence[str], change: TemplateChange = _NEW, settled_s: int = LIMIT_S) -> tuple[Step, ...]:
@@ -127,6 +134,7 @@ def scaled(_: Sequence[str]) -> tuple[Step, ...]:
 UP = Kind("up", 2, lambda _: (*start(2, 3), *start(3, 4)), {APP: (4, "local")}, ((PATCH, 4),))
 DOWN = Kind("down", 4, down, {APP: (2, "local")}, ((PATCH, 3), (PATCH_POD, 2)))
 RENEWED = Kind("renewed", 2, renewed, {APP: (2, NEW_IMAGE)}, ((PATCH, 3),))
+RENEWED_TWICE = Kind("renewed twice", 2, renewed_twice, {APP: (2, NEWER_IMAGE)}, ((PATCH, 4),))
 RELOCATED = Kind("relocated", 2, relocated, {APP: (0, "local"), GREEN: (2, NEW_IMAGE)}, ((PATCH, 5), (CREATE, 1)))
 SCALED = Kind(
     "scaled", 2, scaled, {APP: (3, "local")}, ((PATCH, 3), (PATCH_SCALER, 2)), lambda where: where.add_scaler(SCALER)
@@ -140,4 +148,4 @@ RETIRED = Kind(
     lambda where: where.add_empty(GREEN),
     (GREEN,),
 )
-KINDS = (UP, DOWN, RENEWED, RELOCATED, SCALED, RETIRED)
+KINDS = (UP, DOWN, RENEWED, RENEWED_TWICE, RELOCATED, SCALED, RETIRED)

@@ -43,13 +43,15 @@ READY_AFTER, ENDS_AFTER, SETTLES_AFTER = 3.0, 2.0, 4.0
 
 
 @cache
-def allocated(members: tuple[str, ...], strategy: str = "AVG") -> tuple[tuple[MessageQueue, tuple[str, ...]], ...]:
+def allocated(
+    members: tuple[str, ...], strategy: str = "AVG", queues: tuple[MessageQueue, ...] = QUEUES
+) -> tuple[tuple[MessageQueue, tuple[str, ...]], ...]:
     """Return who owns each queue, by the real strategy."""
     if not members:
-        return tuple((queue, ()) for queue in QUEUES)
-    answer = allocate_group(find_strategy(strategy), QUEUES, members).answer()
-    owner = {queue: member for member, queues in answer.items() for queue in queues}
-    return tuple((queue, (owner[queue],)) for queue in QUEUES)
+        return tuple((queue, ()) for queue in queues)
+    answer = allocate_group(find_strategy(strategy), queues, members).answer()
+    owner = {queue: member for member, owned in answer.items() for queue in owned}
+    return tuple((queue, (owner[queue],)) for queue in queues)
 
 
 OnDeployment = SetClaim | DropClaim | SetReplicas | SetTemplate | RestoreTemplate | Delete
@@ -135,6 +137,7 @@ class FakeCluster:
         self.told: list[tuple[str, str]] = []
         self.policy_digest: str | None = "policy-1"
         self.strategy = "AVG"
+        self.queues = QUEUES
         self.changed_at: dict[str, float] = {}
         self.seen = Seen(moved_queues=Between.exactly(4), is_complete=True)
         self.before: dict[str, tuple[int, int]] = {}
@@ -428,16 +431,16 @@ class FakeCluster:
             return GroupLook(name, now, None, None, None, None, None, None)
         members = self._members.get(name, ())
         settled = self.now_s >= self.changed_at.get(name, 0.0) + SETTLES_AFTER
-        owners = allocated(members, self.strategy)
+        owners = allocated(members, self.strategy, self.queues)
         pods = tuple((pod.member, pod.name) for pod in self.pods if pod.member in members)
         return GroupLook(
             name=name,
             at=now,
             members=members,
-            queues=QUEUES,
-            owners=owners if settled else tuple((queue, ()) for queue in QUEUES),
+            queues=self.queues,
+            owners=owners if settled else tuple((queue, ()) for queue in self.queues),
             strategy=self.strategy if members else None,
-            misplaced=0 if settled else len(QUEUES),
+            misplaced=0 if settled else len(self.queues),
             is_rebalancing=not settled,
             lag_messages=0,
             lag_seconds=0.0,

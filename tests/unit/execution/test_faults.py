@@ -16,11 +16,13 @@ from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.execution.turn import Ports, run_turn
 from planner.model.deployments import Autoscaler
+from planner.model.queues import MessageQueue
 from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, MarkVictims, PauseForPerson, StopConsumers, Victim
 from tests.unit.execution.fake import FakeCluster, FakeDeployment
 from tests.unit.execution.worlds import (
     DEPLOYMENT,
     GREEN,
+    HPA,
     LIMIT_S,
     MOVES,
     SCENARIOS,
@@ -29,6 +31,7 @@ from tests.unit.execution.worlds import (
     counts,
     drive,
     is_old,
+    pinned,
     ports,
     renewed,
     rewound,
@@ -655,3 +658,19 @@ def test_a_person_who_is_asked_lets_the_plan_go_on_and_one_who_is_silent_does_no
         assert ended(cluster, answer).phase is phase
         assert ("Held", "plan-1: does the dashboard look well?") in cluster.told
         assert answers or is_old(cluster)
+
+
+@pytest.mark.parametrize("queues", [12, 4])
+def test_queues_that_a_person_was_asked_for_are_no_difference_and_lost_ones_are(queues: int) -> None:
+    cluster = FakeCluster(3)
+    cluster.set_scaler(DEPLOYMENT, HPA)
+    *grow, let_go, check = pinned(cluster)
+    question = PauseForPerson("does topic orders have 12 queues now?", LIMIT_S)
+    stored(cluster, (*grow, question, AwaitSettled(5, "AVG", LIMIT_S), let_go, check), migration="expand")
+
+    def raise_queues() -> None:
+        cluster.queues = tuple(MessageQueue("orders", "broker-a", number) for number in range(queues))
+        cluster.ask("plan-1", answered=(len(grow),))
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, len(grow), raise_queues))
+    assert status.phase is (Phase.SUCCEEDED if queues == 12 else Phase.ROLLED_BACK), status
