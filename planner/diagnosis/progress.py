@@ -1,5 +1,8 @@
 """Whether the group gets on: queues that stand still, go back, fall behind, never commit.
 
+A commit of 0 is one like any other: a client that starts on a young queue is told 0 and commits it by itself. Where
+nobody ever committed, the offset is ``None``.
+
 The rules are those of LinkedIn's Burrow (``core/internal/evaluator/caching.go``), on offsets that we read ourselves
 instead of commits that it receives: a lag of 0 at any look is good; a commit that does not move while messages wait
 is a stall; one that goes back is a rewind; a lag that only grows is a group that falls behind.
@@ -12,9 +15,11 @@ from itertools import pairwise
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.picture import Picture, tuning_property
 from planner.model.intervals import QueueInterval
+from planner.model.membership import Member
 from planner.model.queues import Queue
+from planner.model.samples import QueueOffsets
 
 STALLS_S = 10.0
 """Two commit periods of a client (5 s each): a queue that is consumed moves within that."""
@@ -89,7 +94,10 @@ def _courses(picture: Picture) -> list[_Course]:
 
 
 def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
-    """Queues with an owner and waiting messages whose commit does not move."""
+    """Queues with an owner and waiting messages whose commit does not move.
+
+    A commit of 0 counts once the owners have had time to commit what they consume.
+    """
     if not picture.members or picture.is_broadcasting or not _has_backlog(picture):
         return
     if picture.watched_s < STALLS_S:
@@ -103,6 +111,7 @@ def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
         for one in courses
         if picture.owners.get(one.queue)
         and not _never(one)
+        and not _begins(picture, one)
         and one.standing_s >= max(STALLS_S, _slow_call_s(picture, one))
     ]
     if not still:
@@ -143,7 +152,14 @@ def _slow_call_s(picture: Picture, course: _Course) -> float:
 
 
 def _never(course: _Course) -> bool:
-    return not course.intervals[-1].consumer_offset
+    return course.intervals[-1].consumer_offset is None
+
+
+def _begins(picture: Picture, course: _Course) -> bool:
+    """Return whether a queue at 0 has an owner that may not have committed yet what it consumed."""
+    owners = picture.owners.get(course.queue, ())
+    is_young = any(not _is_long_there(picture, owner) for owner in owners)
+    return course.intervals[-1].consumer_offset == 0 and is_young
 
 
 def _has_backlog(picture: Picture) -> bool:
@@ -270,33 +286,67 @@ def long_backlog(picture: Picture) -> Iterator[Symptom | Gap]:
 def never_commits(picture: Picture) -> Iterator[Symptom | Gap]:
     """Members that consume and commit nothing: after a restart everything comes again, or is skipped.
 
-    A RocketMQ broker says 0 where a group never committed, so a queue at 0 counts only with messages in it and with
-    members that have had time to commit.
+    No commit on any queue with messages. A client commits the 0 that it began at by itself, so commits of 0 count where
+    the members consume by their own figures, or do not commit by themselves; else ``stalled`` speaks of these queues.
+    Members must have had time to commit.
     """
     if not picture.members or picture.is_broadcasting:
         return
     with_messages = [
         entry for queue, entry in picture.offsets.items() if queue in set(picture.queues) and entry.broker_offset
     ]
-    bare = [entry for entry in with_messages if not entry.consumer_offset and entry.broker_offset != entry.first_offset]
+    bare = [entry for entry in with_messages if _is_bare(entry, _consumes_untold(picture))]
     if not bare or len(bare) < len(with_messages):
         return
-    if any(not _is_long_there(picture, owner) for entry in bare for owner in picture.owners.get(entry.queue, ())):
+    owners = sorted({owner for entry in bare for owner in picture.owners.get(entry.queue, ())})
+    if any(not _is_long_there(picture, owner) for owner in owners):
         yield Gap("members have just started: they commit every 5 s, and on the first pull after that")
         return
+    yield _uncommitted(picture, bare, owners)
+
+
+def _is_bare(entry: QueueOffsets, zero_counts: bool) -> bool:
+    """Return whether a queue's messages are uncommitted, all of them."""
+    is_none = entry.consumer_offset is None or (zero_counts and entry.consumer_offset == 0)
+    return is_none and entry.broker_offset != entry.first_offset
+
+
+def _consumes_untold(picture: Picture) -> bool:
+    """Return whether the members may consume although their commits stay at 0."""
+    return bool(_delivered(picture)) or any(_commits_by_hand(member) for member in picture.rocketmq_members)
+
+
+def _commits_by_hand(member: Member) -> bool:
+    """Return whether only the application's own call commits: a pull client without ``autoCommit``."""
+    pulls = tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY"
+    return pulls and tuning_property(member, "autoCommit") != "true"
+
+
+def _uncommitted(picture: Picture, bare: Sequence[QueueOffsets], owners: Sequence[str]) -> Symptom:
     waiting = sum(entry.broker_offset - (entry.first_offset or 0) for entry in bare)
+    none = [entry.queue for entry in bare if entry.consumer_offset is None]
+    at_0 = [entry.queue for entry in bare if entry.consumer_offset is not None]
     busy = _delivered(picture)
-    yield Symptom(
+    by_hand = any(_commits_by_hand(member) for member in picture.rocketmq_members)
+    return Symptom(
         severity=Severity.ERROR,
-        title="The group never commits",
+        title="The group never commits" if none else "The group commits nothing beyond offset 0",
         evidence=(
-            f"no commit on {counted(len(bare), 'queue')} with messages: {some(entry.queue for entry in bare)}",
+            *([f"no commit on {counted(len(none), 'queue')} with messages: {some(none)}"] if none else []),
+            *(
+                [f"committed is 0, where clients begin, on {counted(len(at_0), 'queue')} with messages: {some(at_0)}"]
+                if at_0
+                else []
+            ),
             *([f"yet its members consume {rate(busy)} by their own figures"] if busy else []),
+            *(["its members do not commit by themselves"] if at_0 and by_hand else []),
         ),
         consequence=f"after the next restart or rebalance up to {counted(waiting, 'message')} "
-        f"{verb(waiting, 'comes', 'come')} again, or are skipped where consumption starts at the end",
-        advice="commit: leave auto-commit on, call commit after processing, and see whether the listener ever returns",
-        about=tuple(str(entry.queue) for entry in bare),
+        f"{verb(waiting, 'comes', 'come')} again{', or are skipped where consumption starts at the end' * bool(none)}",
+        advice="commit: leave auto-commit on, call commit after processing, and see whether the listener ever returns"
+        if none or by_hand
+        else "see whether the listener ever returns: what is consumed is committed up to the oldest call that runs",
+        about=(*(str(entry.queue) for entry in bare), *owners),
     )
 
 

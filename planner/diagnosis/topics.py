@@ -184,18 +184,22 @@ def static_topics(picture: Picture) -> Iterator[Symptom | Gap]:
 
 
 def left_topics(picture: Picture) -> Iterator[Symptom | Gap]:
-    """Topics that the group has committed on and nobody subscribes any more: their lag grows for ever."""
+    """Topics that the group has committed on and nobody subscribes any more: their lag grows for ever.
+
+    A queue that never held a message says nothing: its commit is the 0 where everybody begins.
+    """
     wanted = picture.subscribers
     if not wanted:
         return
     left: dict[str, int] = {}
     for queue, entry in picture.offsets.items():
-        if not queue.is_retry and queue.topic not in wanted and entry.consumer_offset:
+        is_left = not queue.is_retry and queue.topic not in wanted and entry.broker_offset > 0
+        if is_left and entry.consumer_offset is not None:
             left[queue.topic] = left.get(queue.topic, 0) + (entry.lag or 0)
     for topic, lag in sorted(left.items()):
         yield Symptom(
             severity=Severity.NOTICE,
-            title=f"Topic {topic} was consumed once, and nobody subscribes to it now",
+            title=f"Topic {topic} was read once, and nobody subscribes to it now",
             evidence=("it has commits of the group, and no member names it",),
             consequence=f"{counted(lag, 'message')} count as lag of the group in many tools, and no consumer will ever "
             "take them",
@@ -205,11 +209,7 @@ def left_topics(picture: Picture) -> Iterator[Symptom | Gap]:
 
 def expired_unread(picture: Picture) -> Iterator[Symptom | Gap]:
     """Commits before the oldest message that is still stored: retention removed what nobody had consumed."""
-    gone = {
-        queue: entry.first_offset - entry.consumer_offset
-        for queue, entry in picture.offsets.items()
-        if entry.first_offset is not None and entry.consumer_offset and entry.consumer_offset < entry.first_offset
-    }
+    gone = {queue: by for queue, entry in picture.offsets.items() if (by := _removed_unread(entry)) > 0}
     if gone:
         total = sum(gone.values())
         yield Symptom(
@@ -220,6 +220,13 @@ def expired_unread(picture: Picture) -> Iterator[Symptom | Gap]:
             advice="keep messages longer than the group may be behind (fileReservedTime, retention.ms)",
             about=tuple(map(str, gone)),
         )
+
+
+def _removed_unread(entry: QueueOffsets) -> int:
+    """Return how many messages between the commit and the oldest one are gone; 0 where either is not known."""
+    if entry.first_offset is None or entry.consumer_offset is None:
+        return 0
+    return max(0, entry.first_offset - entry.consumer_offset)
 
 
 def beyond_the_end(picture: Picture) -> Iterator[Symptom | Gap]:

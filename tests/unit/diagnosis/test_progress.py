@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,15 @@ from tests.unit.diagnosis.patients import codes, each, finding, gaps, healthy, q
 Course = Callable[[int], tuple[int, int | None]]
 
 
-def sick(course: Course, looks: int = 7, every_s: float = 5.0, only: Sequence[MessageQueue] = (queue(0),)) -> Picture:
+def sick(
+    course: Course, looks: int = 7, every_s: float = 5.0, only: Sequence[MessageQueue] = (queue(0),), **fields: Any
+) -> Picture:
     """Return a group whose ``only`` queues go ``course`` (by the number of the look), all others are well."""
 
     def offsets(one: MessageQueue, number: int) -> tuple[int, int | None]:
         return course(number) if one in only else (1000 + 100 * number, 1000 + 100 * number)
 
-    return healthy(looks, offsets=offsets, every_s=every_s)
+    return healthy(looks, offsets=offsets, every_s=every_s, **fields)
 
 
 def test_a_commit_that_stands_while_messages_wait_is_a_stall() -> None:
@@ -153,13 +156,58 @@ def test_a_backlog_of_some_minutes_is_none() -> None:
     assert codes(healthy(offsets=lambda _queue, number: (18_000 + 50 * number, 10_000 + 100 * number))) == {}
 
 
-@pytest.mark.parametrize("committed", [0, None])
-def test_a_group_that_never_commits(committed: int | None) -> None:
-    picture = healthy(offsets=lambda _queue, number: (1000 + 100 * number, committed))
+def at_offset(committed: int | None, **fields: Any) -> Picture:
+    """Return a group whose commits stay there on all queues, while messages come."""
+    return healthy(offsets=lambda _queue, number: (1000 + 100 * number, committed), **fields)
+
+
+@pytest.mark.parametrize(
+    ("committed", "title", "comes_again"),
+    [
+        (None, "The group never commits", "up to 12800 messages come again, or are skipped"),
+        (0, "The group commits nothing beyond offset 0", "up to 12800 messages come again"),
+    ],
+)
+def test_a_group_that_never_commits(committed: int | None, title: str, comes_again: str) -> None:
+    picture = at_offset(committed)
     assert codes(picture) == {"never-commits": Severity.ERROR}
     found = finding(picture, "never-commits")
+    assert found.title == title
     assert found.evidence[1] == "yet its members consume 40 messages/s by their own figures"
-    assert "up to 12800 messages come again" in found.consequence
+    assert comes_again in found.consequence
+    assert ("leave auto-commit on" in found.advice) == (committed is None)
+
+
+def test_a_queue_that_is_stuck_at_0_stands_still_like_any_other() -> None:
+    picture = sick(lambda number: (1500 + 10 * number, 0))
+    assert codes(picture) == {"stalled": Severity.WARNING}
+    assert finding(picture, "stalled").evidence[0] == "no commit for 30 s on orders/broker-a/0"
+
+
+def test_a_group_that_does_nothing_at_0_stands_still_and_is_not_told_to_commit() -> None:
+    assert codes(at_offset(0, figures=())) == {"stalled": Severity.ERROR}
+
+
+@pytest.mark.parametrize(("commits", "code"), [("false", "never-commits"), ("true", "stalled")])
+def test_at_0_pull_clients_are_told_to_commit_where_they_do_not_by_themselves(commits: str, code: str) -> None:
+    pulls = (("PROP_CONSUME_TYPE", "CONSUME_ACTIVELY"), ("autoCommit", commits))
+    picture = at_offset(0, figures=(), properties=pulls)
+    assert codes(picture) == {code: Severity.ERROR}
+
+
+def test_a_backlog_of_which_nothing_is_committed_is_told_once() -> None:
+    picture = healthy(offsets=lambda _queue, number: (1000 + 100 * number, 0 if number else None))
+    assert codes(picture) == {"never-commits": Severity.ERROR}
+
+
+def test_a_group_that_begins_at_0_has_time_to_commit() -> None:
+    young = sick(lambda number: (1500, 0 if number < 3 else 1500), looks=3, started_s_ago=5.0)
+    assert codes(young) == {}
+
+
+@pytest.mark.parametrize("committed", [0, None])
+def test_queues_that_never_held_a_message_are_well(committed: int | None) -> None:
+    assert codes(healthy(offsets=lambda _queue, _number: (0, committed))) == {}
 
 
 def test_one_queue_with_a_commit_shows_that_the_group_commits() -> None:

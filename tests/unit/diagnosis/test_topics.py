@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from planner.diagnosis.finding import Severity
 from planner.diagnosis.picture import Picture
 from planner.model.membership import TopicFigures
@@ -91,6 +93,19 @@ def test_messages_that_retention_removed() -> None:
     assert codes(picture) == {}
     lost = each(picture, offset(queue(0), broker_offset=2000, consumer_offset=850))
     assert finding(lost, "expired-unread").consequence == "50 messages are lost for this group"
+
+
+def test_a_commit_of_0_is_one_whose_messages_may_have_been_removed() -> None:
+    lost = each(healthy(), offset(queue(0), broker_offset=2000, consumer_offset=0, first_offset=900))
+    assert finding(lost, "expired-unread").consequence == "900 messages are lost for this group"
+    assert "expired-unread" not in codes(each(lost, offset(queue(0), consumer_offset=None)))
+
+
+@pytest.mark.parametrize(("end", "committed", "is_left"), [(600, 0, True), (600, None, False), (0, 0, False)])
+def test_a_left_topic_may_have_been_left_at_0(end: int, committed: int | None, is_left: bool) -> None:
+    left = QueueOffsets(MessageQueue("refunds", "broker-a", 0), end, committed)
+    picture = each(healthy(), lambda s: replace(s, offsets=(*s.offsets, left)))
+    assert ("left-topic" in codes(picture)) == is_left
 
 
 def test_commits_beyond_the_end_in_every_look() -> None:
