@@ -17,7 +17,7 @@ from planner.errors import BadInputError
 from planner.handover import PlanMessage, read_plan
 from planner.model.snapshot import GroupSnapshot
 from planner.snapshot.build import RECENT
-from planner.sources.live import SAMPLE_EVERY_S, watch
+from planner.sources.live import Pace, watch
 from planner.sources.past import read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder
@@ -39,10 +39,11 @@ def observe(policy: Path, data: Path, watch_s: float | None = None) -> Migration
     Raises ``BadInputError`` for a wrong policy, ``OutOfReachError`` where brokers or the API server do not answer.
     """
     wanted = read_policy(policy)
-    samples = tuple(watch(wanted, wanted.snapshot_settings.window_s if watch_s is None else watch_s))
+    pace = Pace()
+    samples = tuple(watch(wanted, wanted.snapshot_settings.window_s if watch_s is None else watch_s, pace))
     at = samples[-1].at
     past = read_past(wanted, at - RECENT, at)
-    return _landed(pipeline.take_snapshot(samples, SAMPLE_EVERY_S, wanted, at, past), policy, wanted, data)
+    return _landed(pipeline.take_snapshot(samples, pace.sample_every_s, wanted, at, past), policy, wanted, data)
 
 
 def observe_snapshot(policy: Path, data: Path, snapshot: Path) -> MigrationMessage:

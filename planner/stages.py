@@ -23,7 +23,7 @@ from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
-from planner.sources.live import SAMPLE_EVERY_S, Installation, installations, watch_installation
+from planner.sources.live import Installation, Pace, installations, watch_installation
 from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, group_folder, time_name, time_of_name
@@ -144,13 +144,17 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
     seconds = watch_s if watch_s is not None else max(policy.snapshot_settings.window_s for policy in wanted)
     since = datetime.now(UTC)
     places = installations(wanted)
+    paces = [Pace() for _ in places]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        failures = dict(chain.from_iterable(pool.map(lambda place: _watch(place, data, seconds), places)))
+        failures = dict(
+            chain.from_iterable(pool.map(lambda place, pace: _watch(place, data, seconds, pace), places, paces))
+        )
     if len(failures) == len(wanted):
         raise failures[wanted[0].metadata.name]
     for policy in wanted:
         _land_past(policy, data, since)
-    return Run(data, policies, since, datetime.now(UTC), SAMPLE_EVERY_S)
+    # One period for all, as the lag history is made in one go: the slowest installation's.
+    return Run(data, policies, since, datetime.now(UTC), max(pace.sample_every_s for pace in paces))
 
 
 def _land_past(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> None:
@@ -171,11 +175,11 @@ def _last_look(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> da
     return max(last, until - FIRST_TIME)
 
 
-def _watch(installation: Installation, data: Path, seconds: float) -> Sequence[tuple[str, PlannerError]]:
+def _watch(installation: Installation, data: Path, seconds: float, pace: Pace) -> Sequence[tuple[str, PlannerError]]:
     """Land every sample; return, for each policy whose group was never read, the last reason."""
     failures: dict[str, PlannerError] = {}
     has_answered: set[str] = set()
-    for policy, said in watch_installation(installation, seconds):
+    for policy, said in watch_installation(installation, seconds, pace):
         if isinstance(said, PlannerError):
             failures[policy.metadata.name] = said
             if not has_answered and len(failures) == len(installation.policies):

@@ -119,7 +119,7 @@ def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) ->
         raise next(iter(found.failures.values()))
     name = wanted.deployment
     deployment = _deployment(wanted, name, wanted.namespace or "default") if name else None
-    pictures = [Picture(_with(of_group, deployment), SAMPLE_EVERY_S) for of_group in found.samples.values()]
+    pictures = [Picture(_with(of_group, deployment), found.pace.sample_every_s) for of_group in found.samples.values()]
     return Read(pictures, found)
 
 

@@ -13,6 +13,7 @@ from planner.model.snapshot import GroupSnapshot
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
+    from planner.sources.live import Pace
 
 
 def snapshot(
@@ -61,22 +62,23 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
 def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> GroupSnapshot:
     from planner import pipeline
     from planner.snapshot.build import RECENT
-    from planner.sources.live import SAMPLE_EVERY_S
+    from planner.sources.live import Pace
     from planner.sources.past import read_past
 
-    samples = _watch(policy, observe_seconds)
+    pace = Pace()
+    samples = _watch(policy, observe_seconds, pace)
     at = samples[-1].at
-    return pipeline.take_snapshot(samples, SAMPLE_EVERY_S, policy, at, read_past(policy, at - RECENT, at))
+    return pipeline.take_snapshot(samples, pace.sample_every_s, policy, at, read_past(policy, at - RECENT, at))
 
 
-def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int) -> Sequence[GroupSample]:
+def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> Sequence[GroupSample]:
     """Return the samples of one watch, at least one."""
     from planner.sources.live import watch
 
     group = policy.spec.source.group
     samples: list[GroupSample] = []
     with errors.status(f"reading group {group}") as status:
-        for sample in watch(policy, observe_seconds):
+        for sample in watch(policy, observe_seconds, pace):
             samples.append(sample)
             seen_s = (sample.at - samples[0].at).total_seconds()
             status.update(f"watching group {group}: {seen_s:.0f} of {observe_seconds} s")

@@ -20,6 +20,12 @@ log = logging.getLogger(__name__)
 
 SAMPLE_EVERY_S = 5.0
 
+LEAST_LOOKS = 2
+"""Rates need two looks."""
+
+_OF_A_SLOW_LOOK = 0.75
+"""Gaps are longer than twice the period: for slow looks one and a half of them, since a look that failed makes two."""
+
 Said = GroupSample | PlannerError
 """A group's sample, or why there is none."""
 
@@ -42,6 +48,26 @@ class Installation:
         return self.policies[0].spec.source
 
 
+class Pace:
+    """How far apart the looks of a watch lie: ``SAMPLE_EVERY_S``, unless most of them take longer than that.
+
+    One member that does not answer costs a look 10 s. Then nothing is missing between two looks, however long they are.
+    """
+
+    def __init__(self) -> None:
+        self._took_s: list[float] = []
+
+    def note(self, took_s: float) -> None:
+        """Add a look that somebody has answered; one that nobody answered is missing, and no reason to be patient."""
+        self._took_s.append(took_s)
+
+    @property
+    def sample_every_s(self) -> float:
+        """The period by which gaps are judged. Where one look in twenty or fewer is slow, these stay gaps."""
+        took_s = sorted(self._took_s) or [0.0]
+        return max(SAMPLE_EVERY_S, _OF_A_SLOW_LOOK * took_s[int(0.95 * (len(took_s) - 1))])
+
+
 def installations(policies: Iterable[ConsumerScalingPolicy]) -> tuple[Installation, ...]:
     """Return the policies by installation."""
     ordered = sorted(policies, key=_way_in)
@@ -53,15 +79,15 @@ def _way_in(policy: ConsumerScalingPolicy) -> str:
     return source.model_dump_json(exclude={"group", "topics", "prometheus"})
 
 
-def watch(policy: ConsumerScalingPolicy, seconds: float) -> Iterator[GroupSample]:
+def watch(policy: ConsumerScalingPolicy, seconds: float, pace: Pace | None = None) -> Iterator[GroupSample]:
     """Yield a sample of the policy's group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
 
     Raises what keeps the first look from being taken (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
     A later look that fails is logged and left out: the history marks the gap, and a broker that restarts must not end
-    the watch.
+    the watch. ``pace`` learns how far apart the looks lie.
     """
     has_answered = False
-    for _, said in watch_installation(Installation((policy,)), seconds):
+    for _, said in watch_installation(Installation((policy,)), seconds, pace):
         if isinstance(said, GroupSample):
             has_answered = True
             yield said
@@ -69,24 +95,31 @@ def watch(policy: ConsumerScalingPolicy, seconds: float) -> Iterator[GroupSample
             raise said
 
 
-def watch_installation(installation: Installation, seconds: float) -> Iterator[tuple[ConsumerScalingPolicy, Said]]:
+def watch_installation(
+    installation: Installation, seconds: float, pace: Pace | None = None
+) -> Iterator[tuple[ConsumerScalingPolicy, Said]]:
     """Yield each policy with what its group said, for every look; failures are logged, and tried again at the next.
 
-    With ``spec.kubernetes`` a sample carries its Deployment. Raises ``BadInputError`` for settings that cannot be.
+    With ``spec.kubernetes`` a sample carries its Deployment. ``pace`` learns how far apart the looks lie. Raises
+    ``BadInputError`` for settings that cannot be.
     """
+    pace = pace or Pace()
     by_group = {policy.spec.source.group: policy for policy in installation.policies}
     with ExitStack() as opened:
         complete = opened.enter_context(_open_deployments(installation.policies))
         look = None
         for _ in _ticks(seconds):
-            at = datetime.now(UTC)
+            at, started, has_answered = datetime.now(UTC), time.monotonic(), False
             try:
                 look = look or opened.enter_context(_open(installation))
                 for group, said in look(at):
                     policy = by_group[group]
+                    has_answered |= isinstance(said, GroupSample)
                     yield policy, _logged(group, complete(policy, said) if isinstance(said, GroupSample) else said)
             except (OutOfReachError, UnknownNameError) as error:
                 yield from ((policy, _logged(group, error)) for group, policy in by_group.items())
+            if has_answered:
+                pace.note(time.monotonic() - started)
 
 
 @contextmanager
@@ -114,10 +147,18 @@ def _logged(group: str, said: Said) -> Said:
 
 
 def _ticks(seconds: float) -> Iterator[int]:
-    started = time.monotonic()
-    for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
-        time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
+    """Yield when a look is due: every ``SAMPLE_EVERY_S`` within ``seconds``, at once when the last one took longer.
+
+    Slow looks make fewer of them and not a longer watch; there are two in any watch that has time for two.
+    """
+    started = due = time.monotonic()
+    least = min(LEAST_LOOKS, int(seconds // SAMPLE_EVERY_S) + 1)
+    number = 0
+    while number < least or due - started <= seconds:
+        time.sleep(max(0.0, due - time.monotonic()))
         yield number
+        number += 1
+        due = max(due + SAMPLE_EVERY_S, time.monotonic())
 
 
 @contextmanager

@@ -9,14 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from planner.errors import BadInputError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
-from planner.sources.live import SAMPLE_EVERY_S
-
-LEAST_LOOKS: Final = 2
-"""Rates need two looks."""
+from planner.sources.live import LEAST_LOOKS, SAMPLE_EVERY_S, Pace
 
 Tell = Callable[[str], None]
 """Show one line of progress."""
@@ -29,12 +25,14 @@ Look = Callable[[Sequence[str], datetime], Iterator[tuple[str, GroupSample | Pla
 class Survey:
     """The samples of each group in time order, and the groups that could not be read at the last look, with the reason.
 
-    ``unused`` are groups that brokers list in their settings only: no members, no commits.
+    ``unused`` are groups that brokers list in their settings only: no members, no commits. ``pace`` knows how far apart
+    the looks lie.
     """
 
     samples: dict[str, list[GroupSample]] = field(default_factory=dict)
     failures: dict[str, PlannerError] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +108,19 @@ def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey
     merely unused.
     """
     found = Survey()
-    started = time.monotonic()
+    started = due = time.monotonic()
     wanted: Sequence[str] = ground.groups
     number = 0
     while number < LEAST_LOOKS or time.monotonic() - started < watch_s:
         if number:
-            _wait(started + min(number * SAMPLE_EVERY_S, max(watch_s, 1.0)), tell, len(wanted), watch_s)
-        at = datetime.now(UTC)
+            due = max(min(due + SAMPLE_EVERY_S, started + max(watch_s, 1.0)), time.monotonic())
+            _wait(due, tell, len(wanted), watch_s)
+        at, began = datetime.now(UTC), time.monotonic()
         for done, (group, said) in enumerate(ground.look(wanted, at), start=1):
             tell(f"look {number + 1}: {done} of {len(wanted)} groups read")
             _note(found, group, said, named)
+        if not found.failures.keys() >= set(wanted):
+            found.pace.note(time.monotonic() - began)
         wanted = [group for group in wanted if group not in found.unused]
         number += 1
     return found

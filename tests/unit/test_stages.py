@@ -1,5 +1,6 @@
 """The stages on files, without Spark and Airflow."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from planner.documents.plan import DECISION, PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
 from planner.errors import BadInputError, DocumentError, OutOfReachError
 from planner.model.points import GroupPoint, MetricHistory
+from planner.model.samples import GroupSample
 from planner.sources.capture import write_capture
+from planner.sources.live import Installation, Pace
 from planner.stages import Run
 from planner.storage.layout import RunFolder, sample_path
 from planner.verification.judge import judge
@@ -181,3 +184,21 @@ def test_a_metrics_server_that_fails_costs_no_run(
     stages._land_past(parse_policy(POLICY, "p.yaml"), tmp_path, START)
     assert [record.message for record in caplog.records] == ["past not read"]
     assert not (tmp_path / "metrics").exists()
+
+
+def test_the_period_of_a_run_is_that_of_its_slowest_installation(
+    policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history judges gaps by it: looks that take 10 s leave nothing out."""
+    (policies / "far.yaml").write_text(POLICY.replace("shop", "far").replace("9876", "9877"), encoding="utf-8")
+    (sample,) = watch(1)
+
+    def looks(place: Installation, seconds: float, pace: Pace) -> Iterator[tuple[ConsumerScalingPolicy, GroupSample]]:
+        (policy,) = place.policies
+        for _ in range(int(seconds)):
+            pace.note(10.05 if policy.metadata.name == "far" else 0.2)
+            yield policy, sample
+
+    monkeypatch.setattr(stages, "watch_installation", looks)
+    run = stages.observe_live(policies, tmp_path / "data", 60.0)
+    assert 10.05 < 2 * run.sample_every_s < 2 * 10.05

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
-from planner.sources.survey import LEAST_LOOKS, Ground, Survey, survey
+from planner.sources.live import LEAST_LOOKS
+from planner.sources.survey import Ground, Survey, survey
 from tests.sample_builders import watch
 
 GONE = OutOfReachError("nobody answers")
