@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from planner.documents.approve import approval_of, approved, check_approvable, digest_in
+from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, approved, check_approvable, digest_in
 from planner.documents.plan import PLAN, read_document, read_plan_or_decision
 from planner.errors import BadInputError
 from planner.rollout.explain import explain_plan
@@ -58,7 +58,7 @@ def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()
 
 
 def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool) -> None:
-    """Put the plan into the cluster together with its approval; a plan that is there already is left as it is.
+    """Put the plan into the cluster with its approval; one that is there already gets its approval and phrases at most.
 
     ``approves``: a person has just said yes to this digest, so the approval is set by the account of ``kubeconfig``.
     Otherwise it must stand in the file or in the cluster. Raises ``BadInputError`` when it does not, when the file was
@@ -83,9 +83,10 @@ def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool) 
 
 
 def submit(plans: "ClusterPlans", document: Mapping[str, Any], *, is_dry: bool = False) -> "StoredPlan":
-    """Return the plan as it is in the cluster, made there if it was not yet; its file's approval is carried over.
+    """Return the plan as it is in the cluster, made there if it was not yet.
 
-    Raises ``BadInputError`` when another plan has its name.
+    What its file has and the cluster lacks is carried over: the approval of this digest, and the phrases that were
+    typed. Raises ``BadInputError`` when another plan has its name.
     """
     name, digest = str(document["metadata"]["name"]), digest_in(document)
     found = plans.read(name)
@@ -96,11 +97,29 @@ def submit(plans: "ClusterPlans", document: Mapping[str, Any], *, is_dry: bool =
             f"there is another plan {name} in namespace {plans.namespace}, with digest {found.digest}: delete that one "
             "or give this one another name"
         )
-    approval = approval_of(document)
-    if approval == digest and found.requests.approval is None and not is_dry:
-        plans.approve(name, approval)
-        return plans.read(name) or found
-    return found
+    return found if is_dry else _carried_over(plans, found, document)
+
+
+def _carried_over(plans: "ClusterPlans", found: "StoredPlan", document: Mapping[str, Any]) -> "StoredPlan":
+    approval, phrases = approval_of(document), _new_phrases(found, document)
+    if approval not in (None, found.digest):
+        return found  # approval and phrases were given to what the file was before
+    given = found.requests.approval
+    if approval is not None and (given is None or given.digest != found.digest):
+        plans.approve(found.name, approval, phrases)
+    elif phrases:
+        plans.annotate(found.name, {CONFIRM_ANNOTATION: "\n".join(phrases)})
+    else:
+        return found
+    return plans.read(found.name) or found
+
+
+def _new_phrases(found: "StoredPlan", document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the phrases to set, those in the cluster among them; none where the file adds none that the plan needs."""
+    typed = str(document["metadata"]["annotations"].get(CONFIRM_ANNOTATION) or "").splitlines()
+    there = found.requests.confirmed
+    added = tuple(phrase for phrase in found.plan.confirmations if phrase in typed and phrase not in there)
+    return (*there, *added) if added else ()
 
 
 def _not_approved(message: PlanMessage) -> BadInputError:

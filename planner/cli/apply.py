@@ -1,5 +1,6 @@
 """``planner apply``: carry out exactly the plan that was approved."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -119,7 +120,6 @@ def _carried_out(
     if stored.status.phase.is_final:
         _let_go(plans, stored)  # who brought it to its end may have been killed before that
         return stored  # to apply it again does nothing else
-    plans.hold_on(stored.name)
     try:
         with shown(watch, output) as show:
             stored = rollouts.follow(ports, stored, show, waits_for_approval=watch)
@@ -194,14 +194,27 @@ def _finish(stored: "StoredPlan", namespace: str, output: OutputForm) -> None:
         print_json(rollouts.answer(stored, namespace))
     else:
         rollouts.tell_end(stored)
-    if stored.status.phase is Phase.PENDING:
+    if stored.status.phase is Phase.PENDING and (lacking := _lacking(stored, namespace)) is not None:
         errors.print(
-            f"planner: plan {stored.name} is in the cluster, nothing was changed: kubectl annotate crp {stored.name} "
-            f"-n {namespace} consumerplanner.dev/approve={stored.digest}, then apply it again",
+            f"planner: plan {stored.name} is in the cluster, nothing was changed: {lacking}, then apply it again",
             markup=False,
         )
     if stored.status.phase is not Phase.SUCCEEDED:
         raise typer.Exit(1)
+
+
+def _lacking(stored: "StoredPlan", namespace: str) -> str | None:
+    """Return the command that gives a plan what it waits for, ``None`` where approval and phrases are there."""
+    from planner.documents.approve import APPROVE_ANNOTATION
+
+    phrases, given = stored.plan.confirmations, stored.requests.approval
+    if any(phrase not in stored.requests.confirmed for phrase in phrases):
+        options = " ".join(f"--confirm {shlex.quote(phrase)}" for phrase in dict.fromkeys(phrases))
+        return f"planner approve {stored.name} -n {namespace} {options}"
+    if given is None or given.digest != stored.digest:
+        over = "" if given is None else " --overwrite"
+        return f"kubectl annotate crp {stored.name} -n {namespace}{over} {APPROVE_ANNOTATION}={stored.digest}"
+    return None
 
 
 @contextmanager

@@ -1,17 +1,23 @@
 """``planner apply`` and what goes with it, as far as that takes no cluster: options, files, what is told at the end."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import typer
 
 from planner.cli import rollouts
-from planner.cli.apply import with_dry_run_mode
-from planner.documents.approve import approved
+from planner.cli.apply import _finish, with_dry_run_mode
+from planner.cli.console import OutputForm
+from planner.documents.approve import APPROVE_ANNOTATION, approved
 from planner.documents.plan import PLAN
-from planner.rollout.steps import AwaitReady
+from planner.execution.ports import Requests, StoredPlan
+from planner.execution.progress import Approval
+from planner.rollout.steps import AwaitReady, CloneOffsets
 from tests.pod_groups import plan_for
 from tests.unit.cli.test_cli import planner, refused
+from tests.unit.deployments.fake_api import FakeApi
 
 
 def write(path: Path) -> Path:
@@ -98,3 +104,62 @@ def test_other_commands_are_left_as_they_were_typed() -> None:
     for words in (["status", "--dry-run"], [], ["apply", "p.yaml", "--", "--dry-run"]):
         assert with_dry_run_mode(words) == words
     assert "without a mode" in planner("apply", "--help").stdout
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    """The cluster that every command works on."""
+    api = FakeApi()
+    monkeypatch.setattr(rollouts, "open_cluster", lambda _: nullcontext(api))
+    return api
+
+
+PHRASE = "set the offsets of shop-2"
+
+
+def migration(path: Path, approval: str | None, phrases: tuple[str, ...]) -> Path:
+    """Write a plan with a phrase, and return its path; ``approval`` is a digest, ``own`` the plan's."""
+    made = plan_for("app", ["a", "b"], (CloneOffsets("shop-2", PHRASE, 60),), "strategy")
+    document = approved(PLAN.document(made, "up", "shop"), phrases)
+    if approval != "own":
+        document["metadata"]["annotations"][APPROVE_ANNOTATION] = approval
+    if approval is None:
+        del document["metadata"]["annotations"][APPROVE_ANNOTATION]
+    path.write_text(PLAN.text(document), encoding="utf-8")
+    return path
+
+
+CONFIRM = f"planner approve up -n shop --confirm '{PHRASE}', then"
+APPROVE = "kubectl annotate crp up -n shop consumerplanner.dev/approve=sha256:"
+REPLACE = "kubectl annotate crp up -n shop --overwrite consumerplanner.dev/approve=sha256:"
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("approval", "phrases", "hint"),
+    [
+        ("own", (), CONFIRM),
+        (None, (), CONFIRM),
+        ("sha256:other", (), CONFIRM),
+        (None, (PHRASE,), APPROVE),
+        ("sha256:other", (PHRASE,), REPLACE),
+    ],
+)
+def test_who_applies_a_plan_that_waits_is_told_what_is_missing_and_nothing_else(
+    tmp_path: Path, approval: str | None, phrases: tuple[str, ...], hint: str
+) -> None:
+    """Red when a person is told to approve what is approved, or by a command that leaves the plan waiting."""
+    found = planner("apply", migration(tmp_path / "plan.yaml", approval, phrases))
+    assert found.returncode == 1
+    assert hint in found.stderr
+    assert found.stderr.count("nothing was changed: ") == 1
+    assert found.stderr.count("consumerplanner.dev/approve=") == (hint is not CONFIRM)
+
+
+def test_no_command_is_told_where_approval_and_phrases_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """Red when a plan that waits for something else sends a person to approve it once more."""
+    made = plan_for("app", ["a", "b"], (CloneOffsets("shop-2", PHRASE, 60),), "strategy")
+    given = Requests(approval=Approval("sha256:x", "alice", made.made_at), confirmed=(PHRASE,))
+    with pytest.raises(typer.Exit):
+        _finish(StoredPlan("up", "uid", made, "sha256:x", "1", requests=given), "shop", OutputForm.TEXT)
+    assert capsys.readouterr().err == ""
