@@ -129,7 +129,10 @@ def _report(taken: "Read") -> "DoctorReport":
     return DoctorReport(
         at=max((one.at for one in examined), default=datetime.now(UTC)),
         groups=tuple(sorted(examined, key=lambda one: (ranks[one.worst] if one.worst else len(ranks), one.group))),
-        unread=tuple(Unread(group, _reason(taken, group)) for group in sorted(taken.survey.failures)),
+        unread=(
+            *(Unread(group, _reason(taken, group)) for group in sorted(taken.survey.failures)),
+            *(Unread(group, problem) for group, problem in taken.survey.problems),
+        ),
         unused=len(taken.survey.unused),
     )
 
@@ -205,7 +208,9 @@ def _tell_line(console: Console, label: str, line: str) -> None:
 
 
 def _tell_rest(console: Console, report: "DoctorReport") -> None:
-    unread = [f"{one.group}: {one.reason}" for one in report.unread]
+    from planner.sources.survey import ANY_GROUP
+
+    unread = [one.reason if one.group == ANY_GROUP else f"{one.group}: {one.reason}" for one in report.unread]
     _tell_list(console, "Not read:", unread, "red")
     if len(report.groups) == 1:
         _tell_list(console, "Seen while reading:", report.groups[0].problems, "dim")

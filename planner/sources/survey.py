@@ -9,10 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
-from planner.errors import BadInputError, PlannerError, UnknownNameError
+from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 from planner.sources.live import LEAST_LOOKS, SAMPLE_EVERY_S, Pace
+
+ANY_GROUP: Final = "*"
+"""Stands for groups that nobody can name, as a broker did not list its own."""
 
 Tell = Callable[[str], None]
 """Show one line of progress."""
@@ -26,21 +30,26 @@ class Survey:
     """The samples of each group in time order, and the groups that could not be read at the last look, with the reason.
 
     ``unused`` are groups that brokers list in their settings only: no members, no commits. ``pace`` knows how far apart
-    the looks lie.
+    the looks lie. ``problems`` say what else could not be read, each with its group, or ``ANY_GROUP``.
     """
 
     samples: dict[str, list[GroupSample]] = field(default_factory=dict)
     failures: dict[str, PlannerError] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
     pace: Pace = field(default_factory=Pace)
+    problems: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """An installation that is open for looks: the groups that there are, and the way to read them."""
+    """An installation that is open for looks: the groups that there are, and the way to read them.
+
+    ``problems`` say which brokers did not list theirs, so that groups may be missing.
+    """
 
     groups: tuple[str, ...]
     look: Look
+    problems: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -62,18 +71,23 @@ def open_rocketmq(
     """
     from planner.sources.rocketmq import (  # noqa: PLC0415  only this system
         Credentials,
+        GroupList,
         RocketMQAdmin,
         Tls,
-        group_names,
+        list_groups,
         observe_groups,
     )
 
     credentials = Credentials.read(account) if account else None
     tls = Tls(ca_file) if uses_tls or ca_file else None
     with RocketMQAdmin(name_servers, credentials=credentials, tls=tls) as admin:
-        names = tuple(dict.fromkeys(groups)) or group_names(admin, cluster)
-        _check(names, name_servers)
-        yield Ground(names, lambda wanted, at: observe_groups(admin, groups=wanted, cluster=cluster, at=at))
+        listed = GroupList(tuple(dict.fromkeys(groups)), ()) if groups else list_groups(admin, cluster)
+        _check(listed.names, listed.problems, name_servers)
+        yield Ground(
+            listed.names,
+            lambda wanted, at: observe_groups(admin, groups=wanted, cluster=cluster, at=at),
+            listed.problems,
+        )
 
 
 @contextmanager
@@ -86,17 +100,20 @@ def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = 
 
     settings = KafkaSettings.read(account) if account else None
     with KafkaAdmin([part.strip() for part in bootstrap.split(",") if part.strip()], settings=settings) as admin:
-        listed = tuple(one.group for one in admin.list_groups().groups if one.is_consumer_group) if not groups else ()
-        names = tuple(dict.fromkeys(groups)) or listed
-        _check(names, bootstrap)
+        listed = None if groups else admin.list_groups()
+        there = (one.group for one in listed.groups if one.is_consumer_group) if listed else groups
+        names, problems = tuple(dict.fromkeys(there)), listed.problems if listed else ()
+        _check(names, problems, bootstrap)
 
         def look(wanted: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
             yield from observe_groups(admin, cluster=None, groups=dict.fromkeys(wanted), at=at).items()
 
-        yield Ground(names, look)
+        yield Ground(names, look, problems)
 
 
-def _check(names: Sequence[str], where: str) -> None:
+def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
+    if not names and problems:
+        raise OutOfReachError(f"{where} tells of no consumer group, and not all of its brokers answered: {problems[0]}")
     if not names:
         raise BadInputError(f"{where} knows no consumer group yet: start a consumer, or check address and cluster")
 
@@ -107,7 +124,7 @@ def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey
     ``named`` says that the groups were asked for by name: then one that does not exist is a failure, else it is
     merely unused.
     """
-    found = Survey()
+    found = Survey(problems=[(ANY_GROUP, problem) for problem in ground.problems])
     started = due = time.monotonic()
     wanted: Sequence[str] = ground.groups
     number = 0

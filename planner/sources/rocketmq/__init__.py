@@ -19,7 +19,7 @@ from planner.sources.rocketmq.errors import (
     NoAnswerError,
     ProtocolError,
 )
-from planner.sources.rocketmq.groups import group_names
+from planner.sources.rocketmq.groups import GroupList, group_names, list_groups
 from planner.sources.rocketmq.links import TimeLimits
 from planner.sources.rocketmq.observe import observe_group, observe_groups
 from planner.sources.rocketmq.transport import Tls, UnverifiedTlsWarning
@@ -30,6 +30,7 @@ __all__ = [
     "ConnectionEndedError",
     "Credentials",
     "FrameError",
+    "GroupList",
     "JsonError",
     "NoAnswerError",
     "ProtocolError",
@@ -38,6 +39,7 @@ __all__ = [
     "Tls",
     "UnverifiedTlsWarning",
     "group_names",
+    "list_groups",
     "observe_group",
     "observe_groups",
 ]

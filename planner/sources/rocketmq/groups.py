@@ -4,9 +4,11 @@ Brokers of all versions list the groups that they have settings for (request 201
 member, or from an operator. One whose settings were deleted still has its commits (request 43), so both are asked for.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from planner.errors import OutOfReachError
+from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.broker_states import settings_of
 from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.look import Look, failure_of
@@ -39,27 +41,48 @@ def is_own(group: str) -> bool:
     return group in OWN_GROUPS or group.startswith(OWN_PREFIX)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupList:
+    """The names of consumer groups, sorted, and what of the list could not be read, in sentences."""
+
+    names: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
 def group_names(admin: RocketMQAdmin, cluster: str | None = None) -> tuple[str, ...]:
     """Return all consumer groups of one cluster or of all, sorted, RocketMQ's own left out.
 
     Asks every broker and takes what is told. Raises ``OutOfReachError`` when none tells anything, ``UnknownNameError``
     for a cluster that is not there.
     """
+    return list_groups(admin, cluster).names
+
+
+def list_groups(admin: RocketMQAdmin, cluster: str | None = None) -> GroupList:
+    """Return the groups as ``group_names`` does, and which brokers did not tell theirs. Raises the same."""
     with Look.at(admin, cluster, is_wide=True) as look:
-        return names_in(look)
+        return groups_in(look)
 
 
-def names_in(look: Look) -> tuple[str, ...]:
-    """Return the groups of a look as ``group_names`` does."""
+def groups_in(look: Look) -> GroupList:
+    """Return the groups of a look as ``list_groups`` does."""
     commits = [look.ask(broker, lambda _, broker=broker: look.commits(broker)) for broker in look.brokers]
     settings = [settings_of(look, broker) for broker in look.brokers]
     names: set[str] = set()
-    failures: list[Exception] = []
-    for told in (*settings, *(failure_of(one) or one.result() for one in commits)):
-        if isinstance(told, Exception):
-            failures.append(told)
-        else:
-            names |= set(told)
+    failures: dict[tuple[BrokerAddress, str], Exception] = {}
+    for what, answers in (
+        ("have settings", settings),
+        ("committed", [failure_of(one) or one.result() for one in commits]),
+    ):
+        for broker, told in zip(look.brokers, answers, strict=True):
+            if isinstance(told, Exception):
+                failures[broker, what] = told
+            else:
+                names |= set(told)
     if len(failures) == 2 * len(look.brokers):
-        raise OutOfReachError(f"no broker tells which groups there are: {failures[0]}")
-    return tuple(name for name in sorted(names) if not is_own(name))
+        raise OutOfReachError(f"no broker tells which groups there are: {next(iter(failures.values()))}")
+    problems = (
+        f"broker {broker.broker} does not tell which groups {what}, so some may be missing: {error}"
+        for (broker, what), error in failures.items()
+    )
+    return GroupList(tuple(name for name in sorted(names) if not is_own(name)), tuple(problems))

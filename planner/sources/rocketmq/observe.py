@@ -18,7 +18,7 @@ from planner.model.routes import RouteTable
 from planner.model.samples import GroupSample, RocketMQGroup
 from planner.sources.rocketmq.broker_states import broker_states
 from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.groups import names_in
+from planner.sources.rocketmq.groups import groups_in
 from planner.sources.rocketmq.look import Look
 from planner.sources.rocketmq.members import members_of
 from planner.sources.rocketmq.offsets import offsets_of
@@ -69,7 +69,7 @@ def observe_groups(
     """
     done: SimpleQueue[tuple[str, Future[GroupSample]]] = SimpleQueue()
     with Look.at(admin, cluster, is_wide=True) as look:
-        wanted = names_in(look) if groups is None else tuple(groups)
+        wanted = groups_in(look).names if groups is None else tuple(groups)
         workers = ThreadPoolExecutor(_GROUPS_AT_ONCE, thread_name_prefix="rocketmq-observe")
         try:
             for group in wanted:

@@ -1,16 +1,21 @@
 """``planner doctor`` without a cluster: what options go together, recorded samples, what is printed."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from planner.cli import doctor_reading
 from planner.documents.data import SAMPLE
 from planner.documents.diagnosis import DOCTOR_REPORT
+from planner.model.samples import GroupSample
 from planner.sources.capture import write_capture
+from planner.sources.survey import Ground
 from tests.sample_builders import POLICY
-from tests.unit.cli.test_cli import planner, refused
+from tests.unit.cli.test_cli import Found, planner, refused
 from tests.unit.diagnosis.patients import each, healthy
 from tests.unit.diagnosis.test_ownership import mixed
 
@@ -81,3 +86,34 @@ def test_the_page_is_written_beside_the_text(folder: Path) -> None:
     found = planner("doctor", "--capture", "capture", "--html", "doctor.html", cwd=folder)
     assert "Page written to doctor.html" in found.stdout
     assert (folder / "doctor.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def healthy_looks() -> Iterator[GroupSample]:
+    """Yield a healthy group's looks, one after the other, and the last one again and again."""
+    yield from healthy().samples
+    while True:
+        yield healthy().samples[-1]
+
+
+def grounded(monkeypatch: pytest.MonkeyPatch, problems: tuple[str, ...] = ()) -> None:
+    """Let every look at a RocketMQ installation find one healthy group."""
+    looks = healthy_looks()
+
+    @contextmanager
+    def opened(*_: object, **__: object) -> Iterator[Ground]:
+        yield Ground(("shop",), lambda _, at: iter([("shop", replace(next(looks), at=at))]), problems)
+
+    monkeypatch.setattr(doctor_reading, "open_rocketmq", opened)
+
+
+def unread(found: Found) -> list[tuple[str, str]]:
+    return [(one["group"], one["reason"]) for one in json.loads(found.stdout)["body"]["unread"]]
+
+
+def test_brokers_that_do_not_list_their_groups_make_the_round_a_partial_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the others have is told, and exit code 3 says that groups may be missing."""
+    grounded(monkeypatch, ("broker 2 is silent",))
+    found = planner("doctor", "--all", "-n", "a:1", "--watch", "0", "-o", "json")
+    assert (found.returncode, unread(found)) == (3, [("*", "broker 2 is silent")])
+    text = planner("doctor", "--all", "-n", "a:1", "--watch", "0").stdout
+    assert "Not read:\n  broker 2 is silent\n" in text

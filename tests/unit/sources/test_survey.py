@@ -1,12 +1,17 @@
 """Looking at many groups several times: who fails once, at last, always."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+
+import pytest
 
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
+from planner.sources import kafka, rocketmq
+from planner.sources.kafka.answers import GroupList
 from planner.sources.live import LEAST_LOOKS
-from planner.sources.survey import Ground, Survey, survey
+from planner.sources.survey import ANY_GROUP, Ground, Survey, open_kafka, open_rocketmq, survey
 from tests.sample_builders import watch
 
 GONE = OutOfReachError("nobody answers")
@@ -64,3 +69,35 @@ def test_a_group_that_was_asked_for_by_name_is_not_just_unused() -> None:
     opened, _ = ground(typo=(UnknownNameError("no such group"),) * 2)
     found = survey(opened, 0.0, lambda _: None, named=True)
     assert (found.unused, set(found.failures)) == (set(), {"typo"})
+
+
+def test_what_brokers_do_not_list_is_told() -> None:
+    opened, _ = ground(shop=(None, None))
+    found = survey(replace(opened, problems=("broker 2 is silent",)), 0.0, lambda _: None, named=False)
+    assert found.problems == [(ANY_GROUP, "broker 2 is silent")]
+
+
+class Brokers:
+    """Stands for an admin client of either system."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __enter__(self) -> "Brokers":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def list_groups(self) -> GroupList:
+        return GroupList((), ("broker 2 does not list its groups: refused",))
+
+
+@pytest.mark.parametrize("system", ["rocketmq", "kafka"])
+def test_no_group_at_all_from_some_of_the_brokers_is_out_of_reach(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later try may find groups: this is no mistake in the address."""
+    monkeypatch.setattr(kafka, "KafkaAdmin", Brokers)
+    monkeypatch.setattr(rocketmq, "RocketMQAdmin", Brokers)
+    problems = ("broker 2 does not tell which groups there are: refused",)
+    monkeypatch.setattr(rocketmq, "list_groups", lambda *_: rocketmq.GroupList((), problems))
+    opened = open_kafka("a:1", ()) if system == "kafka" else open_rocketmq("a:1", None, ())
+    with pytest.raises(OutOfReachError, match=r"a:1 tells of no consumer group.*broker 2"), opened:
+        pass

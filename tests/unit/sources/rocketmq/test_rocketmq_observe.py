@@ -12,7 +12,7 @@ from planner.model.brokers import BrokerState, GroupSettings
 from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
-from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, observe_group, observe_groups
+from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, list_groups, observe_group, observe_groups
 from planner.sources.rocketmq.codec import Command
 from tests.unit.sources.rocketmq.fake_cluster import (
     SILENT,
@@ -540,6 +540,17 @@ def test_groups_of_rocketmq_itself_are_left_out(world: FakeCluster) -> None:
             broker.fails = {43: 16, 201: 16}
         with RocketMQAdmin(world.server.address) as other, pytest.raises(OutOfReachError, match="which groups there"):
             group_names(other, "C")
+
+
+def test_a_broker_that_does_not_list_its_groups_is_named(world: FakeCluster) -> None:
+    world.broker("a").groups = ["g"]
+    world.broker("b").fails = {43: 16, 201: 16}
+    with RocketMQAdmin(world.server.address, limits=QUICK) as admin:
+        told = list_groups(admin)
+    assert told.names == ("g",)
+    settings, commits = told.problems
+    assert settings.startswith("broker b does not tell which groups have settings, so some may be missing: ")
+    assert commits.startswith("broker b does not tell which groups committed, so some may be missing: ")
 
 
 def test_a_time_without_zone_is_refused(world: FakeCluster) -> None:
