@@ -36,8 +36,8 @@ _DOUBTED: Final = 2
 class _Held:
     """A plan that we have turns of: its ports, how it stood last, and what was said of it last.
 
-    ``driven`` is the uid of the plan that we may carry out: rights were asked for, and a deletion waits. ``failures``
-    counts failed turns in a row. ``noted`` is what we wrote into its status of a right that is missing.
+    ``driven`` is the uid of the plan that we may carry out: rights were asked for. ``failures`` counts failed turns in
+    a row. ``noted`` is what we wrote into its status of a right that is missing.
     """
 
     ports: Ports
@@ -105,7 +105,7 @@ class Worker:
         return turned
 
     def _prepare(self, namespace: str, held: _Held, stored: StoredPlan) -> None:
-        """Approve what the policy lets us; before a first effect ask for our rights, and have a deletion wait."""
+        """Approve what the policy lets us; before a first effect ask for our rights."""
         if consent.is_open(stored):
             self._consent(namespace, held, stored)
         phase, is_driven = stored.status.phase, held.driven == stored.uid
@@ -129,10 +129,7 @@ class Worker:
     def _take_up(self, held: _Held, stored: StoredPlan) -> None:
         if held.noted:
             held.noted = held.told = ""
-        if held.driven != stored.uid:
-            if not stored.requests.is_deleted:
-                held.plans.hold_on(stored.name)
-            held.driven = stored.uid
+        held.driven = stored.uid
 
     def _note(self, held: _Held, stored: StoredPlan, why: str) -> None:
         """Write why nothing is done into the plan's status; once, as an executor with the right may write its own."""

@@ -1,6 +1,6 @@
 """``ClusterPlans``: plans and their status as ``ConsumerRolloutPlan`` objects of one namespace."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,7 +20,10 @@ ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
 """The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
 FINALIZER: Final = "consumerplanner.dev/rollout"
 _TRIES: Final = 5
-"""How often a finalizer is set while others write the same plan: nothing is decided on what they write."""
+"""How often a finalizer is set while others write the same plan."""
+
+Wanted = Callable[[Mapping[str, Any]], list[str]]
+"""The finalizers that a plan object is to have."""
 
 
 class ClusterPlans:
@@ -49,11 +52,20 @@ class ClusterPlans:
 
     def hold_on(self, name: str) -> None:
         """Put the finalizer in, so that a deletion waits until the plan is at an end."""
-        self._set_finalizers(name, lambda kept: kept if FINALIZER in kept else [*kept, FINALIZER])
+        self._set_finalizers(name, lambda found: [*(one for one in _finalizers(found) if one != FINALIZER), FINALIZER])
 
     def let_go(self, stored: StoredPlan) -> None:
-        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none."""
-        self._set_finalizers(stored.name, lambda kept: [one for one in kept if one != FINALIZER], stored.uid)
+        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
+
+        A plan that is under way by then keeps it: there is something to undo.
+        """
+
+        def without(found: Mapping[str, Any]) -> list[str]:
+            phase = parse_status(found.get("status"), f"plan {self.namespace}/{stored.name}").phase
+            kept = _finalizers(found)
+            return kept if phase.is_under_way and not phase.is_final else [one for one in kept if one != FINALIZER]
+
+        self._set_finalizers(stored.name, without, stored.uid)
 
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
         """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
@@ -80,25 +92,27 @@ class ClusterPlans:
         if self._api.patch_plan(self.namespace, name, {"metadata": {"annotations": dict(annotations)}}) is None:
             raise no_plan(self.namespace, name)
 
-    def _set_finalizers(self, name: str, change: Any, uid: str | None = None) -> None:
+    def _set_finalizers(self, name: str, wanted: Wanted, uid: str | None = None) -> None:
         for left in reversed(range(_TRIES)):
             try:
-                self._change_finalizers(name, change, uid)
+                self._change_finalizers(name, wanted, uid)
                 return
             except ConflictError:  # two executors bring a plan to its end, and both let it go
                 if not left:
                     raise
 
-    def _change_finalizers(self, name: str, change: Any, uid: str | None) -> None:
+    def _change_finalizers(self, name: str, wanted: Wanted, uid: str | None) -> None:
         found = self._api.plan(self.namespace, name)
         if found is None or uid not in (None, found["metadata"]["uid"]):
             return
-        meta = found["metadata"]
-        before = meta.get("finalizers") or []
-        after = change(before)
-        if after != before:
-            body = {"metadata": {"resourceVersion": meta["resourceVersion"], "finalizers": after}}
+        after = wanted(found)
+        if set(after) != set(_finalizers(found)):
+            body = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], "finalizers": after}}
             self._api.patch_plan(self.namespace, name, body)
+
+
+def _finalizers(found: Mapping[str, Any]) -> list[str]:
+    return list(found["metadata"].get("finalizers") or [])
 
 
 def no_plan(namespace: str, name: str) -> BadInputError:
@@ -123,6 +137,7 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
         requests=requests_of(found),
         generation=meta.get("generation"),
         policy_digest=plan.policy_digest,
+        is_held=FINALIZER in _finalizers(found),
     )
 
 

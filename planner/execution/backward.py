@@ -12,7 +12,6 @@ from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
 from planner.execution.scalers import find_scaler, our_claim, set_scaler, state_of_scaler
-from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     CreateDeployment,
     DeleteDeployment,
@@ -52,12 +51,6 @@ def _may_be_in(turn: Turn, step: Step, progress: StepProgress) -> bool:
         return found is None or found.facts is None
     # Nothing is written before it is noted what was there.
     return progress.seen is not None and turn.look.offsets_seen != progress.seen
-
-
-def undo_list(plan: RolloutPlan, status: RolloutStatus) -> tuple[str, ...]:
-    """Return in words what an abort would undo now, in its order; empty while nothing that has an undo was begun."""
-    steps = [(progress.index + 1, plan.steps[progress.index]) for progress in _left(status)]
-    return tuple(f"step {number}: {step.undo}" for number, step in steps if step.undo is not None)
 
 
 def _left(status: RolloutStatus) -> Iterator[StepProgress]:

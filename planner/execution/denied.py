@@ -9,12 +9,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.execution.backward import turn_back, undoing
+from planner.execution.course import deployment_of
 from planner.execution.effects import DropClaim, Effect, MarkPods
 from planner.execution.engine import decide
 from planner.execution.look import Look
 from planner.execution.moves import Move, Turn
 from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError, StoredPlan
+from planner.rollout.steps import UpdateTemplate
 
 CONTESTED_AFTER: Final = timedelta(seconds=10)
 """A conflict or two belong to every rollout, as controllers write too; one so long after the first try is told."""
@@ -62,10 +64,20 @@ def _not_tidied(turn: Turn, effect: Effect, error: ConflictError | DeniedError) 
     """A plan that is over ends without having tidied up, and says so; one that is about to begin waits."""
     if not isinstance(effect, DropClaim | MarkPods):
         return None if isinstance(error, ConflictError) else turn.hold(str(error), turn.plan.valid_until)
-    if isinstance(error, ConflictError) and not turn.past(_over_since(turn), TIDY_S):
-        return None
-    left = "a pod's deletion cost" if isinstance(effect, MarkPods) else "the plan's claim"
-    return decide(turn.stored, turn.look, turn.now, f"{left} stays on Deployment {effect.deployment}: {error}")
+    if not turn.past(_over_since(turn), TIDY_S):
+        return None if isinstance(error, ConflictError) else turn.hold(str(error))
+    return decide(turn.stored, turn.look, turn.now, f"{_left(turn, effect)}: {error}")
+
+
+def _left(turn: Turn, effect: DropClaim | MarkPods) -> str:
+    """Return in words what is left behind without the effect."""
+    name = effect.deployment
+    if isinstance(effect, MarkPods):
+        return f"a pod's deletion cost stays on Deployment {name}"
+    updates = (step for step in turn.plan.steps if isinstance(step, UpdateTemplate))
+    if any(deployment_of(turn.plan, step) == name for step in updates):
+        return f"the plan's claim stays on Deployment {name}, and so do the limits of its update"
+    return f"the plan's claim stays on Deployment {name}"
 
 
 def _over_since(turn: Turn) -> datetime:

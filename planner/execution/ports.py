@@ -46,6 +46,7 @@ class StoredPlan:
     """A plan as the store has it. ``digest`` is that of the spec as it stands, computed when it was read.
 
     ``policy_digest`` is the digest of the policy that it was made under; ``None`` where the plan does not say.
+    ``is_held`` says that a deletion waits until somebody lets the plan go.
     """
 
     name: str
@@ -57,6 +58,7 @@ class StoredPlan:
     requests: Requests = field(default_factory=Requests)
     generation: int | None = None
     policy_digest: str | None = None
+    is_held: bool = False
 
     @property
     def key(self) -> str:
@@ -84,8 +86,14 @@ class PlanStore(Protocol):
     def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
         """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
 
+    def hold_on(self, name: str) -> None:
+        """Put the finalizer in, so that a deletion waits until the plan is at an end."""
+
     def let_go(self, stored: StoredPlan) -> None:
-        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none."""
+        """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
+
+        A plan that is under way by then keeps it: there is something to undo.
+        """
 
 
 class World(Protocol):

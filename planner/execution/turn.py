@@ -98,6 +98,10 @@ def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     fresh = ports.plans.read(stored.name)
     if fresh is None or fresh.uid != stored.uid:
         return Turned(Outcome.GONE, f"there is no plan {stored.name} any more")
+    if not (fresh.is_held or fresh.requests.is_deleted):
+        # At every turn, not once: whoever gave the plan up before it began has let it go.
+        ports.plans.hold_on(fresh.name)
+        return Turned(Outcome.MOVED, "a deletion waits until the plan is at an end")
     now = ports.clock()
     look = ports.world.look(fresh, now)
     move = decide(fresh, look, now)

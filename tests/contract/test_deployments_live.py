@@ -26,6 +26,7 @@ from planner.execution.effects import (
     SetTemplate,
 )
 from planner.execution.look import Claim
+from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, ImpossibleError
 from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, StartConsumers, UpdateTemplate
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
@@ -253,3 +254,23 @@ def test_two_who_let_a_plan_go_at_once_do_not_stand_in_each_others_way(control_p
             assert control_plane_with_plans.rest.get(path)["metadata"]["finalizers"] == [FINALIZER]
             list(pool.map(let_go, range(2)))
             assert not control_plane_with_plans.rest.get(path)["metadata"].get("finalizers")
+
+
+def test_a_plan_that_has_begun_meanwhile_is_not_let_go(control_plane_with_plans: ControlPlane) -> None:
+    """As when somebody gives a waiting plan up in the moment in which the controller begins with it."""
+    namespace = control_plane_with_plans.namespace("finalizers")
+    plan = plan_for(APP, ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8), undo="set 2")])
+    with RolloutApi.connect(control_plane_with_plans.kubeconfig) as api:
+        plans = ClusterPlans(api, namespace)
+        waiting = plans.create(PLAN.document(plan, "p", namespace))
+        plans.hold_on("p")
+        for phase in (Phase.APPROVED, Phase.RUNNING, Phase.VERIFYING, Phase.SUCCEEDED):
+            found = plans.read("p")
+            assert found is not None
+            assert found.is_held, phase
+            plans.write_status(found, found.status.enter(phase, "told", datetime.now(UTC)))
+            if phase is not Phase.APPROVED:
+                plans.let_go(waiting)
+        found = plans.read("p")
+        assert found is not None
+        assert not found.is_held

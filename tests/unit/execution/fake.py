@@ -262,6 +262,9 @@ class FakeCluster:
     def ask(self, name: str, **requests: object) -> None:
         stored = self.plans[name]
         asked: Requests = replace(stored.requests, **requests)  # type: ignore[arg-type]
+        if asked.is_deleted and not stored.is_held:
+            del self.plans[name]
+            return
         self.plans[name] = replace(stored, requests=asked, resource_version=self._next())
 
     def status(self, name: str) -> RolloutStatus:
@@ -517,6 +520,14 @@ class FakePlans(FakePorts):
         kept = parse_status(json.loads(json.dumps(dump_status(status))), stored.name)
         assert kept == status
         self.cluster.plans[stored.name] = replace(now, status=kept, resource_version=self.cluster._next())
+
+    def hold_on(self, name: str) -> None:
+        self._call("hold on", lambda: self._hold(name))
+
+    def _hold(self, name: str) -> None:
+        self.cluster._reach()
+        held = replace(self.cluster.plans[name], is_held=True, resource_version=self.cluster._next())
+        self.cluster.plans[name] = held
 
     def let_go(self, stored: StoredPlan) -> None:
         self._call("let go", lambda: self.cluster.plans.pop(stored.name, None))

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from planner.errors import OutOfReachError
+from planner.execution.denied import TIDY_S
 from planner.execution.effects import DropClaim, Effect, MarkPods, RestoreTemplate, SetClaim, SetReplicas, SetTemplate
 from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError
 from planner.execution.progress import RolloutStatus
 from tests.unit.execution.fake import FakeCluster
-from tests.unit.execution.worlds import DEPLOYMENT, LIMIT_S, SCENARIOS, drive, is_old, world
+from tests.unit.execution.worlds import DEPLOYMENT, LIMIT_S, SCENARIOS, drive, is_old, untouched, world
 
 UP, DOWN, RENEWED, BLUE_GREEN, MOVED, *_ = SCENARIOS
 STORM = ConflictError("the object has been modified")
@@ -141,6 +142,25 @@ def test_a_claim_that_cannot_be_taken_away_keeps_no_plan_from_having_turned_back
     status = aborted(cluster, 1, lambda: deny(cluster, DropClaim, error))
     assert (status.phase, status.ended) == (Phase.ROLLED_BACK, "old")
     assert f"the plan's claim stays on Deployment {DEPLOYMENT}: {error}" in status.surprises
+
+
+@pytest.mark.parametrize("error", [STORM, FORBIDDEN])
+def test_a_claim_that_can_be_taken_away_at_the_next_try_is(error: OutOfReachError) -> None:
+    cluster = world(RENEWED)
+    deny(cluster, DropClaim, error)
+    begun = cluster.now_s
+
+    def meanwhile(_: int) -> None:
+        nonlocal begun
+        if cluster.status("plan-1").verdict is None:
+            begun = cluster.now_s
+        elif cluster.now_s - begun > TIDY_S / 2:
+            cluster.faults.denied.clear()
+
+    drive(cluster, meanwhile=meanwhile)
+    status = cluster.status("plan-1")
+    assert (status.phase, status.surprises) == (Phase.SUCCEEDED, ())
+    assert untouched(cluster)
 
 
 @pytest.mark.parametrize("error", [STORM, FORBIDDEN])

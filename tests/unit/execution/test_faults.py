@@ -7,14 +7,13 @@ from itertools import count
 
 import pytest
 
-from planner.execution.backward import undo_list
 from planner.execution.engine import decide
 from planner.execution.look import Claim, Look
 from planner.execution.moves import Wait, Write
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
-from planner.execution.turn import Ports, run_turn
+from planner.execution.turn import Outcome, Ports, run_turn
 from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, MarkVictims, PauseForPerson, StopConsumers, Victim
@@ -526,17 +525,20 @@ def test_a_plan_that_is_deleted_while_it_runs_is_undone_first() -> None:
     assert is_old(cluster)
 
 
-def test_what_an_abort_would_undo_is_told_last_step_first() -> None:
-    cluster = world(BLUE_GREEN)
-    told: list[tuple[str, ...]] = []
+def test_a_plan_that_somebody_let_go_before_it_ran_is_held_again_and_undone_when_it_is_deleted() -> None:
+    cluster = world(UP)
+    running = when(cluster, Phase.RUNNING, 2, lambda: cluster.ask("plan-1", is_deleted=True))
 
-    def look(_: int) -> None:
-        made = cluster.plans["plan-1"]
-        told.append(undo_list(made.plan, made.status))
+    def meanwhile(number: int) -> None:
+        found = cluster.plans.get("plan-1")
+        if found and found.status.phase is Phase.APPROVED and number < 10:
+            cluster.plans["plan-1"] = replace(found, is_held=False)
+        running(number)
 
-    ended(cluster, look)
-    assert told[0] == ()
-    assert told[-1] == ("step 5: set 3", "step 2: set 0", f"step 1: delete Deployment {GREEN}")
+    cluster.faults.broker_down_until = cluster.now_s + 20
+    assert drive(cluster, meanwhile=meanwhile).outcome is Outcome.DONE
+    assert "plan-1" not in cluster.plans
+    assert is_old(cluster)
 
 
 def test_a_plan_at_its_end_does_nothing_when_it_is_applied_again() -> None:
