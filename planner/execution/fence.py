@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from planner.execution.course import created, deployments, planned_counts, replicas_after
+from planner.execution.course import created, deployment_of, deployments, planned_counts, replicas_after
 from planner.execution.look import DeploymentLook
 from planner.execution.moves import Turn
 from planner.execution.scalers import is_let_go
-from planner.rollout.steps import CreateDeployment, DeleteDeployment
+from planner.rollout.steps import CreateDeployment, DeleteDeployment, UpdateTemplate
 
 
 def taken_back(turn: Turn) -> str | None:
@@ -43,7 +43,34 @@ def overruled(turn: Turn) -> str | None:
             allowed = set(planned_counts(turn.plan, found.name))
         if _count(found) not in allowed and not _is_scaled(turn, found):
             return f"somebody set Deployment {found.name} to {_count(found)} replicas, which is left so"
+        if (foreign := _foreign_template(turn, found)) is not None:
+            return foreign
     return None
+
+
+def _foreign_template(turn: Turn, found: DeploymentLook) -> str | None:
+    """Return how somebody changed the template of a Deployment to which the plan gives templates of its own.
+
+    Every template that comes, and every one that comes back, makes one revision more (Deployment controller,
+    Kubernetes 1.36), so what the plan has begun bounds them.
+    """
+    updates = {
+        index: step
+        for index, step in enumerate(turn.plan.steps)
+        if isinstance(step, UpdateTemplate) and deployment_of(turn.plan, step) == found.name
+    }
+    if not updates or found.revision is None or found.claim is None:
+        return None
+    claim = found.claim
+    begun = [index for index in updates if index < len(turn.status.steps) or index <= claim.mark]
+    undone = [index for index in begun if claim.is_undoing and index >= claim.mark]
+    most = next(iter(updates.values())).from_revision + len(begun) + len(undone)
+    if found.revision <= most:
+        return None
+    return (
+        f"somebody changed the template of Deployment {found.name}, which is left so: it is at revision "
+        f"{found.revision}, the plan itself came to {most}"
+    )
 
 
 def ready_after(turn: Turn, deployment: str, replicas: int) -> int | None:

@@ -91,6 +91,22 @@ def test_green_pods_that_never_become_ready_leave_blue_alone() -> None:
     assert cluster.lowest_ready == 3
 
 
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_a_template_that_somebody_else_gives_meanwhile_is_left_and_named(is_aborted: bool) -> None:
+    cluster = world(RENEWED)
+
+    def deploy() -> None:
+        found = cluster.deployments[DEPLOYMENT]
+        found.revision = found.newest = 3
+        if is_aborted:
+            cluster.ask("plan-1", abort=True)
+
+    status = ended(cluster, when(cluster, Phase.RUNNING, 1, deploy))
+    assert (status.phase, status.ended) == (Phase.STUCK, "between")
+    assert f"somebody changed the template of Deployment {DEPLOYMENT}, which is left so" in status.message
+    assert cluster.deployments[DEPLOYMENT].revision == 3
+
+
 def test_a_template_whose_pods_never_become_ready_is_taken_back() -> None:
     cluster = world(RENEWED)
     cluster.faults.never_ready = True
