@@ -1,7 +1,7 @@
 """Where ``planner doctor`` gets its pictures from: a policy's group, a live installation, recorded samples."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +10,11 @@ from planner.cli.console import errors
 from planner.diagnosis.picture import Picture
 from planner.documents.data import SAMPLE
 from planner.documents.policy import read_policy
-from planner.errors import BadInputError, UnknownNameError
+from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.deployments import Deployment
 from planner.model.samples import GroupSample
 from planner.sources.capture import open_capture
-from planner.sources.live import SAMPLE_EVERY_S, watch
+from planner.sources.live import SAMPLE_EVERY_S, Installation, watch_installation
 from planner.sources.survey import Ground, Survey, open_kafka, open_rocketmq, survey
 
 
@@ -97,28 +97,35 @@ def _check(wanted: Wanted) -> None:
 
 def _of_policy(wanted: Wanted, path: Path) -> Read:
     policy = read_policy(path)
-    source, spec = policy.spec.source, policy.spec
-    samples = []
-    with errors.status(f"reading group {source.group}") as status:
-        for taken in watch(policy, max(wanted.watch_s, SAMPLE_EVERY_S)):
-            samples.append(taken)
-            status.update(f"watching group {source.group} for {wanted.watch_s:.0f} s: {len(samples)} looks")
+    group, found = policy.spec.source.group, Survey()
     asked = wanted.kubeconfig is not None or wanted.deployment is not None
-    name = wanted.deployment or spec.scale_target_ref.name
-    named = wanted.namespace or policy.metadata.namespace
-    deployment = _deployment(wanted, name, named) if asked else samples[-1].deployment
-    settings = policy.snapshot_settings
-    picture = Picture(_with(samples, deployment), SAMPLE_EVERY_S, settings.strategy, policy.objective.oldest_message_s)
-    return Read([picture], Survey({source.group: samples}))
+    name = wanted.deployment or policy.spec.scale_target_ref.name
+    namespace = wanted.namespace or policy.metadata.namespace
+    serving = _Serving(group, name, namespace, wanted.kubeconfig) if asked else None
+    _check_deployment(serving)
+    with errors.status(f"reading group {group}") as status:
+        seconds = max(wanted.watch_s, SAMPLE_EVERY_S)
+        for _, said in watch_installation(Installation((policy,)), seconds, found.pace):
+            found.note(group, said, named=True)
+            if isinstance(said, PlannerError) and not found.samples:
+                raise said
+            looks = len(found.samples[group])
+            status.update(f"watching group {group} for {wanted.watch_s:.0f} s: {looks} looks")
+    samples = _with(found.samples[group], _deployment(serving, found))
+    strategy, bound = policy.snapshot_settings.strategy, policy.objective.oldest_message_s
+    return Read([Picture(samples, found.pace.sample_every_s, strategy, bound)], found)
 
 
 def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) -> Read:
+    name = wanted.deployment
+    namespace = wanted.namespace or "default"
+    serving = _Serving(wanted.groups[0], name, namespace, wanted.kubeconfig) if name else None
+    _check_deployment(serving)
     with errors.status("asking which groups there are") as status, opening as ground:
         found = survey(ground, wanted.watch_s, status.update, named=bool(wanted.groups))
     if not found.samples and found.failures:
         raise next(iter(found.failures.values()))
-    name = wanted.deployment
-    deployment = _deployment(wanted, name, wanted.namespace or "default") if name else None
+    deployment = _deployment(serving, found)
     pictures = [Picture(_with(of_group, deployment), found.pace.sample_every_s) for of_group in found.samples.values()]
     return Read(pictures, found)
 
@@ -128,11 +135,42 @@ def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tupl
     return tuple(samples) if deployment is None else (*samples[:-1], replace(samples[-1], deployment=deployment))
 
 
-def _deployment(wanted: Wanted, name: str, namespace: str) -> Deployment:
-    from planner.sources.kubernetes import KubernetesApi, read_workload
+@dataclass(frozen=True)
+class _Serving:
+    """The Deployment that was asked for, the group that it serves, and the way to its API server."""
 
-    with errors.status(f"reading Deployment {namespace}/{name}"), KubernetesApi.connect(wanted.kubeconfig) as api:
-        return read_workload(api, namespace, name, datetime.now(UTC))
+    group: str
+    name: str
+    namespace: str
+    kubeconfig: Path | None
+
+    def __str__(self) -> str:
+        return f"Deployment {self.namespace}/{self.name}"
+
+    def read(self) -> Deployment:
+        """Return it as it is now; raises as ``read_workload`` and ``KubernetesApi.connect`` do."""
+        from planner.sources.kubernetes import KubernetesApi, read_workload
+
+        with errors.status(f"reading {self}"), KubernetesApi.connect(self.kubeconfig) as api:
+            return read_workload(api, self.namespace, self.name, datetime.now(UTC))
+
+
+def _check_deployment(serving: _Serving | None) -> None:
+    """Raise what no waiting mends, before anybody waits for the watch: a wrong name, no kubeconfig, no extra."""
+    if serving is not None:
+        with suppress(OutOfReachError):
+            serving.read()
+
+
+def _deployment(serving: _Serving | None, found: Survey) -> Deployment | None:
+    """Return the Deployment as it is after the watch, ``None`` where it cannot be read: the survey then says why."""
+    if serving is None:
+        return None
+    try:
+        return serving.read()
+    except PlannerError as error:
+        found.problems.append((serving.group, f"{serving} was not read: {error}"))
+        return None
 
 
 def _of_records(wanted: Wanted) -> Read:

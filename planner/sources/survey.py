@@ -39,6 +39,16 @@ class Survey:
     pace: Pace = field(default_factory=Pace)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
+    def note(self, group: str, said: GroupSample | PlannerError, *, named: bool) -> None:
+        """Add what a look at a group came to; ``named`` as in ``survey``."""
+        if isinstance(said, GroupSample):
+            self.samples.setdefault(group, []).append(said)
+            self.failures.pop(group, None)
+        elif isinstance(said, UnknownNameError) and not named and group not in self.samples:
+            self.unused.add(group)
+        else:
+            self.failures[group] = said
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -132,25 +142,29 @@ def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey
         if number:
             due = max(min(due + SAMPLE_EVERY_S, started + max(watch_s, 1.0)), time.monotonic())
             _wait(due, tell, len(wanted), watch_s)
-        at, began = datetime.now(UTC), time.monotonic()
-        for done, (group, said) in enumerate(ground.look(wanted, at), start=1):
-            tell(f"look {number + 1}: {done} of {len(wanted)} groups read")
-            _note(found, group, said, named)
-        if not found.failures.keys() >= set(wanted):
-            found.pace.note(time.monotonic() - began)
-        wanted = [group for group in wanted if group not in found.unused]
         number += 1
+        _look(found, ground, wanted, number, tell, named=named)
+        wanted = [group for group in wanted if group not in found.unused]
     return found
 
 
-def _note(found: Survey, group: str, said: GroupSample | PlannerError, named: bool) -> None:
-    if isinstance(said, GroupSample):
-        found.samples.setdefault(group, []).append(said)
-        found.failures.pop(group, None)
-    elif isinstance(said, UnknownNameError) and not named and group not in found.samples:
-        found.unused.add(group)
-    else:
-        found.failures[group] = said
+def _look(found: Survey, ground: Ground, wanted: Sequence[str], number: int, tell: Tell, *, named: bool) -> None:
+    """Look at these groups once. When nobody answers at all, what earlier looks showed is kept, and marked as older.
+
+    Raises what keeps the first look from being taken.
+    """
+    began, told = time.monotonic(), set[str]()
+    try:
+        for group, said in ground.look(wanted, datetime.now(UTC)):
+            told.add(group)
+            tell(f"look {number}: {len(told)} of {len(wanted)} groups read")
+            found.note(group, said, named=named)
+    except (OutOfReachError, UnknownNameError) as error:
+        if not found.samples:
+            raise
+        found.failures |= {group: error for group in wanted if group not in told}
+    if not found.failures.keys() >= set(wanted):
+        found.pace.note(time.monotonic() - began)
 
 
 def _wait(until: float, tell: Tell, groups: int, watch_s: float) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,15 @@ import pytest
 from planner.cli import doctor_reading
 from planner.documents.data import SAMPLE
 from planner.documents.diagnosis import DOCTOR_REPORT
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import OutOfReachError, PlannerError, UnknownNameError
+from planner.model.deployments import Deployment
 from planner.model.samples import GroupSample
+from planner.sources import kubernetes
 from planner.sources.capture import write_capture
+from planner.sources.live import Installation
 from planner.sources.survey import Ground
-from tests.sample_builders import POLICY
+from tests.sample_builders import POLICY, deployment
 from tests.unit.cli.test_cli import Found, planner, refused
 from tests.unit.diagnosis.patients import each, healthy
 from tests.unit.diagnosis.test_ownership import mixed
@@ -117,3 +122,84 @@ def test_brokers_that_do_not_list_their_groups_make_the_round_a_partial_one(monk
     assert (found.returncode, unread(found)) == (3, [("*", "broker 2 is silent")])
     text = planner("doctor", "--all", "-n", "a:1", "--watch", "0").stdout
     assert "Not read:\n  broker 2 is silent\n" in text
+
+
+GONE = OutOfReachError("nobody answers")
+
+
+def policy_seen(monkeypatch: pytest.MonkeyPatch, *looks: GroupSample | OutOfReachError) -> None:
+    """Let the looks at a policy's group come to this, one after the other."""
+
+    def seen(place: Installation, *_: object) -> Iterator[tuple[ConsumerScalingPolicy, GroupSample | OutOfReachError]]:
+        return ((place.policies[0], look) for look in looks)
+
+    monkeypatch.setattr(doctor_reading, "watch_installation", seen)
+
+
+def test_a_policys_group_that_fails_at_last_is_told_as_older(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy_seen(monkeypatch, *healthy().samples, GONE)
+    found = planner("doctor", "--policy", "policy.yaml", "-o", "json", cwd=folder)
+    reason = "the last look failed, what is told of it is older: nobody answers"
+    assert (found.returncode, unread(found)) == (3, [("shop", reason)])
+
+
+def test_a_policys_group_that_fails_in_between_is_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    *first, last = healthy().samples
+    policy_seen(monkeypatch, *first, GONE, last)
+    assert planner("doctor", "--policy", "policy.yaml", cwd=folder).returncode == 0
+
+
+def test_a_policys_group_that_fails_at_first_is_not_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy_seen(monkeypatch, GONE, *healthy().samples)
+    refused(planner("doctor", "--policy", "policy.yaml", cwd=folder), 3, "nobody answers")
+
+
+class Api:
+    """Stands for an API server that comes to this, one read after the other."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *reads: Deployment | PlannerError) -> None:
+        self.reads = list(reads)
+        monkeypatch.setattr(kubernetes.KubernetesApi, "connect", lambda *_: nullcontext())
+        monkeypatch.setattr(kubernetes, "read_workload", self.read)
+
+    def read(self, *_: object) -> Deployment:
+        said = self.reads.pop(0)
+        if isinstance(said, PlannerError):
+            raise said
+        return said
+
+
+SERVED = ("--deployment", "shop-consumer", "--namespace", "shop", "-o", "json")
+AWAY = OutOfReachError("no answer within 10 s")
+
+
+@pytest.mark.parametrize("before", [deployment(["10.0.0.1"]), AWAY])
+@pytest.mark.parametrize("way", [("--policy", "policy.yaml"), ("-n", "a:1", "--group", "shop", "--watch", "0")])
+def test_an_api_server_that_does_not_answer_costs_no_round(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, way: tuple[str, ...], before: Deployment | PlannerError
+) -> None:
+    policy_seen(monkeypatch, *healthy().samples)
+    grounded(monkeypatch)
+    Api(monkeypatch, before, AWAY)
+    found = planner("doctor", *way, *SERVED, cwd=folder)
+    assert (found.returncode, unread(found)) == (
+        3,
+        [("shop", "Deployment shop/shop-consumer was not read: no answer within 10 s")],
+    )
+    assert [one["group"] for one in json.loads(found.stdout)["body"]["groups"]] == ["shop"]
+
+
+def test_an_api_server_that_is_back_after_the_watch_is_no_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy_seen(monkeypatch, *healthy().samples)
+    clients = [member.identity for member in healthy().newest.members]
+    Api(monkeypatch, AWAY, deployment([client.split("@")[0] for client in clients]))
+    found = planner("doctor", "--policy", "policy.yaml", *SERVED, cwd=folder)
+    assert (found.returncode, unread(found)) == (0, [])
+
+
+def test_a_deployment_that_is_not_there_is_said_before_the_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy_seen(monkeypatch)
+    Api(monkeypatch, UnknownNameError("shop has no Deployment shop-consumer"))
+    refused(planner("doctor", "--policy", "policy.yaml", *SERVED, cwd=folder), 2, "has no Deployment")

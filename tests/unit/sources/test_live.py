@@ -73,9 +73,10 @@ GONE = OutOfReachError("gone")
 (SAMPLE,) = samples(1)
 
 
-def test_a_later_failure_is_left_out_and_the_watch_goes_on(scripted: object) -> None:
+def test_a_later_failure_is_left_out_and_the_watch_goes_on(scripted: object, caplog: pytest.LogCaptureFixture) -> None:
     scripted({"shop": SAMPLE}, {"shop": GONE}, {"everybody": "away"}, {"shop": SAMPLE})  # type: ignore[operator]
     assert list(watch(policy("shop"), 0)) == [SAMPLE, SAMPLE]
+    assert caplog.messages == ["group shop was not read: gone", "group shop was not read: away"]
 
 
 def test_a_first_failure_is_raised(scripted: object) -> None:

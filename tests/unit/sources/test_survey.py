@@ -77,6 +77,30 @@ def test_what_brokers_do_not_list_is_told() -> None:
     assert found.problems == [(ANY_GROUP, "broker 2 is silent")]
 
 
+def test_when_nobody_answers_any_more_what_was_seen_is_kept() -> None:
+    """As when the only name server restarts between two looks at a thousand groups."""
+    opened, asked = ground(shop=(None,), lost=(None,))
+
+    def look(groups: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
+        if asked:
+            raise GONE
+        return opened.look(groups, at)
+
+    found = survey(replace(opened, look=look), 0.0, lambda _: None, named=False)
+    assert {group: len(samples) for group, samples in found.samples.items()} == {"shop": 1, "lost": 1}
+    assert found.failures == {"shop": GONE, "lost": GONE}
+
+
+def test_when_nobody_answers_at_first_there_is_nothing_to_wait_for() -> None:
+    opened, _ = ground(shop=(None,))
+
+    def look(*_: object) -> Iterator[tuple[str, GroupSample | PlannerError]]:
+        raise GONE
+
+    with pytest.raises(OutOfReachError, match="nobody answers"):
+        survey(replace(opened, look=look), 3600.0, lambda _: None, named=False)
+
+
 class Brokers:
     """Stands for an admin client of either system."""
 
