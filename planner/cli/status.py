@@ -27,6 +27,8 @@ def status(
     with rollouts.open_cluster(kubeconfig) as api:
         if name is None:
             found = [stored_plan(one) for one in api.plans(place)]
+            if not found:
+                api.check_installed()  # a server that knows no plans lists none, too
             _list(found, place, output)
             return
         stored = ClusterPlans(api, place).read(name)

@@ -18,6 +18,7 @@ from planner.rollout.steps import AwaitReady, CloneOffsets
 from tests.pod_groups import plan_for
 from tests.unit.cli.test_cli import planner, refused
 from tests.unit.deployments.fake_api import FakeApi
+from tests.unit.sources.kubernetes.fake_server import fake_server, kubeconfig, says, says_json
 
 
 def write(path: Path) -> Path:
@@ -163,3 +164,24 @@ def test_no_command_is_told_where_approval_and_phrases_are_there(capsys: pytest.
     with pytest.raises(typer.Exit):
         _finish(StoredPlan("up", "uid", made, "sha256:x", "1", requests=given), "shop", OutputForm.TEXT)
     assert capsys.readouterr().err == ""
+
+
+PLANS = "/apis/consumerplanner.dev/v1alpha1"
+
+
+def test_a_list_of_plans_on_a_server_without_the_definitions_says_how_to_install_them(tmp_path: Path) -> None:
+    """Red when a server that knows no plans is told of as a namespace without any."""
+    unknown = says(b"404 page not found", 404)
+    with fake_server(unknown, unknown) as (url, seen):
+        found = planner("status", "-n", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
+    refused(found, 3, "knows no ConsumerRolloutPlan", "kubectl apply -f k8s/crds")
+    assert [line.split()[1].split("?")[0] for line in seen][-1] == PLANS
+
+
+def test_a_namespace_without_plans_is_no_error(tmp_path: Path) -> None:
+    """Red when a namespace that has no plan yet is taken for a server that knows none."""
+    empty = says_json({"items": [], "metadata": {}})
+    known = says_json({"kind": "APIResourceList", "groupVersion": "consumerplanner.dev/v1alpha1", "resources": []})
+    with fake_server(empty, known) as (url, _):
+        found = planner("status", "-n", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
+    assert (found.returncode, found.stdout) == (0, "There is no plan in namespace shop.\n"), found.stderr
