@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
@@ -18,7 +19,7 @@ from planner.handover import PlanMessage, read_plan
 from planner.model.snapshot import GroupSnapshot
 from planner.snapshot.build import RECENT
 from planner.sources.live import Pace, watch
-from planner.sources.past import read_past
+from planner.sources.past import check_past, past_or_problem
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder
 
@@ -36,14 +37,17 @@ class MigrationMessage(TypedDict):
 def observe(policy: Path, data: Path, watch_s: float | None = None) -> MigrationMessage:
     """Watch the policy's group, write its snapshot and return where; ``None`` watches for the policy's window.
 
-    Raises ``BadInputError`` for a wrong policy, ``OutOfReachError`` where brokers or the API server do not answer.
+    Raises ``BadInputError`` for a wrong policy, ``OutOfReachError`` where brokers or the API server do not answer. A
+    metrics server that does not is among the snapshot's problems.
     """
     wanted = read_policy(policy)
+    check_past(wanted)
     pace = Pace()
     samples = tuple(watch(wanted, wanted.snapshot_settings.window_s if watch_s is None else watch_s, pace))
     at = samples[-1].at
-    past = read_past(wanted, at - RECENT, at)
-    return _landed(pipeline.take_snapshot(samples, pace.sample_every_s, wanted, at, past), policy, wanted, data)
+    past, problems = past_or_problem(wanted, at - RECENT, at)
+    taken = pipeline.take_snapshot(samples, pace.sample_every_s, wanted, at, past)
+    return _landed(replace(taken, problems=(*taken.problems, *problems)), policy, wanted, data)
 
 
 def observe_snapshot(policy: Path, data: Path, snapshot: Path) -> MigrationMessage:

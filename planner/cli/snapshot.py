@@ -1,6 +1,7 @@
 """``planner snapshot``: read one group once and write what is true."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,12 +64,15 @@ def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> Grou
     from planner import pipeline
     from planner.snapshot.build import RECENT
     from planner.sources.live import Pace
-    from planner.sources.past import read_past
+    from planner.sources.past import check_past, past_or_problem
 
+    check_past(policy)
     pace = Pace()
     samples = _watch(policy, observe_seconds, pace)
     at = samples[-1].at
-    return pipeline.take_snapshot(samples, pace.sample_every_s, policy, at, read_past(policy, at - RECENT, at))
+    past, problems = past_or_problem(policy, at - RECENT, at)
+    taken = pipeline.take_snapshot(samples, pace.sample_every_s, policy, at, past)
+    return replace(taken, problems=(*taken.problems, *problems))
 
 
 def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> Sequence[GroupSample]:

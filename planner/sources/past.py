@@ -5,10 +5,40 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import PlannerError
 from planner.model.points import MetricHistory
 
 FIRST_TIME: Final = timedelta(days=14)
 """How far back a group is read that was never observed before: two weeks show what a weekday is like."""
+
+
+def check_past(policy: ConsumerScalingPolicy) -> None:
+    """Raise what keeps the server from being asked at all, without asking it: told before anybody waits for a watch.
+
+    ``MissingExtraError`` without the extra ``prometheus``, ``BadInputError`` for settings that cannot be. Nothing where
+    the policy names no server.
+    """
+    server = policy.spec.source.prometheus
+    if server is None:
+        return
+    from planner.sources.prometheus import Access  # noqa: PLC0415  needs the extra
+
+    access = Access(server.url, server.bearer_token_file, server.basic_auth_file, server.ca_file)
+    access.headers()
+    access.tls()
+
+
+def past_or_problem(
+    policy: ConsumerScalingPolicy, since: datetime, until: datetime
+) -> tuple[MetricHistory | None, tuple[str, ...]]:
+    """Return what ``read_past`` returns and no problem, or the sentence that says why there is no past.
+
+    For after a watch, which is not lost because its past cannot be read.
+    """
+    try:
+        return read_past(policy, since, until), ()
+    except PlannerError as error:
+        return None, (f"the past out of metrics was not read: {error}",)
 
 
 def read_past(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -> MetricHistory | None:

@@ -11,9 +11,12 @@ from planner import migration_stages as stages
 from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_document
-from planner.errors import BadInputError, DocumentError, RefusedError
+from planner.errors import BadInputError, DocumentError, OutOfReachError, RefusedError
 from planner.handover import PlanMessage
 from planner.model.snapshot import GroupSnapshot
+from planner.sources import past
+from planner.storage.layout import PolicyFiles
+from tests.sample_builders import POLICY, watch
 from tests.unit.cli.test_migrate_cli import files, rocketmq
 
 UPDATE = {"kind": "update", "change": {"containers": [{"container": "app", "image": "shop:2"}]}}
@@ -98,3 +101,15 @@ def test_an_old_snapshot_and_one_of_another_group_are_refused(tmp_path: Path) ->
     other, _ = files(tmp_path / "other", replace(fresh(), group="other"))
     with pytest.raises(BadInputError, match="two that belong together"):
         stages.plan(stages.observe_snapshot(policy, tmp_path / "data", other), UPDATE)
+
+
+def test_a_metrics_server_that_is_away_costs_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OutOfReachError("prometheus is away")
+
+    monkeypatch.setattr(stages, "watch", lambda *_: watch(4))
+    monkeypatch.setattr(past, "read_past", fail)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY.replace("group: shop}", "group: shop, prometheus: {url: http://one:9090}}"))
+    taken = SNAPSHOT.read(PolicyFiles(Path(stages.observe(policy, tmp_path)["folder"])).snapshot)
+    assert taken.problems == ("the past out of metrics was not read: prometheus is away",)
