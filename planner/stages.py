@@ -18,7 +18,7 @@ from planner.calibration import read_track
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.errors import BadInputError, DocumentError, PlannerError
+from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
@@ -151,21 +151,37 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
         )
     if len(failures) == len(wanted):
         raise failures[wanted[0].metadata.name]
-    for policy in wanted:
-        _land_past(policy, data, since)
+    _land_pasts(wanted, data, since)
     # One period for all, as the lag history is made in one go: the slowest installation's.
     return Run(data, policies, since, datetime.now(UTC), max(pace.sample_every_s for pace in paces))
 
 
-def _land_past(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> None:
-    """Land what metrics tell of the time since the group was last looked at; a server that fails costs no run."""
-    try:
-        past = read_past(policy, _last_look(policy, data, until), until)
-    except PlannerError as error:
-        log.warning("past not read", extra={"group": policy.spec.source.group, "reason": str(error)})
-        return
-    if past is not None:
-        pipeline.land_metrics(data, past)
+def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
+    """Land what metrics tell of the time since each group was last looked at; a server that fails costs no run.
+
+    One that does not answer costs a minute. So it is told once, and not asked for the other groups.
+    """
+    away: set[object] = set()
+    for policy in policies:
+        group, server = policy.spec.source.group, _server_of(policy)
+        if server in away:
+            continue
+        try:
+            past = read_past(policy, _last_look(policy, data, until), until)
+        except PlannerError as error:
+            # What is below this error, the server has answered: another group may be better off.
+            if type(error) is OutOfReachError:
+                away.add(server)
+            log.warning("past of group %s was not read: %s", group, error, extra={"group": group, "reason": str(error)})
+        else:
+            if past is not None:
+                pipeline.land_metrics(data, past)
+
+
+def _server_of(policy: ConsumerScalingPolicy) -> object:
+    """Return what decides whether a metrics server can be reached at all."""
+    server = policy.spec.source.prometheus
+    return server and (server.url, server.ca_file)
 
 
 def _last_look(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> datetime:

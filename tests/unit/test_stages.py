@@ -11,11 +11,12 @@ from planner.calibration import land_record
 from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
-from planner.errors import BadInputError, DocumentError, OutOfReachError
+from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
 from planner.sources.capture import write_capture
 from planner.sources.live import Installation, Pace
+from planner.sources.prometheus import AnswerError
 from planner.stages import Run
 from planner.storage.layout import RunFolder, sample_path
 from planner.verification.judge import judge
@@ -166,24 +167,53 @@ def test_the_past_is_read_from_the_last_look_on_and_two_weeks_back_at_first(
     policy = parse_policy(POLICY, "p.yaml")
     (sample,) = watch(1)
     until = sample.at + timedelta(minutes=10)
-    stages._land_past(policy, tmp_path, until)
+    stages._land_pasts([policy], tmp_path, until)
     pipeline.land_samples(tmp_path, (sample,))
-    stages._land_past(policy, tmp_path, until)
+    stages._land_pasts([policy], tmp_path, until)
     assert asked == [timedelta(days=14), timedelta(minutes=10)]
     (landed,) = (tmp_path / "metrics").rglob("*.json")
     assert METRIC_HISTORY.read(landed).group == "shop"
 
 
+WITH_METRICS = POLICY.replace("group: shop}", "group: shop, prometheus: {url: http://one:9090}}")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, errors: dict[str, PlannerError]) -> list[str]:
+    """Let metrics servers fail by URL; return the groups that are asked for, as they are."""
+    asked: list[str] = []
+
+    def fail(policy: ConsumerScalingPolicy, *_: object) -> MetricHistory:
+        server = policy.spec.source.prometheus
+        assert server is not None
+        asked.append(policy.spec.source.group)
+        raise errors[server.url]
+
+    monkeypatch.setattr(stages, "read_past", fail)
+    return asked
+
+
 def test_a_metrics_server_that_fails_costs_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(*_: object) -> MetricHistory:
-        raise OutOfReachError("prometheus is away")
-
-    monkeypatch.setattr(stages, "read_past", fail)
-    stages._land_past(parse_policy(POLICY, "p.yaml"), tmp_path, START)
-    assert [record.message for record in caplog.records] == ["past not read"]
+    failing(monkeypatch, {"http://one:9090": OutOfReachError("prometheus is away")})
+    stages._land_pasts([parse_policy(WITH_METRICS, "p.yaml")], tmp_path, START)
+    assert caplog.messages == ["past of group shop was not read: prometheus is away"]
     assert not (tmp_path / "metrics").exists()
+
+
+def test_a_metrics_server_that_is_away_is_asked_once_and_the_others_are_still_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each try costs a minute; one that answers something else costs nothing, and may answer the next group."""
+    asked = failing(
+        monkeypatch, {"http://one:9090": OutOfReachError("away"), "http://two:9090": AnswerError("too much came")}
+    )
+    of_two = WITH_METRICS.replace("//one", "//two")
+    texts = [WITH_METRICS.replace("shop", "a"), of_two.replace("shop", "b")]
+    texts += [WITH_METRICS.replace("shop", "c"), of_two.replace("shop", "d")]
+    stages._land_pasts([parse_policy(text, "p.yaml") for text in texts], tmp_path, START)
+    assert asked == ["a", "b", "d"]
+    assert len(caplog.messages) == 3
 
 
 def test_the_period_of_a_run_is_that_of_its_slowest_installation(
