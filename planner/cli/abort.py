@@ -35,6 +35,7 @@ def abort(
         plans = ClusterPlans(api, place)
         if not stored.status.phase.is_final:
             plans.annotate(name, {ABORT_ANNOTATION: "true"})
+            stored = plans.read(name) or stored
             if wait:
                 with shown(False, output) as show:
                     stored = rollouts.follow(ports, stored, show, waits_for_approval=False)

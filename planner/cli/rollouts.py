@@ -109,17 +109,32 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
     """
     from planner.deployments.drive import executor_name, give_back
 
-    executor = executor_name()
+    executor, last = executor_name(), stored
+
+    def shown(found: "StoredPlan", look: "Look | None", turned: "Turned") -> None:
+        nonlocal last
+        last = found
+        show(found, look, turned)
+
     try:
         with _ctrl_c() as stop:
-            return _to_the_end(ports, stored, show, executor, waits_for_approval, stop)
+            return _to_the_end(ports, stored, shown, executor, waits_for_approval, stop)
     except KeyboardInterrupt:
         give_back(ports, stored, executor)
-        errors.print(
-            f"planner: plan {stored.name} stays where it is: planner apply goes on with it, planner abort undoes it",
-            markup=False,
-        )
+        errors.print(f"planner: {_left(last)}", markup=False)
         raise typer.Exit(1) from None
+
+
+def _left(stored: "StoredPlan") -> str:
+    """Return what becomes of a plan that nobody carries on here: what was asked of it stays asked."""
+    from planner.execution.phases import Phase
+
+    there = f"plan {stored.name} stays where it is"
+    if stored.requests.abort or stored.requests.is_deleted:
+        return f"{there} and its abort stays asked for: planner abort goes on with that, and so does a controller"
+    if stored.status.phase is Phase.ABORTING:
+        return f"{there}, on its way back: planner apply or planner abort goes on undoing it"
+    return f"{there}: planner apply goes on with it, planner abort undoes it"
 
 
 @contextmanager

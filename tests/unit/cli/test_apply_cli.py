@@ -12,8 +12,9 @@ from planner.cli.apply import _finish, with_dry_run_mode
 from planner.cli.console import OutputForm
 from planner.documents.approve import APPROVE_ANNOTATION, approved
 from planner.documents.plan import PLAN
+from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
-from planner.execution.progress import Approval
+from planner.execution.progress import Approval, RolloutStatus
 from planner.rollout.steps import AwaitReady, CloneOffsets
 from tests.pod_groups import plan_for
 from tests.unit.cli.test_cli import planner, refused
@@ -185,3 +186,50 @@ def test_a_namespace_without_plans_is_no_error(tmp_path: Path) -> None:
     with fake_server(empty, known) as (url, _):
         found = planner("status", "-n", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
     assert (found.returncode, found.stdout) == (0, "There is no plan in namespace shop.\n"), found.stderr
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture
+def left(cluster: FakeApi) -> FakeApi:
+    """The cluster with the approved plan ``up``, in which Ctrl-C comes when a command writes a status first."""
+    document = approved(PLAN.document(plan_for("app", ["a", "b"], (AwaitReady(2, 60),)), "up", "shop"))
+    cluster.create_plan("shop", document)
+    cluster.before_status = interrupted
+    return cluster
+
+
+def test_ctrl_c_while_a_plan_is_aborted_does_not_say_that_it_can_go_on(left: FakeApi) -> None:
+    """Red when a person is told that apply goes on with the plan, or that an abort is still to be asked for."""
+    found = planner("abort", "up", "-n", "shop")
+    said = "plan up stays where it is and its abort stays asked for: planner abort goes on with that"
+    refused(found, 1, said)
+    assert "undoes it" not in found.stderr
+    assert left.writes == [{"consumerplanner.dev/abort": "true"}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, ": planner apply goes on with it, planner abort undoes it"),
+        ({"abort": "true"}, " and its abort stays asked"),
+    ],
+)
+def test_ctrl_c_while_a_plan_is_carried_out_tells_what_was_asked_of_it(
+    left: FakeApi, tmp_path: Path, asked: dict[str, str], said: str
+) -> None:
+    """Red when who applies a plan that another one aborts is told that apply goes on with it."""
+    notes = left.objects["up"]["metadata"]["annotations"]
+    notes.update({f"consumerplanner.dev/{key}": value for key, value in asked.items()})
+    path = tmp_path / "plan.yaml"
+    path.write_text(PLAN.text(left.objects["up"]), encoding="utf-8")
+    refused(planner("apply", path), 1, f"plan up stays where it is{said}")
+
+
+def test_ctrl_c_on_the_way_back_tells_so() -> None:
+    """Red when a plan that has failed is said to go on."""
+    made = plan_for("app", ["a", "b"], (AwaitReady(2, 60),))
+    stored = StoredPlan("up", "uid", made, "sha256:x", "1", RolloutStatus(phase=Phase.ABORTING))
+    assert "stays where it is, on its way back: " in rollouts._left(stored)
