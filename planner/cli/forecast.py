@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 40
 MOST_CAUSES = 3
 MOST_NAMED = 4
+PAUSE = "pause_s"
+WORST_FIRST = ("p95", "p50", "p05")
 
 
 def forecast(
@@ -174,16 +176,23 @@ def _happening(event: Mapping[str, Any]) -> str:
 
 def _tell_causes(console: Console, request: Mapping[str, Any], document: "Document") -> None:
     for cause in document["causes"][:MOST_CAUSES]:
-        amount = (
-            f"{cause['mean']:.2g} s of a pause" if cause["effect"] == "pause_s" else f"{cause['mean']:.3g} duplicates"
+        of_what = " of a pause" if cause["effect"] == PAUSE else " duplicates"
+        console.print(
+            f"• {_amount(cause)}{of_what} ({cause['share']:.0%}): {CAUSES.get(cause['cause'], cause['cause'])}.",
+            markup=False,
         )
-        console.print(f"• {amount} ({cause['share']:.0%}): {CAUSES.get(cause['cause'], cause['cause'])}.", markup=False)
         for line in _remedy(request, document, cause):
             console.print(f"  {line}", style="green", markup=False, soft_wrap=True)
 
 
+def _amount(cause: Mapping[str, Any], amount: float | None = None) -> str:
+    """Return a cause's mean, or another amount of its effect: ``0.75 s``, ``32.6``."""
+    shown = cause["mean"] if amount is None else amount
+    return f"{shown:.2g} s" if cause["effect"] == PAUSE else f"{shown:.3g}"
+
+
 def _remedy(request: Mapping[str, Any], document: "Document", cause: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the same change would do with the cause's settings changed."""
+    """Yield what the same change would do with the cause's settings changed; nothing where that gains nothing."""
     from planner.simulation.dynamics import forecast as answer
 
     if not cause.get("lever"):
@@ -193,7 +202,29 @@ def _remedy(request: Mapping[str, Any], document: "Document", cause: Mapping[str
     except PlannerError:
         return  # a setting that this version does not have is no remedy
     named = ", ".join(f"{name}={json.dumps(value)}" for name, value in cause["lever"].items())
+    yield from (f"with {named}: {gain}" for gain in _gain(document, better, cause))
+
+
+def _gain(document: "Document", better: "Document", cause: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what gets better by a remedy: the whole effect, or the cause's own mean where the whole reads alike."""
     effect = cause["effect"]
-    show = seconds if effect == "pause_s" else counted
+    show = seconds if effect == PAUSE else counted
     old, new = document["total"][effect], better["total"][effect]
-    yield f"with {named}: {show(new)} instead of {show(old)}"
+    if old and new and show(old) != show(new):
+        if [new[level] for level in WORST_FIRST] < [old[level] for level in WORST_FIRST]:
+            yield f"{show(new)} instead of {show(old)}"
+        return
+    left, is_told = _left(better, cause)
+    if left is not None and left < cause["mean"] and _amount(cause, left) != _amount(cause):
+        yield f"{'' if is_told else 'under '}{_amount(cause, left)} of it instead of {_amount(cause)}, on the average"
+
+
+def _left(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
+    """Return what is left of a cause and whether its share is told; if not, the most that may be left of it."""
+    from planner.simulation.dynamics.trials import LEAST_TOLD
+
+    alike = [one for one in better["causes"] if one["effect"] == cause["effect"]]
+    same = next((one for one in alike if one["cause"] == cause["cause"]), None)
+    if same is not None:
+        return same["mean"], True
+    return (LEAST_TOLD * alike[0]["mean"] / alike[0]["share"] if alike else None), False

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 LEVELS = {"p05": 0.05, "p50": 0.50, "p95": 0.95}
 _DIGITS = 4
 _LEAST_SHARE = 0.05
+LEAST_TOLD = 0.02
+"""A cause that makes less of its effect is not told."""
 
 Document = dict[str, Any]
 Interval = dict[str, float]

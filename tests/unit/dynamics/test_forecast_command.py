@@ -1,6 +1,7 @@
 """``planner forecast`` as a user calls it: the contract's answer, people's text, refusals, exit codes."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,40 @@ def test_people_read_a_sentence_a_timeline_and_what_would_help() -> None:
     assert "settled after" in text
     assert "takes T/broker-b/0" in text
     assert "with awaitTerminationMillisWhenShutdown=5000: 0 messages instead of" in text
+
+
+def remedies(document: Document) -> list[str]:
+    """Return what the command says would help."""
+    words = " ".join(run(document).stdout.split()).split("•")
+    return [f"with {told.rstrip()}" for one in words for told in one.split(" with ")[1:] if "=" in told.split()[0]]
+
+
+def test_a_remedy_that_the_whole_does_not_show_is_told_by_the_causes_own_mean() -> None:
+    found = remedies(json.loads((ROOT / "examples/changes/add-one.json").read_text()))
+    (one,) = (told for told in found if "heartbeatBrokerInterval=5000" in told)
+    assert re.fullmatch(r"with heartbeatBrokerInterval=5000: 0\.\d+ s of it instead of 0\.\d+ s, on the average", one)
+
+
+def test_what_falls_out_of_the_told_causes_is_told_by_its_bound() -> None:
+    found = remedies(json.loads((ROOT / "examples/changes/switch-strategy.json").read_text()))
+    assert any(re.search(r": under 0\.\d+ s of it instead of 0\.\d+ s, on the average", told) for told in found)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples/changes").glob("*.json")), ids=lambda file: file.stem)
+def test_no_remedy_of_the_examples_leaves_all_as_it_is(file: Path) -> None:
+    for told in remedies(json.loads(file.read_text())):
+        new, old = told.split(": ")[1].removesuffix(", on the average").split(" instead of ")
+        assert new != old
+
+
+def test_a_remedy_that_gains_nothing_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = rocketmq_request(leave("graceful", 2))
+    worse = answer_of({**request, "service_time_s": 0.2})
+    assert any("awaitTermination" in told for told in remedies(request))
+    for other in (answer_of(request), worse):
+        answers = [answer_of(request), other]
+        monkeypatch.setattr("planner.simulation.dynamics.forecast", lambda _, told=answers: told.pop(0))
+        assert not [told for told in remedies(request) if "awaitTermination" in told]
 
 
 def test_people_read_errors_of_a_list_beside_the_answers() -> None:

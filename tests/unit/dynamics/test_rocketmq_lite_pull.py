@@ -195,6 +195,8 @@ def test_commits_are_named_with_what_lowers_them() -> None:
     }
     assert levers["graceful"] == {"autoCommitIntervalMillis": 1000}
     assert levers["crash"] == {"autoCommitIntervalMillis": 1000, "persistConsumerOffsetInterval": 1000}
+    quick = polled(leave("crash", 2), settings={"persistConsumerOffsetInterval": 200})["causes"]
+    assert next(one["lever"] for one in quick if one["cause"] == "uncommitted") == levers["graceful"]
     lowered = twice(leave("crash", 2), settings=levers["crash"])
     assert lowered["p95"] <= MOVED * RATE * 2 + 5
 

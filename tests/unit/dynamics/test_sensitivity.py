@@ -11,7 +11,7 @@ from planner.simulation.dynamics.rocketmq.request import read_request
 from planner.simulation.dynamics.rocketmq.simulate import simulate
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from planner.simulation.dynamics.rocketmq.world import build_world
-from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
+from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 
 def total(change: dict[str, Any], client: str = "5.5.0", **more: Any) -> dict[str, Any]:
@@ -251,3 +251,27 @@ def test_a_lever_lowers_what_it_is_named_for() -> None:
     cause = next(cause for cause in found["causes"] if cause["cause"] == "in_flight")
     better = forecast(rocketmq_request(leave("graceful", 2), settings=cause["lever"]))
     assert better["total"]["duplicates"]["p95"] < found["total"]["duplicates"]["p05"]
+
+
+def levers(change: Document, **more: Any) -> Document:
+    """Return all settings that the forecast of this change names as levers."""
+    found: Document = {}
+    for cause in forecast(rocketmq_request(change, **more))["causes"]:
+        found |= cause.get("lever", {})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "as_good", "worse"),
+    [
+        ("serverChannelMaxIdleTimeSeconds", leave("silent", 2), (20, 40), (41, 120)),
+        ("awaitTerminationMillisWhenShutdown", leave("graceful", 2), (5_000, 9_000), (0,)),
+        ("heartbeatBrokerInterval", JOIN, (2_000, 5_000), (6_000, 30_000)),
+    ],
+)
+def test_a_lever_is_offered_only_where_the_present_value_is_on_the_worse_side(
+    name: str, change: Document, as_good: tuple[int, ...], worse: tuple[int, ...]
+) -> None:
+    assert [value for value in as_good if name in levers(change, settings={name: value})] == []
+    assert [value for value in worse if name not in levers(change, settings={name: value})] == []
+    assert name in levers(change)

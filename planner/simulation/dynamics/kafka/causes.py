@@ -8,18 +8,17 @@ from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.simulate import Simulation
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, World
-from planner.simulation.dynamics.trials import Cause
+from planner.simulation.dynamics.trials import LEAST_TOLD, Cause
 
 Lever = Mapping[str, object]
 
-_LEAST_SHARE = 0.02
 _SHORT_SESSION_MS, _SHORT_BEAT_MS, _SHORT_COMMIT_MS, _SERVER_BEAT_MS = 10_000, 1_000, 1_000, 5_000
 
 
 def find_causes(world: World, found: Simulation) -> tuple[Cause, ...]:
     """Return what makes pauses and duplicates, the largest shares first; shares add up to 1 within each effect."""
     causes = [*_pause_causes(world, found), *_duplicate_causes(world, found)]
-    return tuple(sorted((cause for cause in causes if cause.share >= _LEAST_SHARE), key=lambda cause: -cause.share))
+    return tuple(sorted((cause for cause in causes if cause.share >= LEAST_TOLD), key=lambda cause: -cause.share))
 
 
 def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:

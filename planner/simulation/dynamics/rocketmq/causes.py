@@ -16,19 +16,21 @@ from planner.simulation.dynamics.rocketmq.changes import (
     Upgrade,
 )
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
+from planner.simulation.dynamics.rocketmq.settings import Settings
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.world import World
-from planner.simulation.dynamics.trials import Cause
+from planner.simulation.dynamics.trials import LEAST_TOLD, Cause
 
-Lever = Mapping[str, object]
+Lever = Mapping[str, int | bool]
 
-_LEAST_SHARE = 0.02
+_MORE_IS_BETTER = ("awaitTerminationMillisWhenShutdown",)
+"""Of all other settings that are levers, less is better."""
 
 
 def find_causes(world: World, found: Simulation) -> tuple[Cause, ...]:
     """Return what makes pauses and duplicates, the largest shares first; shares add up to 1 within each effect."""
     causes = [*_pause_causes(world, found), *_duplicate_causes(world, found)]
-    return tuple(sorted((cause for cause in causes if cause.share >= _LEAST_SHARE), key=lambda cause: -cause.share))
+    return tuple(sorted((cause for cause in causes if cause.share >= LEAST_TOLD), key=lambda cause: -cause.share))
 
 
 def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:
@@ -74,10 +76,17 @@ def _rest(world: World) -> str:
 
 
 def _lever(world: World, cause: str) -> Lever:
-    """Return settings that lower a cause of this change; empty where none is known or it is set already."""
+    """Return settings that lower a cause of this change; empty where none is known or they are as good already."""
     wanted = _levers(world).get(cause, {})
-    settings = world.request.settings
-    return {name: value for name, value in wanted.items() if settings.given.get(name) != value}
+    return {name: value for name, value in wanted.items() if _is_worse(world.request.settings, name, value)}
+
+
+def _is_worse(settings: Settings, name: str, wanted: int | bool) -> bool:
+    """Return whether the present value, given or the default, is on the worse side of the one that is wanted."""
+    if isinstance(wanted, bool):
+        return settings.is_on(name) != wanted
+    present = settings.value(name)
+    return present < wanted if name in _MORE_IS_BETTER else present > wanted
 
 
 def _dies(change: Change) -> bool:
