@@ -1,6 +1,5 @@
 """What requests of every system share: figures that must be finite, trials, seed, versions."""
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +17,13 @@ _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def number(value: object, field: str, least: float, most: float) -> float:
-    """Return the value, checked to be a finite number from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_within(value, least, most):
+    """Return the value, checked to be a number from ``least`` to ``most``, which are finite.
+
+    It is compared as it is, as an integer of hundreds of digits has no float; NaN is in no range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise fields.refusal(field, value, f"a number from {least:g} to {most:g}")
     return float(value)
-
-
-def _is_within(value: float, least: float, most: float) -> bool:
-    return math.isfinite(value) and least <= value <= most
 
 
 def seconds(document: Mapping[str, Any], name: str, field: str, default: float | None = None) -> float:

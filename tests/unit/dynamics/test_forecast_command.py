@@ -119,6 +119,18 @@ def test_a_remedy_that_gains_nothing_is_not_told(monkeypatch: pytest.MonkeyPatch
         assert not [told for told in remedies(request) if "awaitTermination" in told]
 
 
+@pytest.mark.parametrize("digits", [400, 4000])
+def test_a_number_of_hundreds_of_digits_is_refused_and_keeps_no_other_from_its_answer(digits: int) -> None:
+    huge = 10**digits
+    for fields in ({"service_time_s": huge}, {"service_time_s": -huge}, {"trials": huge}, {"seed": huge}):
+        assert f"{next(iter(fields))}: found" in refused(changed(**fields))
+    queues = [{"topic": "T", "broker": "b", "queue_id": 0, "rate": huge, "lag": 0}]
+    assert "queues[0].rate: found 1000" in refused(changed(queues=queues))
+    result = run([rocketmq_request(JOIN), changed(service_time_s=huge)], "-o", "json")
+    assert result.exit_code == 2
+    assert [list(found) == ["error"] for found in json.loads(result.stdout)] == [False, True]
+
+
 def test_people_read_errors_of_a_list_beside_the_answers() -> None:
     result = run([rocketmq_request(JOIN), 7])
     assert result.exit_code == 2
