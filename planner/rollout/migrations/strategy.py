@@ -1,18 +1,12 @@
 """Another allocation strategy for a RocketMQ group. Its members allocate alone, so two strategies at a time tear it."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from planner.allocation.registry import find_strategy
-from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
-from planner.model.queues import MessageQueue
 from planner.rollout.migrations.green import CONTENT, Green, cheapest, in_a_window, of_new_group, side_by_side, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost
 from planner.rollout.migrations.rooms import MADE_UP, check_answers, strategy_for
-from planner.rollout.refusals import Refusal, refused
-from planner.simulation.ownership import ownership, views_with
+from planner.rollout.migrations.torn import torn
 
 KIND = "strategy"
 
@@ -50,26 +44,8 @@ def strategy(found: Ground, green: Green, new_group: str | None = None) -> Migra
             CONTENT,
             *(("spec.strategy and spec.strategyOptions of the policy say the same from then on",) if options else ()),
         ),
-        why=(_torn(found, new, to), *told(best, ways)),
+        why=(torn(found, new, to), *told(best, ways)),
         moved=all_owned(found),
         cost=known_cost(best.transition),
         unknowns=(best.unknown,) if best.unknown else (),
-    )
-
-
-def refuse_rolling(found: Ground, to: str, options: Mapping[str, Any]) -> None:
-    """Raise ``RefusedError`` for the naive way, a rolling update to another strategy, with what it would do."""
-    raise refused(Refusal.SPLIT_BRAIN, f"{_torn(found, find_strategy(to, options), to)} Use the migration {KIND}.")
-
-
-def _torn(found: Ground, new: Strategy, to: str) -> str:
-    """Return in a sentence what the group is while half of its members follow one strategy and half the other."""
-    members, snapshot = found.snapshot.clients, found.snapshot
-    old = find_strategy(found.strategy, snapshot.strategy_options)
-    half = len(members) // 2 or 1
-    queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
-    torn = ownership(views_with([(m, new if place < half else old) for place, m in enumerate(members)], queues))
-    return (
-        f"A rolling change would tear the group: with {half} of {len(members)} members on {to}, "
-        f"{len(torn.doubled)} queues have two owners and {len(torn.orphans)} none."
     )

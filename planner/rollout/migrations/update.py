@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from planner.rollout.batches import Prices, Span
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
 from planner.rollout.migrations.rooms import settled
+from planner.rollout.migrations.torn import refuse_rolling
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
@@ -34,9 +35,11 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
 
     ``from_revision`` is the Deployment's now. Without ``surge`` one, a quarter of all and all new pods at once are
     forecast, and the cheapest is taken; Kubernetes' default of 25 % more and 25 % less stands beside them.
-    Raises ``RefusedError`` for an orderly group whose consumers would be killed, or would stop before others start.
+    Raises ``RefusedError`` for an orderly group whose consumers would be killed, or would stop before others start, and
+    for a change that names another RocketMQ strategy: members would mix two.
     """
     check_orderly(found)
+    refuse_rolling(found, change)
     if found.snapshot.orderly and surge == 0:
         raise refused(
             Refusal.ORDERLY_WITHOUT_SURGE,
@@ -52,7 +55,10 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
     return Migration(
         kind=KIND,
         steps=update_steps(found, change, from_revision, best.surge, moved, found.strategy),
-        must_be_true=("the new version can run beside the old one in one group",),
+        must_be_true=(
+            "the new version can run beside the old one in one group",
+            "the changed template leaves the allocation strategy as it is",
+        ),
         why=tuple(_why(best, [turn for turn in (*turns, *usual) if turn is not best])),
         moved=moved,
         cost=known_cost(best.found),

@@ -27,10 +27,10 @@ from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
 from planner.rollout.migrations.requests import Variable
 from planner.rollout.migrations.reset import reset
-from planner.rollout.migrations.strategy import refuse_rolling, strategy
+from planner.rollout.migrations.strategy import strategy
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitSettled, PauseForPerson, UpdateTemplate
-from planner.rollout.template import ContainerChange, TemplateChange
+from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from tests.builders import AT, clients, snapshot
 from tests.unit.rollout.test_victims import in_pods
 
@@ -198,10 +198,30 @@ def test_two_groups_side_by_side_are_taken_where_that_costs_less() -> None:
     assert "stopConsumers" in kinds(changed(free, orderly=True))[1]
 
 
-def test_the_naive_change_of_strategy_is_refused_with_what_it_would_do() -> None:
+CIRCLE_CLASS = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragelyByCircle"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ContainerChange("main", env=(Setting("ALLOCATION_STRATEGY", "AVG_BY_CIRCLE"),)),
+        ContainerChange("main", env=(Setting("REBALANCE_CLASS", CIRCLE_CLASS),)),
+        ContainerChange("main", arguments=("--threads=4", "--strategy=AVG_BY_CIRCLE")),
+    ],
+    ids=["variable", "class", "argument"],
+)
+def test_the_naive_change_of_strategy_is_refused_with_what_it_would_do(change: ContainerChange) -> None:
     with pytest.raises(RefusedError, match=r"2 of 4 members on AVG_BY_CIRCLE, \d+ queues have two owners") as refused:
-        refuse_rolling(found(), "AVG_BY_CIRCLE", {})
+        update(found(), TemplateChange((change,)), 7)
     assert refused.value.name == "SplitBrain"
+
+
+@pytest.mark.parametrize(
+    "setting", [Setting("ALLOCATION_STRATEGY", "AVG"), Setting("METRIC", "AVG_BY_CIRCLE")], ids=str
+)
+def test_a_template_that_names_the_same_strategy_or_something_else_rolls(setting: Setting) -> None:
+    made = update(found(), TemplateChange((ContainerChange("main", env=(setting,)),)), 7)
+    assert "the changed template leaves the allocation strategy as it is" in made.must_be_true
 
 
 def test_a_group_gets_another_name_by_cloned_offsets_that_a_person_confirms() -> None:
