@@ -227,6 +227,8 @@ def _lag(picture: Picture, queue: Queue) -> str:
 
 def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
     """A member whose listener calls take much longer than its peers', by its own figures of the last minute."""
+    if picture.is_kafka and picture.members:
+        yield Gap("Kafka members tell nobody how long a record takes them")
     by_topic: dict[str, dict[str, tuple[float, float]]] = {}
     for member in picture.rocketmq_members:
         for figure in member.tuning.figures if member.tuning else ():

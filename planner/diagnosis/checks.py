@@ -91,5 +91,5 @@ CHECKS: tuple[Check, ...] = (
     Check("kafka-no-static-ids", "every restart is two rebalances", kafka.dynamic_members),
     Check("kafka-rebalancing", "the group does not become stable", kafka.unstable_group),
     Check("kafka-mixed-protocols", "a migration to the new protocol is under way", kafka.mixed_protocols),
-    Check("kafka-session-timeout", "the session timeout is longer than a restart", kafka.session_timeout),
+    Check("kafka-session-timeout", "the session timeout does not go with a restart", kafka.session_timeout),
 )

@@ -1,9 +1,10 @@
 """What a Kafka group shows: its state, protocol, assignors and static members (kafka.md 3, 4)."""
 
 from collections.abc import Iterator
+from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, some, verb
+from planner.diagnosis.phrases import counted, seconds, some, verb
 from planner.diagnosis.picture import Picture
 from planner.model.membership import KafkaMember
 
@@ -15,6 +16,12 @@ HEARTBEAT_S = 3.0
 
 EAGER = ("range", "roundrobin", "sticky")
 """Assignors that revoke everything at each rebalance. ``cooperative-sticky`` does not, by itself."""
+
+RESTART_S = 30.0
+"""What a pod takes to restart where the Deployment does not tell: most JVM consumers are back by then."""
+
+_SESSIONS = {"classic": "session.timeout.ms", "consumer": "group.consumer.session.timeout.ms"}
+"""What ends a dead member's session, by the group's protocol."""
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Reconciling", "Assigning")
 
@@ -128,6 +135,65 @@ def mixed_protocols(picture: Picture) -> Iterator[Symptom | Gap]:
 
 
 def session_timeout(picture: Picture) -> Iterator[Symptom | Gap]:
-    """Whether the session timeout outlasts a pod's restart: brokers do not show it."""
-    if picture.newest.kafka is not None and picture.members:
-        yield Gap("brokers do not show session.timeout.ms or how long a pod takes to restart")
+    """Whether the session timeout that the policy states goes with a pod's restart: brokers do not show it.
+
+    A dead member is one until its session ends. Members without a static id should be out of the group before their
+    pod is back under a new one; with one, a pod that is back in time goes on as if nothing had been (KIP-345).
+    """
+    group, members = picture.newest.kafka, _members(picture)
+    if group is None or not members:
+        return
+    name = _SESSIONS.get(group.protocol, _SESSIONS["classic"])
+    stated = dict(picture.timing.settings).get(name) if picture.timing else None
+    if stated is None:
+        yield Gap(f"brokers do not show {name}: state it in the policy's spec.timing.settings")
+        return
+    session_s, told_s = int(stated) / 1000, _restart_s(picture)
+    restart_s = RESTART_S if told_s is None else told_s
+    severity = Severity.NOTICE if told_s is None else Severity.WARNING
+    evidence = (f"{name} {stated}, by the policy", _words_of_restart(told_s))
+    static = [member for member in members if member.instance_id]
+    dynamic = [member for member in members if not member.instance_id]
+    if dynamic and session_s > restart_s:
+        held = counted(max(1, round(len(picture.queues) / len(members))), "partition")
+        yield Symptom(
+            severity=severity,
+            title=f"The session timeout of {seconds(session_s)} is longer than a restart",
+            evidence=(*evidence, f"no group.instance.id: {some(member.client_id for member in dynamic)}"),
+            consequence=f"when a pod dies, about {held} stand still for up to {seconds(session_s)}, "
+            f"{seconds(session_s - restart_s)} of them with the new pod there"
+            + ("; no rebalance ends before, as it waits for the dead member" if group.protocol == "classic" else ""),
+            advice=f"lower {name} (three heartbeats at the least), or set group.instance.id: then a restart moves "
+            "nothing",
+            about=tuple(member.member_id for member in dynamic),
+        )
+    if static and session_s < restart_s:
+        yield Symptom(
+            severity=severity,
+            title=f"The session timeout of {seconds(session_s)} is shorter than a restart",
+            evidence=(*evidence, f"with group.instance.id: {some(member.client_id for member in static)}"),
+            consequence=f"{counted(len(static), 'member')} with a static id {verb(len(static), 'is', 'are')} dropped "
+            "at a restart all the same: it is two rebalances instead of none",
+            advice=f"raise {name} above the time of a restart",
+            about=tuple(member.member_id for member in static),
+        )
+
+
+def _restart_s(picture: Picture) -> float | None:
+    """Return how long pods took to be ready, the middle one; ``None`` where the Deployment does not tell.
+
+    A pod whose containers restarted became ready later than that.
+    """
+    pods = picture.deployment.pods if picture.deployment else None
+    known = [
+        (pod.ready_at - pod.started_at).total_seconds()
+        for pod in pods or ()
+        if pod.is_ready and pod.ready_at and pod.started_at and not pod.restarts
+    ]
+    return median_low(known) if known else None
+
+
+def _words_of_restart(told_s: float | None) -> str:
+    if told_s is None:
+        return f"how long a pod takes to restart is not known: held against {seconds(RESTART_S)}"
+    return f"a pod takes {seconds(told_s)} until it is ready (the middle one of the Deployment's)"

@@ -17,6 +17,7 @@ from planner.model.membership import GroupMember, Member
 from planner.model.queues import Queue
 from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
+from planner.model.snapshot import KafkaTiming
 from planner.snapshot.strategy import observed_strategy
 
 RECENT_S = 60.0
@@ -49,6 +50,7 @@ class Picture:
     sample_every_s: float = 5.0
     stated_strategy: str | None = None
     oldest_message_s: float | None = None
+    timing: KafkaTiming | None = None
 
     def __post_init__(self) -> None:
         if not self.samples:

@@ -1,6 +1,7 @@
 """What a Kafka group shows: state, protocol, assignors, static members."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -8,6 +9,8 @@ from planner.diagnosis.finding import Severity
 from planner.diagnosis.picture import Picture
 from planner.model.membership import KafkaMember
 from planner.model.samples import GroupSample, KafkaGroup
+from planner.model.snapshot import KafkaTiming
+from tests.sample_builders import START
 from tests.unit.diagnosis.patients import codes, each, finding, gaps, kafka
 from tests.unit.diagnosis.test_clients import deployment
 
@@ -75,4 +78,64 @@ def test_a_member_without_partitions() -> None:
 
 
 def test_what_no_broker_shows_is_said() -> None:
-    assert "session.timeout.ms" in gaps(kafka())["kafka-session-timeout"]
+    told = gaps(kafka())
+    assert "spec.timing.settings" in told["kafka-session-timeout"]
+    assert {"slow-member", "short-grace"} <= set(told)
+
+
+def stating(picture: Picture, ready_s: float | None = None, **settings: int) -> Picture:
+    """Return the picture with settings of its policy, by their last words, and pods that took so long to be ready."""
+    names = {"session": "session.timeout.ms", "server_session": "group.consumer.session.timeout.ms"}
+    stated = tuple((names[name], value) for name, value in settings.items())
+    picture = replace(picture, timing=KafkaTiming("4.1.0", "4.1.0", settings=stated))
+    if ready_s is None:
+        return picture
+    pods = tuple(
+        replace(pod, is_ready=True, ready_at=pod.started_at + timedelta(seconds=ready_s), restarts=0)
+        for pod in deployment().pods or ()
+        if pod.started_at
+    )
+    restarted = replace(pods[0], restarts=1, ready_at=START)
+    return each(picture, lambda s: replace(s, deployment=deployment(pods=(*pods, restarted), replicas=2)))
+
+
+@pytest.mark.parametrize(
+    ("session", "ready_s", "instance", "severity"),
+    [
+        (45_000, 20.0, None, Severity.WARNING),
+        (45_000, 50.0, None, None),
+        (45_000, None, None, Severity.NOTICE),
+        (30_000, None, None, None),
+        (45_000, 20.0, "pod-0", None),
+        (45_000, 50.0, "pod-0", Severity.WARNING),
+        (10_000, None, "pod-0", Severity.NOTICE),
+    ],
+)
+def test_a_stated_session_timeout_is_held_against_a_restart(
+    session: int, ready_s: float | None, instance: str | None, severity: Severity | None
+) -> None:
+    picture = stating(kafka(instance_id=instance), ready_s, session=session)
+    assert codes(picture).get("kafka-session-timeout") == severity
+    assert "kafka-session-timeout" not in gaps(picture)
+
+
+def test_a_session_that_outlasts_a_restart_says_what_it_costs() -> None:
+    found = finding(stating(kafka(instance_id=None), 20.0, session=45_000), "kafka-session-timeout")
+    assert found.evidence[:2] == (
+        "session.timeout.ms 45000, by the policy",
+        "a pod takes 20 s until it is ready (the middle one of the Deployment's)",
+    )
+    assert "about 4 partitions stand still for up to 45 s, 25 s of them with the new pod there" in found.consequence
+
+
+def test_the_consumer_protocol_has_a_session_timeout_of_the_brokers() -> None:
+    picture = group(kafka(protocol="consumer", instance_id=None), protocol="consumer", assignor="uniform")
+    assert "group.consumer.session" in gaps(stating(picture, session=45_000))["kafka-session-timeout"]
+    assert "kafka-session-timeout" in codes(stating(picture, server_session=45_000))
+
+
+def test_pods_that_are_ready_and_no_members() -> None:
+    crowded = each(kafka(instance_id="i"), lambda s: replace(s, deployment=deployment(replicas=3, ready=3)))
+    assert finding(crowded, "pods-without-member").title == "3 pods are ready, 2 members are in the group"
+    threads = each(kafka(4, instance_id="i"), lambda s: replace(s, deployment=deployment()))
+    assert "pods-without-member" not in codes(threads)
