@@ -14,7 +14,7 @@ from planner.model.queues import MessageQueue, TopicPartition
 from planner.model.snapshot import Capacity, ClientSetup, GroupSnapshot, KafkaTiming, Part, QueueState, SeriesPoint
 from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
-from planner.simulation.candidates import candidate_counts, simulate, topics_of
+from planner.simulation.candidates import candidate_counts, simulate_candidate, topics_of
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
 
@@ -167,7 +167,7 @@ def decided(
     """
     can_simulate = bool(taken.clients and taken.data_queues and taken.strategy)
     counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
-    outcomes = simulate(taken, counts, strategies) if can_simulate else ()
+    outcomes = tuple(simulate_candidate(taken, count, name) for name in strategies for count in counts)
     digest = SNAPSHOT.digest(taken)
     if trials:
         outcomes = tuple(with_transition(outcome, taken, digest, trials) for outcome in outcomes)

@@ -49,12 +49,6 @@ class GroupAllocation:
         """Return the queues that nobody consumes."""
         return [self.queues[pick] for pick in np.flatnonzero(self.owner_counts == 0).tolist()]
 
-    @property
-    def idle_clients(self) -> list[str]:
-        """Return the ids that own no queue, each once."""
-        busy = {self.clients[holder] for holder in set(self.holdings.holders.tolist())}
-        return [client for client in dict.fromkeys(self.clients) if client not in busy]
-
     def answer(self) -> dict[str, list[MessageQueue]]:
         """Return what each client's class answers, by client in sorted order, topic after topic."""
         if isinstance(self.strategy, NamingStrategy):

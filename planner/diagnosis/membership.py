@@ -1,5 +1,6 @@
 """Who is in the group: ids that run twice, lists that differ, nobody at all, and membership that never rests."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -164,6 +165,10 @@ def _urgency(is_needed: int, since: float | None) -> Severity:
     return Severity.ERROR if since is not None and since <= LIVELY_S else Severity.WARNING
 
 
+_KAFKA_MEMBER = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A Kafka member id: the client id and a UUID."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Change:
     """One change of membership or ownership between two looks."""
@@ -229,11 +234,12 @@ def _between(before: GroupSample, after: GroupSample) -> _Change | None:
 
 
 def _restless(picture: Picture, seen: Sequence[_Change], per_hour: float) -> Symptom:
-    came = Counter(client for change in seen for client in change.joined)
-    went = Counter(client for change in seen for client in change.left)
+    came = Counter(_place_of(client) for change in seen for client in change.joined)
+    went = Counter(_place_of(client) for change in seen for client in change.left)
     moved = sum(change.moved for change in seen)
-    who = sorted({*came, *went}, key=lambda client: (-came[client] - went[client], client))
-    named = [f"{client} came {came[client]} and went {went[client]} times" for client in who[:5]]
+    who = sorted({client for change in seen for client in change.joined | change.left})
+    places = sorted({*came, *went}, key=lambda place: (-came[place] - went[place], place))
+    named = [_turns(place, came[place], went[place], who) for place in places[:5]]
     return Symptom(
         severity=Severity.WARNING,
         title=f"The group rebalances {per_hour:.0f} times an hour",
@@ -247,6 +253,19 @@ def _restless(picture: Picture, seen: Sequence[_Change], per_hour: float) -> Sym
         "and whether all of them subscribe to the same",
         about=tuple(who),
     )
+
+
+def _turns(place: str, came: int, went: int, clients: Sequence[str]) -> str:
+    """Return how often members came to one place and went from it; ids are named by their number where they change."""
+    here = [client for client in clients if _place_of(client) == place]
+    turns = f"came {came} and went {went} times"
+    return f"{here[0]} {turns}" if len(here) == 1 else f"{place} {turns}, under {len(here)} ids: it restarts"
+
+
+def _place_of(client: str) -> str:
+    """Return what a member keeps at a restart: ``10.0.0.7`` of ``10.0.0.7@4711#123``, a Kafka member's client id."""
+    member = _KAFKA_MEMBER.fullmatch(client)
+    return member[1] if member else client.partition("@")[0]
 
 
 def _start_times(picture: Picture) -> list[float]:

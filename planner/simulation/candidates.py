@@ -143,15 +143,6 @@ def simulable_counts(snapshot: GroupSnapshot, strategy_name: str, counts: Iterab
     return tuple(count for count in counts if most is None or count <= most)
 
 
-def simulate(snapshot: GroupSnapshot, counts: Iterable[int], strategies: Sequence[str]) -> tuple[CandidateOutcome, ...]:
-    """Return one outcome for each strategy and count, in that order, without what the change itself costs.
-
-    Raises ``BadInputError`` where there is nothing to compare with.
-    """
-    check_comparable(snapshot)
-    return tuple(simulate_candidate(snapshot, count, name) for name in strategies for count in sorted(set(counts)))
-
-
 def check_comparable(snapshot: GroupSnapshot) -> None:
     """Raise ``BadInputError`` when the snapshot has no queue or no consumer."""
     if not snapshot.data_queues:

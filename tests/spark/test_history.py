@@ -15,7 +15,6 @@ from planner.documents.format import API_VERSION
 from planner.errors import DocumentError, NewerVersionError
 from planner.history.curve import REACH
 from planner.history.intervals import queue_intervals
-from planner.history.rebalances import rebalances
 from planner.model.intervals import QueueInterval
 from planner.model.samples import GroupSample
 from planner.storage.layout import history_folder, sample_path
@@ -95,14 +94,12 @@ def test_history_is_what_the_pure_function_says_in_every_column(spark: SparkSess
     pd.testing.assert_frame_equal(found(spark, tmp_path), wanted, check_exact=True)
 
 
-def test_rows_read_back_are_the_intervals_and_tell_the_same_rebalance(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_read_back_are_the_intervals(spark: SparkSession, tmp_path: Path) -> None:
     samples = eventful(12)
     land(tmp_path, samples)
     update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     read = intervals_of(spark.read.schema(HISTORY).parquet(str(history_folder(tmp_path) / "intervals")).toPandas())
     assert read == queue_intervals(samples, SAMPLE_EVERY_S)
-    (event,) = rebalances(read)
-    assert (event.left, event.came) == (OWNED_BY_OTHERS, ("10.0.0.1@1",))
 
 
 def test_history_made_bit_by_bit_knows_all_that_came_before(spark: SparkSession, tmp_path: Path) -> None:

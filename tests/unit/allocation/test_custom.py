@@ -15,7 +15,7 @@ from planner.allocation.plugins import ENTRY_POINTS
 from planner.allocation.registry import find_strategy, known_names
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.queues import MessageQueue
-from planner.simulation.candidates import simulate
+from planner.simulation.candidates import simulate_candidate
 from tests.builders import snapshot
 
 ROOT = Path(__file__).parents[3]
@@ -208,7 +208,7 @@ def test_an_installed_package_brings_a_strategy(tmp_path: Path, monkeypatch: pyt
 
 def test_candidates_are_simulated_under_it() -> None:
     taken = snapshot()
-    [found] = simulate(taken, [len(taken.clients)], [str(EXAMPLE)])
+    found = simulate_candidate(taken, len(taken.clients), str(EXAMPLE))
     assert found.strategy == str(EXAMPLE)
     assert sum(load.queues for load in found.loads) == len(taken.queues)
     assert found.moved_most is not None
@@ -221,6 +221,6 @@ def test_its_faults_are_told_with_the_candidate_and_stop_no_other(tmp_path: Path
         "class Lazy:\n    name = 'LAZY'\n    def allocate(self, client, queues, clients):\n        return []\n"
     )
     taken = snapshot()
-    lazy, avg = simulate(taken, [len(taken.clients)], [str(file), "AVG"])
+    lazy, avg = (simulate_candidate(taken, len(taken.clients), name) for name in (str(file), "AVG"))
     assert any("group billing, topic orders: strategy LAZY forgot 16 queues" in known for known in lazy.unknowns)
     assert avg.unknowns == ()

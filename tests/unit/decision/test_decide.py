@@ -11,7 +11,7 @@ from planner.decision.objective import Objective
 from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import Capacity, GroupSnapshot
-from planner.simulation.candidates import candidate_counts, simulate
+from planner.simulation.candidates import candidate_counts, simulate_candidate
 from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
 from tests.sample_builders import deployment
 
@@ -20,7 +20,7 @@ def decision_on(taken: GroupSnapshot, objective: Objective = OBJECTIVE, age_s: f
     can_simulate = bool(taken.clients and taken.data_queues)
     counts = candidate_counts(taken, objective.lowest, objective.highest) if can_simulate else ()
     strategies = dict.fromkeys((taken.strategy or "AVG", "AVG", "AVG_BY_CIRCLE"))
-    outcomes = simulate(taken, counts, tuple(strategies)) if can_simulate else ()
+    outcomes = [simulate_candidate(taken, count, name) for name in strategies for count in counts]
     return decide(taken, outcomes, objective, AT + timedelta(seconds=age_s))
 
 
@@ -129,7 +129,7 @@ def test_a_strategy_is_planned_with_once_its_parameters_are_stated() -> None:
         replace(state, owner=plain.clients[place]) for state, place in zip(plain.queues, owned_by, strict=True)
     )
     taken = replace(plain, strategy="MACHINE_ROOM", strategy_options=options, queues=states)
-    outcomes = simulate(taken, candidate_counts(taken, 1, 16), ("MACHINE_ROOM",))
+    outcomes = [simulate_candidate(taken, count, "MACHINE_ROOM") for count in candidate_counts(taken, 1, 16)]
     decision = decide(taken, outcomes, OBJECTIVE, AT)
     assert (decision.hold_cause, decision.strategy) != (HoldCause.UNSUPPORTED_STRATEGY, None)
     assert {outcome.strategy for outcome in outcomes} == {"MACHINE_ROOM"}

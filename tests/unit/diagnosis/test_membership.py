@@ -1,5 +1,6 @@
 """Who is in the group: ids that run twice, lists that differ, nobody at all, membership that never rests."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -111,6 +112,17 @@ def test_a_member_that_comes_and_goes_is_named_with_its_turns() -> None:
     assert found.evidence[0].startswith("4 rebalances within 60 s")
     assert "c3 came 2 and went 2 times" in found.evidence
     assert found.title == "The group rebalances 240 times an hour"
+
+
+@pytest.mark.parametrize("make", [lambda n: f"10.0.0.7@{n}#1", lambda n: f"shop-7-{n:08x}-7d44-4c8e-9b1a-0123456789ab"])
+def test_a_member_that_restarts_under_new_ids_is_named_by_its_place(make: Callable[[int], str]) -> None:
+    turns = [make(4711), None, make(4712), make(4713), None]
+    picture = healthy(13)
+    looks = [healthy(13, clients=("c1", "c2", *([one] if one else []))).samples for one in turns]
+    restless = replace(picture, samples=tuple(looks[n * len(turns) // 13][n] for n in range(13)))
+    place = make(4711).partition("@")[0].partition("-00")[0]
+    expected = f"{place} came 2 and went 3 times, under 3 ids: it restarts"
+    assert expected in finding(restless, "frequent-rebalances").evidence
 
 
 def test_two_rebalances_are_no_habit() -> None:

@@ -12,7 +12,7 @@ from planner.allocation.rocketmq import ConsistentHash, MachineRoom, MachineRoom
 from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
-from planner.simulation.candidates import simulate
+from planner.simulation.candidates import simulate_candidate
 from planner.simulation.positions import departures, join_range, leave_range
 from tests.builders import snapshot
 
@@ -156,7 +156,7 @@ def test_departures_with_a_duplicate_id_count_names() -> None:
 
 def test_candidates_under_consistent_hash_tell_what_is_known() -> None:
     taken = snapshot(strategy="CONSISTENT_HASH")
-    fewer, now, more = simulate(taken, [2, 3, 4], ["CONSISTENT_HASH"])
+    fewer, now, more = (simulate_candidate(taken, count, "CONSISTENT_HASH") for count in (2, 3, 4))
     assert (now.moved_fewest, now.moved_most) == (0, 0)
     sizes = sorted(load.queues for load in now.loads)
     assert now.largest_share == sizes[-1]
