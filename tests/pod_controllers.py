@@ -26,6 +26,7 @@ from tests.pod_groups import PodGroups, plan_for
 K8S = Path(__file__).parents[1] / "k8s"
 ACCOUNT = "consumer-planner-controller"
 MERGE = "application/merge-patch+json"
+FORGED = "somebody else"
 _PLANS = "/apis/consumerplanner.dev/v1alpha1"
 
 
@@ -40,23 +41,27 @@ def install(cluster: ControlPlane) -> list[Json]:
     cluster.define(*definitions)
     policies = documents("admission/approval", "admission/approver", "admission/executor")
     cluster.admit(policies, definitions)
-    cluster.wait_until("the approver's name in a plan", lambda: _names_the_approver(cluster))
+    cluster.wait_until("the approver's name in a plan", lambda: _approver_of_a_plan(cluster) not in (None, FORGED))
+    cluster.wait_until("a refusal of another's name", lambda: _approver_of_a_plan(cluster, FORGED) is None)
     return [*policies, *definitions]
 
 
-def _names_the_approver(cluster: ControlPlane) -> bool:
-    """True once the admission policies work: what came before them says nothing of what comes after."""
-    plan = plan_for("canary", ["a", "b"], [AwaitReady(2, 60)])
+def _approver_of_a_plan(cluster: ControlPlane, claimed: str = "") -> str | None:
+    """Return who has approved a plan that is made and approved by ``claimed``; ``None`` where it is refused for that.
+
+    Each admission policy works from a moment of its own on: what came before it says nothing of what comes after.
+    """
+    document = approved(PLAN.document(plan_for("canary", ["a", "b"], [AwaitReady(2, 60)]), "canary", "default"))
+    if claimed:
+        document["metadata"]["annotations"][APPROVED_BY_ANNOTATION] = claimed
     path = f"{_PLANS}/namespaces/default/consumerrolloutplans"
     try:
-        made = cluster.rest.call(
-            "POST", path, approved(PLAN.document(plan, "canary", "default")), query={"dryRun": "All"}
-        )
+        made = cluster.rest.call("POST", path, document, query={"dryRun": "All"})
     except ApiError as error:
-        if error.status != 503:
+        if error.status not in (403, 503):
             raise
-        return False
-    return APPROVED_BY_ANNOTATION in made["metadata"]["annotations"]
+        return None if error.status == 403 else FORGED
+    return str(made["metadata"]["annotations"].get(APPROVED_BY_ANNOTATION, FORGED))
 
 
 def uninstall(cluster: ControlPlane, installed: Sequence[Json]) -> None:

@@ -291,11 +291,25 @@ def test_who_makes_a_plan_cannot_name_an_approver(realm: Realm) -> None:
 
 def test_who_may_change_plans_but_not_approve_them_cannot(realm: Realm, executor: Rest) -> None:
     path = realm.plan("by-executor")
-    forbidden(lambda: executor.patch(path, note(approve="sha256:1"), MERGE), "takes the verb approve")
+    for asked in (note(approve="sha256:1"), note(confirm="set the offsets of billing"), note(answer="3")):
+        forbidden(lambda asked=asked: executor.patch(path, asked, MERGE), "takes the verb approve")  # type: ignore[misc]
     status = {**realm.admin.get(path), "status": dump_status(RolloutStatus())}
     status["metadata"]["annotations"][APPROVE_ANNOTATION] = "sha256:1"
     executor.call("PUT", f"{path}/status", status)
     assert APPROVE_ANNOTATION not in realm.admin.get(path)["metadata"]["annotations"], "no way around by the status"
+
+
+def test_who_makes_a_plan_cannot_let_its_questions_pass_beforehand(realm: Realm, anna: Rest) -> None:
+    rest = realm.account("olga", "planner")
+    document = PLAN.document(simple(), "with-answers", realm.namespace)
+    for asked in ("answer", "confirm"):
+        document["metadata"]["annotations"][f"consumerplanner.dev/{asked}"] = "3"
+        forbidden(lambda: rest.create(realm.plans, document), "takes the verb approve")
+        del document["metadata"]["annotations"][f"consumerplanner.dev/{asked}"]
+    path = f"{realm.plans}/{rest.create(realm.plans, document)['metadata']['name']}"
+    given = anna.patch(path, note(answer="3", confirm="3"), MERGE)["metadata"]["annotations"]
+    assert {"consumerplanner.dev/answer", "consumerplanner.dev/confirm"} <= given.keys()
+    anna.patch(path, note(answer=None, confirm=None), MERGE)
 
 
 def test_with_the_role_auto_the_controller_approves_in_its_own_name(realm: Realm, executor: Rest) -> None:
@@ -458,7 +472,7 @@ def test_of_an_autoscaler_the_controller_changes_neither_target_nor_metrics(real
 def test_of_a_plan_the_controller_changes_neither_spec_nor_what_people_ask(realm: Realm, executor: Rest) -> None:
     path = realm.plan("asked")
     told = "the finalizer, the approval and the status only"
-    wrong = [note(abort="true"), note(answer="1"), note(pause="true"), {"spec": {"reason": "another"}}]
+    wrong = [note(abort="true"), note(pause="true"), {"spec": {"reason": "another"}}]
     for edit in [*wrong, {"metadata": {"labels": {"a": "b"}}}]:
         forbidden(lambda edit=edit: executor.patch(path, edit, MERGE), told)
     executor.patch(path, {"metadata": {"finalizers": [CLAIM]}}, MERGE)
