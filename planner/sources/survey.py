@@ -14,6 +14,7 @@ from typing import Final
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 from planner.sources.live import LEAST_LOOKS, SAMPLE_EVERY_S, Pace
+from planner.sources.looks import add
 
 ANY_GROUP: Final = "*"
 """Stands for groups that nobody can name, as a broker did not list its own."""
@@ -42,7 +43,7 @@ class Survey:
     def note(self, group: str, said: GroupSample | PlannerError, *, named: bool) -> None:
         """Add what a look at a group came to; ``named`` as in ``survey``."""
         if isinstance(said, GroupSample):
-            self.samples.setdefault(group, []).append(said)
+            add(self.samples.setdefault(group, []), said)
             self.failures.pop(group, None)
         elif isinstance(said, UnknownNameError) and not named and group not in self.samples:
             self.unused.add(group)

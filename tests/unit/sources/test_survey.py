@@ -71,6 +71,13 @@ def test_a_group_that_was_asked_for_by_name_is_not_just_unused() -> None:
     assert (found.unused, set(found.failures)) == (set(), {"typo"})
 
 
+def test_a_long_survey_keeps_few_looks() -> None:
+    found = Survey()
+    for sample in watch(200):
+        found.note("shop", sample, named=True)
+    assert len(found.samples["shop"]) < 80
+
+
 def test_what_brokers_do_not_list_is_told() -> None:
     opened, _ = ground(shop=(None, None))
     found = survey(replace(opened, problems=("broker 2 is silent",)), 0.0, lambda _: None, named=False)
