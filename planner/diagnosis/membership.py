@@ -256,10 +256,13 @@ def _restless(picture: Picture, seen: Sequence[_Change], per_hour: float) -> Sym
 
 
 def _turns(place: str, came: int, went: int, clients: Sequence[str]) -> str:
-    """Return how often members came to one place and went from it; ids are named by their number where they change."""
+    """Return how often members came to one place and went from it; several ids there are told by their number.
+
+    Each restart brings a new id. It is not said that these are restarts: processes may share an address or client id.
+    """
     here = [client for client in clients if _place_of(client) == place]
     turns = f"came {came} and went {went} times"
-    return f"{here[0]} {turns}" if len(here) == 1 else f"{place} {turns}, under {len(here)} ids: it restarts"
+    return f"{here[0]} {turns}" if len(here) == 1 else f"{place} {turns}, under {len(here)} ids"
 
 
 def _place_of(client: str) -> str:
