@@ -57,7 +57,8 @@ def controller(
 ) -> None:
     """Carry out the approved plans of a cluster until told to end.
 
-    Exit codes: 0 told to end, 2 bad options or a port that is taken. What is out of reach never ends it.
+    Exit codes: 0 told to end, 1 told to end and something hung, 2 bad options, a port that is taken or a data folder
+    that cannot be written. What is out of reach never ends it.
     """
     namespaces = chosen_namespaces(namespace or (), all_namespaces)
     settings = Settings(

@@ -79,7 +79,7 @@ class Metrics:
                 self._distance.labels(miss.name, miss.unit).observe(abs(miss.distance))
 
     def failed(self, part: str) -> None:
-        """Count a request of a part (``turn``, ``election``, ``plans``, ``watch``) that got no good answer."""
+        """Count a request of a part (``turn``, ``records``, else a thread's name) that got no good answer."""
         self._errors.labels(part).inc()
 
     def _gauge(self, name: str, told: str) -> Gauge:

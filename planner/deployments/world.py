@@ -81,7 +81,10 @@ class ClusterWorld:
         return self.last
 
     def perform(self, effect: Effect) -> None:
-        """Make it so, or raise ``ConflictError`` (nothing done) or ``OutOfReachError`` (perhaps done, perhaps not)."""
+        """Make it so, or raise ``ConflictError`` or ``DeniedError`` (nothing done).
+
+        Any other ``OutOfReachError``: perhaps it is done, perhaps not.
+        """
         log.info("effect", extra={"effect": type(effect).__name__, "namespace": self.namespace})
         if isinstance(effect, SetOffsets):
             self._set_offsets(effect)

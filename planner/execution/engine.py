@@ -113,7 +113,8 @@ def _judge(turn: Turn) -> Move:
     check = next((step for step in turn.plan.steps if isinstance(step, CheckForecast)), None)
     seen, since = turn.look.seen, turn.status.phase_since or turn.now
     limit_s = check.time_limit_seconds if check else 0
-    if (seen is None or not seen.is_complete) and not turn.past(since, limit_s):
+    waits = not turn.is_to_end and not turn.past(since, limit_s)
+    if (seen is None or not seen.is_complete) and waits:
         return turn.hold("not all of the change was seen yet", since + timedelta(seconds=limit_s))
     verdict = judge(turn.plan.forecast, seen or Seen(), turn.now)
     checked = tuple(

@@ -7,8 +7,10 @@
        +--> Refused, Expired    +-> Verifying --> Succeeded     all steps are done: the new state
                                 |
                                 +-> Aborting ---> RolledBack    all steps are undone: the old state
-                                       |
-                                       +--------> Stuck         neither can be reached: a person must look
+                                |      |
+                                +------+--------> Stuck         neither can be reached: a person must look
+
+A plan that is paused may be aborted, too.
 """
 
 from collections.abc import Mapping

@@ -62,10 +62,6 @@ class OffsetActions:
     installation: Installation
     _cloned: dict[str, Offsets] = field(default_factory=dict)
 
-    def are_set(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> bool:
-        """Return whether the offsets are as the step wants them; raises as ``see`` does."""
-        return self.see(policy, wanted).is_set
-
     def see(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> OffsetsSeen:
         """Return how the offsets are, read from the brokers.
 

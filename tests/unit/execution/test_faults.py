@@ -332,6 +332,24 @@ def test_a_plan_that_is_edited_after_its_last_step_ends_without_a_verdict_on_its
     assert untouched(cluster)
 
 
+@pytest.mark.parametrize("asked", [{"abort": True}, {"is_deleted": True}], ids=str)
+def test_an_abort_after_the_last_step_ends_the_plan_without_waiting_for_what_was_not_seen(
+    asked: dict[str, bool],
+) -> None:
+    cluster = world(UP)
+    cluster.seen = replace(cluster.seen, is_complete=False)
+    asked_at: list[float] = []
+
+    def ask() -> None:
+        asked_at.append(cluster.now_s)
+        cluster.ask("plan-1", **asked)
+
+    assert drive(cluster, meanwhile=when(cluster, Phase.VERIFYING, 5, ask)).outcome is Outcome.DONE
+    assert cluster.now_s - asked_at[0] < LIMIT_S / 4
+    assert cluster.deployments[DEPLOYMENT].replicas == 5
+    assert untouched(cluster)
+
+
 def test_what_could_not_be_read_is_told_with_its_cause() -> None:
     cluster = world(UP)
     original = cluster.look
