@@ -77,6 +77,8 @@ def read_document(source: str) -> Any:
         raise BadInputError(f"{name}: byte {error.start} is not UTF-8; expected a request as JSON") from error
     except RecursionError as error:
         raise BadInputError(f"{name}: nested too deeply; expected a request as JSON") from error
+    except ValueError as error:  # Python reads no integer of more than 4300 digits
+        raise BadInputError(f"{name}: a number is too long to be read; expected a request as JSON") from error
 
 
 def _other_side(source: str, count: int) -> list[Document]:

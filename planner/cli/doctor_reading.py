@@ -112,8 +112,8 @@ def _of_policy(wanted: Wanted, path: Path) -> Read:
             looks = len(found.samples[group])
             status.update(f"watching group {group} for {wanted.watch_s:.0f} s: {looks} looks")
     samples = _with(found.samples[group], _deployment(serving, found))
-    strategy, bound = policy.snapshot_settings.strategy, policy.objective.oldest_message_s
-    return Read([Picture(samples, found.pace.sample_every_s, strategy, bound)], found)
+    stated, bound = policy.snapshot_settings, policy.objective.oldest_message_s
+    return Read([Picture(samples, found.pace.sample_every_s, stated.strategy, bound, stated.timing)], found)
 
 
 def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) -> Read:
