@@ -235,6 +235,11 @@ class Limits:
         )
 
 
+def exactly(count: int) -> Limits:
+    """Return limits under which only one count can be planned: no rate that a busy machine measures decides it."""
+    return Limits(count, count, 40.0)
+
+
 @contextmanager
 def rocketmq_loop(
     cluster: ControlPlane,

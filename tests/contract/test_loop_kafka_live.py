@@ -21,7 +21,7 @@ from tests.loop_checks import (
     check_turned_back,
     check_updated,
 )
-from tests.loops import LONG_S, Limits, Loop
+from tests.loops import LONG_S, Limits, Loop, exactly
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -71,18 +71,18 @@ def loop(
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:
-    check_grown(loop, Limits(1, 5, 12.0), 5)
-    check_shrunk(loop, Limits(1, 5, 30.0), 2)
+    check_grown(loop, exactly(5), 5)
+    check_shrunk(loop, exactly(2), 2)
 
 
 def test_a_new_configuration_rolls_through_with_more_pods_first(loop: Loop) -> None:
-    check_updated(loop, Limits(1, 5, 30.0))
+    check_updated(loop, exactly(2))
     check_duplicates_forecast(loop)
 
 
 def test_an_abort_amid_more_consumers_brings_count_and_owners_back(loop: Loop) -> None:
-    check_turned_back(loop, Limits(1, 5, 12.0))
+    check_turned_back(loop, exactly(5))
 
 
 def test_who_takes_over_says_what_it_did_not_see(loop: Loop) -> None:
-    check_taken_over(loop, Limits(1, 5, 12.0), 5)
+    check_taken_over(loop, exactly(5), 5)

@@ -7,7 +7,7 @@ import pytest
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.loop_checks import check_duplicates_forecast, check_grown, check_shrunk, check_turned_back, check_updated
-from tests.loops import ROCKETMQ_QUEUES, Limits, Loop, rocketmq_loop
+from tests.loops import ROCKETMQ_QUEUES, Loop, exactly, rocketmq_loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -28,14 +28,14 @@ def loop(
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:
-    check_grown(loop, Limits(1, 5, 12.0), 5)
-    check_shrunk(loop, Limits(1, 5, 30.0), 2)
+    check_grown(loop, exactly(5), 5)
+    check_shrunk(loop, exactly(2), 2)
 
 
 def test_a_new_configuration_rolls_through_with_more_pods_first(loop: Loop) -> None:
-    check_updated(loop, Limits(1, 5, 30.0))
+    check_updated(loop, exactly(2))
     check_duplicates_forecast(loop)
 
 
 def test_an_abort_amid_more_consumers_brings_count_and_owners_back(loop: Loop) -> None:
-    check_turned_back(loop, Limits(1, 5, 12.0))
+    check_turned_back(loop, exactly(5))
