@@ -103,7 +103,7 @@ def test_it_ends_and_says_so(
     left = [
         line for one in replicas for line in one.log if line["message"] in ("left unfinished", "lease not given back")
     ]
-    site.cluster.wait_until("an answer", lambda: site.cluster.rest.text("/readyz") == "ok")
+    site.cluster.wait_until("an answer", site.cluster.is_ready)
     assert left or not holders(site), "a lease is given back, or the log says that it was not"
 
 

@@ -170,7 +170,14 @@ class ControlPlane(Launcher):
         """Start the API server, also again after ``api_server.kill()``; return once it is ready."""
         self.api_server.start()
         self.api_server.wait_until("its certificate", self.ca_file.exists, READY_S)
-        self.api_server.wait_until("readiness", self._is_ready, READY_S)
+        self.api_server.wait_until("readiness", self.is_ready, READY_S)
+
+    def is_ready(self) -> bool:
+        """True when the API server says so; False also while it does not answer, or breaks a connection off."""
+        try:
+            return self.rest.text("/readyz") == "ok"
+        except (urllib3.exceptions.HTTPError, OSError):
+            return False
 
     def stop(self) -> None:
         """Stop pods, scheduler and controllers, API server, etcd; delete all files. Stopping twice does nothing."""
@@ -223,12 +230,6 @@ class ControlPlane(Launcher):
                 raise
             return False
         return True
-
-    def _is_ready(self) -> bool:
-        try:
-            return self.rest.text("/readyz") == "ok"
-        except (urllib3.exceptions.HTTPError, OSError):
-            return False
 
     def _make_canary(self) -> None:
         namespace = self.namespace(_CANARY)
