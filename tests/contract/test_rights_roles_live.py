@@ -289,10 +289,35 @@ def test_who_makes_a_plan_cannot_name_an_approver(realm: Realm) -> None:
     forbidden(lambda: rest.create(realm.plans, document), "takes the verb approve")
 
 
-def test_who_may_change_plans_but_not_approve_them_cannot(realm: Realm, executor: Rest) -> None:
+@pytest.fixture(scope="module")
+def paula(realm: Realm) -> Rest:
+    """Somebody who may change plans, by a role of her own, and not approve them."""
+    rest = realm.account("paula")
+    rule = {"apiGroups": [GROUP], "resources": [PLANS], "verbs": ["get", "patch"]}
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{realm.namespace}/roles"
+    realm.admin.create(path, {"metadata": {"name": "changes-plans"}, "rules": [rule]})
+    realm.bind("changes-plans", "paula", {"kind": "ServiceAccount", "name": "paula", "namespace": realm.namespace})
+    realm.await_rights(rest, on(PLANS, "get", "patch"))
+    return rest
+
+
+@pytest.mark.parametrize("asked", [{"approve": "sha256:1"}, {"confirm": "set the offsets of billing"}, {"answer": "3"}])
+def test_who_may_change_plans_but_not_approve_them_cannot(realm: Realm, paula: Rest, asked: dict[str, str]) -> None:
+    (key,) = asked
+    path = realm.plan(f"changed-{key}")
+    forbidden(lambda: paula.patch(path, note(**asked), MERGE), "takes the verb approve")
+    assert paula.patch(path, note(other="3"), MERGE)["metadata"]["annotations"]["consumerplanner.dev/other"] == "3"
+
+
+def test_the_controller_cannot_approve_either(realm: Realm, executor: Rest) -> None:
+    """Two policies refuse to let it confirm or answer: which of them the server names is chance."""
     path = realm.plan("by-executor")
-    for asked in (note(approve="sha256:1"), note(confirm="set the offsets of billing"), note(answer="3")):
-        forbidden(lambda asked=asked: executor.patch(path, asked, MERGE), "takes the verb approve")  # type: ignore[misc]
+    forbidden(lambda: executor.patch(path, note(approve="sha256:1"), MERGE), "takes the verb approve")
+    for asked in (note(confirm="set the offsets of billing"), note(answer="3")):
+        forbidden(
+            lambda asked=asked: executor.patch(path, asked, MERGE),  # type: ignore[misc]
+            "takes the verb approve|the controller changes the finalizer",
+        )
     status = {**realm.admin.get(path), "status": dump_status(RolloutStatus())}
     status["metadata"]["annotations"][APPROVE_ANNOTATION] = "sha256:1"
     executor.call("PUT", f"{path}/status", status)

@@ -67,6 +67,32 @@ def test_calls_that_take_long_by_themselves_are_no_stall() -> None:
     assert codes(picture) == {}
 
 
+@pytest.mark.parametrize(
+    ("tuned_as", "found"),
+    [
+        ({}, set()),  # 300 calls of 0.2 s come first, on one thread: 60 s
+        ({"threads": 4}, {"stalled"}),  # 15 s
+        ({"threads": None}, {"stalled"}),
+        ({"pull_threshold": 100}, {"stalled"}),  # 20 s: no more is held of the other queue
+        ({"batch_size": 4}, {"stalled"}),  # a quarter of the calls
+        ({"orderly": True, "rt_ms": 400.0}, set()),  # 120 s of calls, and the thread leaves the queue after 60 s
+        ({"ok_per_s": 0.0}, {"stalled"}),  # nothing of the topic is consumed: its turn will not come
+        ({"rt_ms": 60.0}, {"stalled"}),  # 18 s
+    ],
+)
+def test_a_queue_may_stand_for_as_long_as_its_owner_is_busy_with_others(
+    tuned_as: dict[str, Any], found: set[str]
+) -> None:
+    """c1 owns both queues of the first broker; 300 messages wait on the one that moves."""
+
+    def offsets(one: MessageQueue, number: int) -> tuple[int, int]:
+        return (1500, 1200) if one == queue(0) else (1300 + 50 * number, 1000 + 50 * number)
+
+    owner = {"threads": 1, "rt_ms": 200.0, "ok_per_s": 5.0, **tuned_as}
+    picture = healthy(offsets=offsets, topics={"orders": 2}, **owner)
+    assert set(codes(picture)) & {"stalled"} == found
+
+
 def test_a_short_watch_cannot_tell_a_stall() -> None:
     short = sick(lambda _: (1500, 1200), looks=2)
     assert "stalled" not in codes(short)
