@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from planner.simulation.dynamics import forecast
 from tests.clusters.kafka import CLIENT, KafkaCluster
 from tests.conformance.kafka import changes
 from tests.conformance.kafka.cells import Case
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 INTERVAL_S = 6
 DELIVERED_S = 30.0
+DRAWS = 500
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,16 @@ def _is_delivered(group: Group) -> bool:
 
 
 def test_partitions_move_as_forecast_and_none_is_without_an_owner(watched: tuple[Group, Compared, set[str]]) -> None:
+    """Ids that nobody knows beforehand decide which move: one draw in twenty lies outside of the forecast's interval.
+
+    What was seen is held against all that the forecast drew.
+    """
     _, compared, _ = watched
-    assert compared.is_moved_right, (compared.record.observed["moved"], compared.answer["moved"])
+    drawn = [forecast({**compared.record.request, "trials": 1, "seed": seed}) for seed in range(DRAWS)]
+    may_move = {tuple(partition) for one in drawn for partition in one["moved"]}
+    seen = {tuple(partition) for partition in compared.record.observed["moved"]}
+    assert seen <= may_move, compared.answer
+    assert len(seen) in {one["total"]["moved_queues"]["p50"] for one in drawn}, (seen, compared.answer)
 
 
 def test_every_owner_has_come_by_the_consumer_protocol(watched: tuple[Group, Compared, set[str]]) -> None:

@@ -1,8 +1,8 @@
 """Executors killed at steps that set offsets: real brokers, real consumers, a real API server, and who goes on.
 
-Some cases run at once, as much of their time is waiting for the lease of the dead; not all: a client that a busy machine
-keeps from an answer for 3 s closes its connections, and is in nobody's list until its next heartbeat. What was committed is read by
-the tests' own requests, and every request of the product's that sets offsets is counted.
+Some cases run at once, as much of their time is waiting for the lease of the dead; not all: a client that a busy
+machine keeps from an answer for 3 s closes its connections, and is in nobody's list until its next heartbeat. What was
+committed is read by the tests' own requests, and every request of the product's that sets offsets is counted.
 """
 
 import signal
