@@ -162,7 +162,7 @@ def test_an_unreachable_name_server_is_named_with_exit_code_3(tmp_path: Path) ->
 
 def test_a_real_process_ends_with_the_exit_code_and_one_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "planner.cli.main", "explain", "absent.yaml"]
-    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=600, check=False)
     refused(Found(found.returncode, found.stdout, found.stderr), 2, "plan file absent.yaml does not exist")
 
 

@@ -91,7 +91,7 @@ def test_a_refusal_is_told_without_our_secret(broker: Callable[[Answer], str]) -
 
 def test_a_broker_that_stays_silent_is_given_up(broker: Callable[[Answer], str]) -> None:
     with (
-        OffsetWriter(broker(lambda _: None), 0.3, None, None) as writer,
+        OffsetWriter(broker(lambda _: None), 2.0, None, None) as writer,
         pytest.raises(OutOfReachError, match="did not answer CLONE_GROUP_OFFSET"),
     ):
         writer.write(cloned("shop", "shop-2", "orders"))

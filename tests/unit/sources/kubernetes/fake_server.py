@@ -83,6 +83,8 @@ def _answer(client: socket.socket, answer: Answer, seen: list[str]) -> None:
     with client, suppress(OSError):
         head = b""
         while b"\r\n\r\n" not in head:
-            head += client.recv(4096)
+            if not (part := client.recv(4096)):
+                return  # gone before it has asked
+            head += part
         seen.append(head.split(b"\r\n")[0].decode())
         answer(client)

@@ -73,7 +73,7 @@ class FakeServer:
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
         for thread in self._threads:
-            thread.join(timeout=5)
+            thread.join(timeout=60)
             assert not thread.is_alive()
 
     def close_connections(self) -> None:

@@ -143,14 +143,14 @@ def run(seed: int, numbers: range) -> tuple[Counter[str], list[Finding]]:
     findings = []
     for number in numbers:
         code, kind, data = case(seed, number)
-        start = time.monotonic()
+        start = time.thread_time()  # a machine that stands still is no slow reader
         try:
             counted[outcome(code, kind, data)] += 1
         except Exception as error:
             # Whatever it is, it is what we are looking for.
             findings.append(Finding(number, repr(error)[:200], code, kind, data))
-        if time.monotonic() - start > SLOW_S:
-            findings.append(Finding(number, f"took {time.monotonic() - start:.1f} s", code, kind, data))
+        if (took_s := time.thread_time() - start) > SLOW_S:
+            findings.append(Finding(number, f"took {took_s:.1f} s", code, kind, data))
     return counted, findings
 
 

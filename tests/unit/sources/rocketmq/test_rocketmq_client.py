@@ -27,8 +27,10 @@ from planner.sources.rocketmq.links import AT_ONCE, RELAYED_AT_ONCE
 from tests.unit.sources.rocketmq import samples
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire
 
-QUICK = TimeLimits(connect_s=1.0, request_s=1.0, running_info_s=4.0)
-"""Long enough for a busy machine, short enough to wait for."""
+PATIENT = TimeLimits(connect_s=60.0, request_s=60.0, running_info_s=60.0)
+"""For what comes: a busy machine may stand still for some seconds."""
+IMPATIENT = replace(PATIENT, request_s=3.0)
+"""Long enough for an answer, short enough to wait for one that never comes."""
 
 
 def says(body: bytes = b"", code: int = 0, remark: str = "") -> Script:
@@ -42,16 +44,16 @@ def nothing(_: Command, __: Wire) -> None:
 @contextmanager
 def broker(script: Script, limits: TimeLimits | None = None) -> Iterator[tuple[FakeServer, RocketMQAdmin]]:
     """Run a broker, and a client whose name server nobody needs."""
-    with FakeServer(script) as server, RocketMQAdmin("127.0.0.1:1", limits=limits) as admin:
+    with FakeServer(script) as server, RocketMQAdmin("127.0.0.1:1", limits=limits or PATIENT) as admin:
         yield server, admin
 
 
 @contextmanager
-def name_servers(*scripts: Script) -> Iterator[tuple[list[FakeServer], RocketMQAdmin]]:
-    """Run name servers, and an impatient client that knows all of them."""
+def name_servers(*scripts: Script, limits: TimeLimits = PATIENT) -> Iterator[tuple[list[FakeServer], RocketMQAdmin]]:
+    """Run name servers, and a client that knows all of them."""
     with ExitStack() as stack:
         servers = [stack.enter_context(FakeServer(script)) for script in scripts]
-        admin = stack.enter_context(RocketMQAdmin([server.address for server in servers], limits=QUICK))
+        admin = stack.enter_context(RocketMQAdmin([server.address for server in servers], limits=limits))
         yield servers, admin
 
 
@@ -103,14 +105,11 @@ def test_name_servers_that_are_none_are_refused(wrong: str | list[str]) -> None:
 
 
 def test_next_name_server_is_asked_when_one_is_gone_and_stays_preferred() -> None:
-    with name_servers(nothing, nothing, says(samples.CLUSTER_INFO)) as ((gone, mute, good), admin):
+    with name_servers(nothing, nothing, says(samples.CLUSTER_INFO), limits=IMPATIENT) as ((gone, mute, good), admin):
         gone.stop()
-        start = time.monotonic()
         assert len(admin.cluster_info().brokers) == 2
-        assert 1.0 <= time.monotonic() - start < 3.0
-        start = time.monotonic()
+        assert (len(mute.requests), len(good.requests)) == (1, 1)
         admin.cluster_info()
-        assert time.monotonic() - start < 1.0
         assert (len(mute.requests), len(good.requests)) == (1, 2)
 
 
@@ -126,7 +125,7 @@ def test_garbage_from_one_name_server_leads_to_the_next() -> None:
 
 
 def test_no_name_server_answers(dead: str) -> None:
-    with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=QUICK) as admin:
+    with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=IMPATIENT) as admin:
         tried = f"tried {dead}, {mute.address} for "
         with pytest.raises(OutOfReachError) as caught:
             admin.cluster_info()
@@ -138,7 +137,7 @@ def test_no_name_server_answers(dead: str) -> None:
 
 
 def test_a_name_server_comes_back(dead: str) -> None:
-    with FakeServer(says(samples.CLUSTER_INFO)) as good, RocketMQAdmin([good.address, dead], limits=QUICK) as admin:
+    with FakeServer(says(samples.CLUSTER_INFO)) as good, RocketMQAdmin([good.address, dead], limits=IMPATIENT) as admin:
         admin.cluster_info()
         good.script = nothing
         with pytest.raises(OutOfReachError):
@@ -257,24 +256,33 @@ def test_those_who_wait_for_a_dead_host_share_one_time_out() -> None:
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(full.getsockname())
-        with RocketMQAdmin("127.0.0.1:1", limits=QUICK) as admin, ThreadPoolExecutor(8) as pool:
-            start = time.monotonic()
-            asked = [pool.submit(admin.member_ids, address, "g") for _ in range(8)]
-            assert all(isinstance(one.exception(), OutOfReachError) for one in asked)
-            assert time.monotonic() - start < 4.0
-            with pytest.raises(OutOfReachError):  # a later one tries anew
+        limits, together = replace(PATIENT, connect_s=1.0), threading.Barrier(8)
+
+        def ask() -> BaseException | None:
+            together.wait()
+            with pytest.raises(OutOfReachError) as caught:
                 admin.member_ids(address, "g")
-            assert time.monotonic() - start >= 2.0
+            return caught.value
+
+        with RocketMQAdmin("127.0.0.1:1", limits=limits) as admin, ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(ask) for _ in range(8)]
+            failures = {id(error): error for one in asked if (error := one.result())}
+            # Not always one: a thread that a busy machine holds up for that second begins after the time-out.
+            assert len(failures) < 4
+            with pytest.raises(OutOfReachError) as later:
+                admin.member_ids(address, "g")
+            assert id(later.value) not in failures, "a later one tries anew"
         for filler in fillers:
             filler.close()
 
 
 def test_running_info_waits_longer_than_other_requests() -> None:
     def slow(request: Command, wire: Wire) -> None:
-        time.sleep(1.5)
-        wire.answer(request, body=samples.RUNNING_INFO if request.code == 307 else samples.MEMBERS)
+        if request.code == 307:
+            time.sleep(1.5)
+            wire.answer(request, body=samples.RUNNING_INFO)
 
-    with broker(slow, QUICK) as (server, admin):
+    with broker(slow, replace(PATIENT, request_s=1.0)) as (server, admin):
         assert admin.running_info(server.address, "g", "c").owned
         with pytest.raises(OutOfReachError, match=r"within 1 s"):
             admin.member_ids(server.address, "g")
@@ -375,17 +383,17 @@ def test_a_broker_is_asked_for_so_much_at_once_and_no_more(wanted: str, at_once:
         if len(kept) > at_once:
             is_over.set()
 
-    with broker(keep, TimeLimits(request_s=30, running_info_s=30)) as (server, admin), ThreadPoolExecutor(32) as pool:
+    with broker(keep, PATIENT) as (server, admin), ThreadPoolExecutor(32) as pool:
         ask = {
             "running_info": lambda: admin.running_info(server.address, "g", "c"),
             "member_ids": lambda: admin.member_ids(server.address, "g"),
         }[wanted]
         asked = [pool.submit(ask) for _ in range(at_once + 4)]
-        assert is_full.wait(10)
+        assert is_full.wait(60)
         assert not is_over.wait(0.3)
         request, wire = kept[0]
         wire.answer(request, code=1, remark="no")
-        assert is_over.wait(10)
+        assert is_over.wait(60)
         admin.close()
         failures = [one.exception() for one in asked]
     assert all(isinstance(one, OutOfReachError) for one in failures)
@@ -396,7 +404,7 @@ def test_closing_ends_what_waits_and_opens_nothing_new() -> None:
     is_asked = threading.Event()
     with broker(lambda *_: is_asked.set()) as (server, admin), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(admin.member_ids, server.address, "g")
-        assert is_asked.wait(10)
+        assert is_asked.wait(60)
         admin.close()
-        assert isinstance(waiting.exception(10), ConnectionEndedError)
+        assert isinstance(waiting.exception(60), ConnectionEndedError)
         assert server.connections == 1

@@ -17,6 +17,8 @@ from planner.sources.rocketmq.transport import Address, parse_address
 from tests.unit.sources.rocketmq.fake_server import FakeServer, Script, Wire, answer_to
 
 ASK = requests.member_ids("g")
+PATIENCE_S = 60.0
+"""What comes comes at once, but a busy machine may stand still for some seconds."""
 
 
 def echo(request: Command, wire: Wire) -> None:
@@ -27,31 +29,29 @@ def connected(server: FakeServer, **options: int) -> Connection:
     return Connection(parse_address(server.address), **options)
 
 
-def refuses(script: Script, error: type[OutOfReachError], message: str, within_s: float = 5.0) -> None:
-    """Hold that a request fails at once with ``error``, and that the connection is closed then."""
+def refuses(script: Script, error: type[OutOfReachError], message: str) -> None:
+    """Hold that a request fails with ``error`` before its time is over, and that the connection is closed then."""
     with FakeServer(script) as server, connected(server) as connection:
-        start = time.monotonic()
         with pytest.raises(error, match=message) as caught:
-            connection.ask(ASK, within_s=within_s)
-        assert time.monotonic() - start < within_s
-        assert type(caught.value) is error
+            connection.ask(ASK, within_s=PATIENCE_S)
+        assert type(caught.value) is error, "NoAnswerError would say that all the time was waited"
         assert server.address in str(caught.value)
         assert "GET_CONSUMER_LIST_BY_GROUP (38) for consumerGroup g" in str(caught.value)
         assert not connection.is_open
         with pytest.raises(error):
-            connection.ask(ASK, within_s=within_s)
+            connection.ask(ASK, within_s=PATIENCE_S)
 
 
 def test_an_answer_comes_back() -> None:
     with FakeServer(echo) as server, connected(server) as connection:
-        answer = connection.ask(ASK, within_s=5)
+        answer = connection.ask(ASK, within_s=PATIENCE_S)
         assert (answer.code, answer.body) == (0, b"g")
         assert connection.is_open
 
 
 def test_a_request_says_who_we_are_and_what_we_read() -> None:
     with FakeServer(echo) as server, connected(server) as connection:
-        connection.ask(ASK, within_s=5)
+        connection.ask(ASK, within_s=PATIENCE_S)
         (request,) = server.requests
     assert (request.code, request.flag, request.language, request.version) == (38, 0, "PYTHON", 513)
 
@@ -66,22 +66,29 @@ def test_answers_out_of_order_find_their_requests() -> None:
                 echo(one, wire)
 
     with FakeServer(backwards) as server, connected(server) as connection, ThreadPoolExecutor(50) as pool:
-        asked = [pool.submit(connection.ask, requests.member_ids(f"g{n}"), within_s=5) for n in range(50)]
+        asked = [pool.submit(connection.ask, requests.member_ids(f"g{n}"), within_s=PATIENCE_S) for n in range(50)]
         assert [one.result().body.decode() for one in asked] == [f"g{n}" for n in range(50)]
         assert server.connections == 1
 
 
 def test_a_second_request_does_not_wait_for_the_first() -> None:
-    def only_quick(request: Command, wire: Wire) -> None:
-        if request.fields["consumerGroup"] == "quick":
-            echo(request, wire)
+    kept: list[Command] = []
 
-    with FakeServer(only_quick) as server, connected(server) as connection, ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(connection.ask, requests.member_ids("slow"), within_s=1.0)
-        assert connection.ask(requests.member_ids("quick"), within_s=1.0).body == b"quick"
+    def slow_comes_last(request: Command, wire: Wire) -> None:
+        kept.append(request)
+        if len(kept) > 1:
+            echo(request, wire)
+        if len(kept) > 2:
+            echo(kept[0], wire)
+
+    with FakeServer(slow_comes_last) as server, connected(server) as connection, ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(connection.ask, requests.member_ids("slow"), within_s=PATIENCE_S)
+        while not kept:
+            time.sleep(0.01)
+        assert connection.ask(requests.member_ids("quick"), within_s=PATIENCE_S).body == b"quick"
         assert not slow.done()
-        with pytest.raises(OutOfReachError, match=r"did not answer .* within 1 s"):
-            slow.result()
+        assert connection.ask(requests.member_ids("last"), within_s=PATIENCE_S).body == b"last"
+        assert slow.result().body == b"slow"
 
 
 def test_no_answer_fails_at_the_deadline_and_the_connection_lives_on() -> None:
@@ -97,9 +104,9 @@ def test_no_answer_fails_at_the_deadline_and_the_connection_lives_on() -> None:
         start = time.monotonic()
         with pytest.raises(OutOfReachError, match=r"did not answer .* within 0.3 s") as caught:
             connection.ask(ASK, within_s=0.3)
-        assert 0.3 <= time.monotonic() - start < 3.0
+        assert time.monotonic() - start >= 0.3
         assert type(caught.value) is NoAnswerError
-        assert connection.ask(requests.member_ids("next"), within_s=5).body == b"next"
+        assert connection.ask(requests.member_ids("next"), within_s=PATIENCE_S).body == b"next"
 
 
 def test_an_answer_to_another_request_is_not_taken() -> None:
@@ -109,7 +116,7 @@ def test_an_answer_to_another_request_is_not_taken() -> None:
         echo(request, wire)
 
     with FakeServer(other) as server, connected(server) as connection:
-        assert connection.ask(ASK, within_s=5).body == b"g"
+        assert connection.ask(ASK, within_s=PATIENCE_S).body == b"g"
 
 
 def test_a_request_pushed_by_the_server_is_not_taken_for_an_answer() -> None:
@@ -118,7 +125,7 @@ def test_a_request_pushed_by_the_server_is_not_taken_for_an_answer() -> None:
         echo(request, wire)
 
     with FakeServer(push) as server, connected(server) as connection:
-        answer = connection.ask(ASK, within_s=5)
+        answer = connection.ask(ASK, within_s=PATIENCE_S)
         assert (answer.code, answer.body) == (0, b"g")
 
 
@@ -128,7 +135,7 @@ def test_a_second_answer_to_the_same_request_is_dropped() -> None:
         wire.answer(request, body=b"again")
 
     with FakeServer(twice) as server, connected(server) as connection:
-        assert [connection.ask(ASK, within_s=5).body for _ in range(3)] == [b"g"] * 3
+        assert [connection.ask(ASK, within_s=PATIENCE_S).body for _ in range(3)] == [b"g"] * 3
 
 
 def test_an_answer_in_single_bytes_is_put_together() -> None:
@@ -137,13 +144,13 @@ def test_an_answer_in_single_bytes_is_put_together() -> None:
             wire.send(bytes([byte]))
 
     with FakeServer(drip) as server, connected(server) as connection:
-        assert connection.ask(ASK, within_s=5).body == b"drop by drop"
+        assert connection.ask(ASK, within_s=PATIENCE_S).body == b"drop by drop"
 
 
 def test_an_answer_of_more_than_16_mib_is_read() -> None:
     body = bytes(range(256)) * (20 * 4096)
     with FakeServer(lambda request, wire: wire.answer(request, body=body)) as server, connected(server) as connection:
-        assert connection.ask(ASK, within_s=20).body == body
+        assert connection.ask(ASK, within_s=PATIENCE_S).body == body
 
 
 def test_a_binary_header_is_understood() -> None:
@@ -151,7 +158,7 @@ def test_a_binary_header_is_understood() -> None:
         wire.send(codec.encode(answer_to(request, body=b"b"), codec.HEADER_BINARY))
 
     with FakeServer(binary) as server, connected(server) as connection:
-        assert connection.ask(ASK, within_s=5).body == b"b"
+        assert connection.ask(ASK, within_s=PATIENCE_S).body == b"b"
 
 
 def test_a_server_that_closes_at_once() -> None:
@@ -197,7 +204,7 @@ def test_a_frame_above_the_limit_is_refused_before_it_is_read() -> None:
 
     with FakeServer(long) as server, connected(server, max_frame=1000) as connection:
         with pytest.raises(ProtocolError, match="expected 4 to 1000"):
-            connection.ask(ASK, within_s=5)
+            connection.ask(ASK, within_s=PATIENCE_S)
         assert not connection.is_open
 
 
@@ -210,31 +217,29 @@ def test_all_that_wait_learn_of_the_end() -> None:
             wire.close()
 
     with FakeServer(close_at_ten) as server, connected(server) as connection, ThreadPoolExecutor(10) as pool:
-        start = time.monotonic()
-        asked = [pool.submit(connection.ask, ASK, within_s=10) for _ in range(10)]
-        assert all(isinstance(one.exception(), ConnectionEndedError) for one in asked)
-        assert time.monotonic() - start < 8
+        asked = [pool.submit(connection.ask, ASK, within_s=PATIENCE_S) for _ in range(10)]
+        assert all(isinstance(one.exception(), ConnectionEndedError) for one in asked), "not that none came in time"
 
 
 def test_closing_ends_what_waits_and_the_reader() -> None:
     with FakeServer(lambda *_: None) as server, ThreadPoolExecutor(1) as pool:
         connection = connected(server)
-        waiting = pool.submit(connection.ask, ASK, within_s=10)
+        waiting = pool.submit(connection.ask, ASK, within_s=PATIENCE_S)
         while not server.requests:
             time.sleep(0.01)
         connection.close()
         connection.close()
         with pytest.raises(ConnectionEndedError, match="closed on our side"):
-            waiting.result(2)
+            waiting.result()
         names = [thread.name for thread in threading.enumerate()]
         assert f"rocketmq {server.address}" not in names
 
 
 def test_an_idle_connection_notices_that_the_server_closed_it() -> None:
     with FakeServer(echo) as server, connected(server) as connection:
-        connection.ask(ASK, within_s=5)
+        connection.ask(ASK, within_s=PATIENCE_S)
         server.close_connections()
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + PATIENCE_S
         while connection.is_open and time.monotonic() < deadline:
             time.sleep(0.01)
         assert not connection.is_open
@@ -254,10 +259,8 @@ def test_a_host_that_swallows_everything_is_given_up_in_time() -> None:
         for filler in fillers:
             filler.setblocking(False)
             filler.connect_ex(address)
-        start = time.monotonic()
         with pytest.raises(OutOfReachError, match="timed out"):
             Connection(address, connect_s=0.5)
-        assert 0.4 <= time.monotonic() - start < 3
         for filler in fillers:
             filler.close()
 
