@@ -58,7 +58,7 @@ class Place:
 
     def __init__(self, cluster: ControlPlane, api: RolloutApi) -> None:
         self.cluster, self.api, self.namespace = cluster, api, cluster.namespace("effects")
-        made = deployment(APP, 1, {"command": ["sleep", "600"], "env": ENV})
+        made = deployment(APP, 1, {"command": ["sleep", "infinity"], "env": ENV})
         cluster.apply(made, namespace=self.namespace)
         cluster.await_available(self.namespace, APP)
 
@@ -76,12 +76,12 @@ class Place:
     def perform(self, effect: DeploymentEffect) -> None:
         perform(self.api, self.namespace, effect)
 
-    def insist(self, make: Callable[[str], DeploymentEffect]) -> None:
+    def insist(self, make: Callable[[str], DeploymentEffect], name: str = APP) -> None:
         """Have the effect at the present version; the Deployment's controller may be faster a few times."""
 
         def done() -> bool:
             try:
-                self.perform(make(self.get()["metadata"]["resourceVersion"]))
+                self.perform(make(self.get(name)["metadata"]["resourceVersion"]))
             except ConflictError as error:
                 assert "modified" in str(error)
                 return False
@@ -172,14 +172,14 @@ def test_a_created_deployment_is_like_the_other_but_for_the_change_and_is_delete
     assert (green["spec"]["replicas"], claim_in(green)) == (0, str(CLAIM))
     assert green["spec"]["selector"] != own["spec"]["selector"]
     (container,) = green["spec"]["template"]["spec"]["containers"]
-    assert container["command"] == ["sleep", "600"]
+    assert container["command"] == ["sleep", "infinity"]
     assert container["image"] == "app:2"
     assert {one["name"]: one.get("value") for one in container["env"]} == {"MODE": "fast", "KEPT": "1"}
     place.cluster.kubectl("scale", "deployment/green", "-n", place.namespace, "--replicas=1")
     place.cluster.await_available(place.namespace, "green")
     assert place.cluster.await_available(place.namespace, APP)["status"]["replicas"] == 1, "each has its own pods"
-    found = place.cluster.await_available(place.namespace, "green")["metadata"]
-    place.perform(Delete("green", found["uid"], found["resourceVersion"]))
+    uid = place.get("green")["metadata"]["uid"]
+    place.insist(lambda version: Delete("green", uid, version), "green")
 
     def gone() -> bool:
         try:
@@ -246,7 +246,7 @@ def test_two_who_let_a_plan_go_at_once_do_not_stand_in_each_others_way(control_p
 
         def let_go(_: int) -> None:
             with RolloutApi.connect(control_plane_with_plans.kubeconfig) as own:
-                start.wait(30)
+                start.wait(300)
                 ClusterPlans(own, namespace).let_go(stored)
 
         for _ in range(20):

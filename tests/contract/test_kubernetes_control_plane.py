@@ -1,10 +1,12 @@
 """The control plane launcher: real controllers and scheduler, and local processes that live and die as pods do."""
 
 import contextlib
+import itertools
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,17 @@ def the_pod(cluster: ControlPlane, namespace: str, condition: Callable[[Json], b
     return cluster.wait_until("the pod", probe)
 
 
+def await_up(cluster: ControlPlane, namespace: str, name: str) -> None:
+    """Wait until all shells of a Deployment are told what to do with signals; a pod is ready as its process starts."""
+    cluster.await_available(namespace, name)
+
+    def are_up() -> bool:
+        names = [pod["metadata"]["name"] for pod in pods(cluster, namespace)]
+        return all("up" in cluster.kubelet.log(namespace, one, "main") for one in names)
+
+    cluster.wait_until("its shells", are_up)
+
+
 def exits(cluster: ControlPlane, namespace: str, count: int) -> list[Exit]:
     def probe() -> list[Exit] | None:
         found = [one for one in cluster.kubelet.exits if one.namespace == namespace]
@@ -89,7 +102,7 @@ def test_it_is_the_kubernetes_that_its_module_names(control_plane: ControlPlane)
 def test_processes_behind_pods_come_and_go_with_the_replicas(control_plane: ControlPlane) -> None:
     namespace = control_plane.namespace()
     control_plane.apply(deployment("app", 3, shell(OBEDIENT)), namespace=namespace)
-    control_plane.await_available(namespace, "app")
+    await_up(control_plane, namespace, "app")
     addresses = {pod["status"]["podIP"] for pod in pods(control_plane, namespace)}
     assert len(addresses) == 3
     assert all(address.startswith("127.1.") for address in addresses)
@@ -104,17 +117,21 @@ def test_a_pod_that_ignores_sigterm_is_killed_after_its_grace_period(control_pla
     namespace = control_plane.namespace()
     document = deployment("deaf", 1, shell(DEAF), terminationGracePeriodSeconds=2)
     control_plane.apply(document, namespace=namespace)
-    control_plane.await_available(namespace, "deaf")
+    await_up(control_plane, namespace, "deaf")
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    since = control_plane.rest.get(path)["metadata"]["resourceVersion"]
     control_plane.kubectl("scale", "-n", namespace, "deployment/deaf", "--replicas=0")
-    terminating = the_pod(control_plane, namespace, lambda pod: "deletionTimestamp" in pod["metadata"])
-    assert "running" in container_state(terminating)["state"]
     assert exits(control_plane, namespace, 1)[0].code == 128 + signal.SIGKILL
+    # All that the server has told of it since then: the two seconds themselves may be over before anybody looks.
+    with contextlib.closing(control_plane.rest.watch(path, since, 60)) as told:
+        terminating = next(one["object"] for one in told if "deletionTimestamp" in one["object"]["metadata"])
+    assert "running" in container_state(terminating)["state"]
 
 
 def test_a_forced_deletion_ends_the_process_in_its_grace_period(control_plane: ControlPlane) -> None:
     namespace = control_plane.namespace()
     control_plane.apply(deployment("deaf", 1, shell(DEAF), terminationGracePeriodSeconds=600), namespace=namespace)
-    control_plane.await_available(namespace, "deaf")
+    await_up(control_plane, namespace, "deaf")
     name = pods(control_plane, namespace)[0]["metadata"]["name"]
     control_plane.kubectl("delete", "pod", name, "-n", namespace, "--wait=false")
     control_plane.kubectl("delete", "pod", name, "-n", namespace, "--force", "--grace-period=0")
@@ -125,7 +142,7 @@ def test_the_pre_stop_hook_runs_before_sigterm(control_plane: ControlPlane) -> N
     namespace = control_plane.namespace()
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "echo hook >> main.log"]}}}
     control_plane.apply(deployment("app", 1, shell(OBEDIENT, lifecycle=hook)), namespace=namespace)
-    control_plane.await_available(namespace, "app")
+    await_up(control_plane, namespace, "app")
     control_plane.kubectl("scale", "-n", namespace, "deployment/app", "--replicas=0")
     ended = exits(control_plane, namespace, 1)[0]
     assert control_plane.kubelet.log(namespace, ended.pod, "main").split() == ["up", "hook", "told"]
@@ -193,6 +210,29 @@ def test_a_pod_that_somebody_else_calls_unready_says_again_that_it_is_ready(cont
     the_pod(control_plane, namespace, is_ready)
 
 
+def test_a_pod_goes_on_when_the_api_server_is_too_busy_to_hear_of_it(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namespace, call = control_plane.namespace(), control_plane.rest.call
+    refusals = {method: itertools.cycle((429, 503, None)) for method in ("PATCH", "DELETE")}
+    refused: Counter[str] = Counter()
+
+    def busy(method: str, path: str, *arguments: Any, **options: Any) -> Json:
+        """Do every third of the kubelet's writes of the pods of this namespace, and refuse the others."""
+        if f"/{namespace}/pods/" in path and (status := next(refusals.get(method, iter([None])))):
+            refused[method] += 1
+            raise ApiError(f"{method} {path}", status, "{}")
+        return call(method, path, *arguments, **options)
+
+    monkeypatch.setattr(control_plane.rest, "call", busy)
+    control_plane.apply(deployment("app", 1, shell(OBEDIENT)), namespace=namespace)
+    await_up(control_plane, namespace, "app")
+    control_plane.kubectl("scale", "-n", namespace, "deployment/app", "--replicas=0")
+    control_plane.wait_until("its end", lambda: not pods(control_plane, namespace))
+    assert refused["PATCH"]
+    assert refused["DELETE"]
+
+
 def test_a_crashing_container_is_started_again_with_back_off(control_plane: ControlPlane) -> None:
     namespace = control_plane.namespace()
     document = deployment("app", 1, shell("echo up; exit 3"))
@@ -255,7 +295,7 @@ def test_a_cluster_stops_without_a_trace_also_when_pods_run(tmp_path: Path) -> N
     with ControlPlane.start() as cluster:
         namespace = cluster.namespace()
         cluster.apply(deployment("deaf", 2, shell(DEAF), terminationGracePeriodSeconds=600), namespace=namespace)
-        cluster.await_available(namespace, "deaf")
+        await_up(cluster, namespace, "deaf")
         behind = [one.process for life in cluster.kubelet.lives() for one in life.containers if one.process]
         assert len(behind) == 2
     assert not any(process.running for process in (*cluster.processes, *behind))
@@ -266,7 +306,7 @@ def test_pods_outlive_an_api_server_that_crashes_and_obey_the_next_one() -> None
     with ControlPlane.start() as cluster:
         namespace = cluster.namespace()
         cluster.apply(deployment("app", 2, shell(OBEDIENT)), namespace=namespace)
-        cluster.await_available(namespace, "app")
+        await_up(cluster, namespace, "app")
         before = {pod["metadata"]["uid"] for pod in pods(cluster, namespace)}
         cluster.api_server.kill()
         cluster.start_api_server()
@@ -282,7 +322,7 @@ def test_nothing_survives_an_owner_that_was_killed() -> None:
         pids = [int(word) for word in owner.stdout.readline().split()]
         owner.kill()
     assert len(pids) == 5
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while any(is_alive(pid) for pid in pids):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -50,13 +50,14 @@ def documents(file: str) -> list[Json]:
 
 @pytest.fixture(scope="module")
 def reader(control_plane: ControlPlane) -> Iterator[Reader]:
+    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
     control_plane.rest.create("/api/v1/namespaces", {"metadata": {"name": HOME}})
     control_plane.apply(*documents("service-account.yaml"), namespace=HOME)
     namespace, other = control_plane.namespace("shop"), control_plane.namespace("other")
     control_plane.apply(*documents("reader-role.yaml"), namespace=namespace)
     for place in (namespace, other):
         control_plane.apply(deployment("app", 1), namespace=place)
-    control_plane.await_available(namespace, "app")
+        control_plane.await_available(place, "app")
     await_right(control_plane, f"{HOME}/{READER}", namespace, "apps", "deployments", "get")
     token = control_plane.token(HOME, READER)
     rest = Rest(control_plane.server, control_plane.ca_file, token)
@@ -83,12 +84,20 @@ def is_allowed(reader: Reader, group: str, resource: str, verb: str, namespace: 
 
 def all_resources(cluster: ControlPlane) -> set[tuple[str, str]]:
     """Return (group, resource or resource/subresource) for everything that the server serves."""
-    found = {("", one["name"]) for one in cluster.rest.get("/api/v1")["resources"]}
-    for group in cluster.rest.get("/apis")["groups"]:
-        for version in group["versions"]:
-            listed = cluster.rest.get(f"/apis/{version['groupVersion']}")
-            found |= {(group["name"], one["name"]) for one in listed["resources"]}
-    return found
+
+    def every() -> set[tuple[str, str]] | None:
+        found = {("", one["name"]) for one in cluster.rest.get("/api/v1")["resources"]}
+        for group in cluster.rest.get("/apis")["groups"]:
+            for version in group["versions"]:
+                try:
+                    listed = cluster.rest.get(f"/apis/{version['groupVersion']}")
+                except ApiError as error:
+                    assert error.status == 404, error
+                    return None  # of another module, vanishing: its group is listed for a moment longer
+                found |= {(group["name"], one["name"]) for one in listed["resources"]}
+        return found
+
+    return cluster.wait_until("every group's list", every)
 
 
 def test_of_everything_that_the_server_serves_only_the_needed_reads_are_allowed(reader: Reader) -> None:
@@ -212,10 +221,25 @@ def test_the_cluster_role_has_the_same_rules_and_reaches_all_namespaces(
     assert {reader.namespace, reader.other} <= namespaces
 
 
+def token_of(kubeconfig: Path) -> str:
+    return str(yaml.safe_load(kubeconfig.read_text())["users"][0]["user"]["token"])
+
+
 def test_a_token_that_is_no_longer_good_is_told_apart_from_a_missing_right(control_plane: ControlPlane) -> None:
     """It was good, until its account was deleted; one that has expired is answered the same."""
     namespace = control_plane.namespace()
     kubeconfig = control_plane.service_account(namespace, "former")
+    rest = Rest(control_plane.server, control_plane.ca_file, token_of(kubeconfig))
     control_plane.kubectl("delete", "serviceaccount", "former", "-n", namespace)
+
+    def is_unknown() -> bool:
+        """True once the server has heard of the deletion; for some seconds it remembers whom it has let in."""
+        try:
+            rest.get("/api")
+        except ApiError as error:
+            return error.status == 401
+        return False
+
+    control_plane.wait_until("the account's end", is_unknown)
     with KubernetesApi.connect(kubeconfig) as api, pytest.raises(NotLetInError, match=r"does not know us.*renew"):
         read_workload(api, namespace, "app", datetime.now(UTC))

@@ -47,7 +47,7 @@ def rocketmq_consumer(
         "command": program,
         "args": ["consume", *(word for key, value in flags.items() for word in (f"--{key}", str(value)))],
         "env": [_field("POD_IP", "status.podIP"), _field("POD_NAME", "metadata.name")],
-        "readinessProbe": {"exec": {"command": ["grep", "-q", "^READY", _LOG]}, "periodSeconds": 1},
+        "readinessProbe": _probe("grep", "-q", "^READY", _LOG),
     }
 
 
@@ -64,8 +64,13 @@ def kafka_consumer(
         "command": [sys.executable, str(_KAFKA_CONSUMER)],
         "args": words,
         "env": [_field("POD_NAME", "metadata.name")],
-        "readinessProbe": {"exec": {"command": ["test", "-e", "assigned"]}, "periodSeconds": 1},
+        "readinessProbe": _probe("test", "-e", "assigned"),
     }
+
+
+def _probe(*command: str) -> Json:
+    """Return a probe by a command that a busy machine may take its time for: it says nothing of the consumer."""
+    return {"exec": {"command": list(command)}, "periodSeconds": 1, "timeoutSeconds": 60}
 
 
 def _field(name: str, path: str) -> Json:

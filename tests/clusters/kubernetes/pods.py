@@ -16,6 +16,8 @@ from tests.clusters.processes import POLL_S, stop_together
 
 # Below this a container is not even told to stop; the kubelet grants it after a long preStop hook too.
 LEAST_GRACE_S = 2.0
+# What an API server answers that has too much to do, or has not all of its parts yet: it must hear of it later.
+_NOT_NOW = (403, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
@@ -161,21 +163,27 @@ class PodLife:
             try:
                 self.api.delete(self.path, body)
             except ApiError as error:
-                assert error.status in (404, 409), error  # somebody else was quicker
+                if error.status not in _NOT_NOW:
+                    assert error.status in (404, 409), error  # somebody else was quicker
+                    return
             except urllib3.exceptions.HTTPError:
-                if not self._vanished:  # the API server is away: it must hear of it later
-                    time.sleep(POLL_S)
-                    continue
-            return
+                pass
+            else:
+                return
+            if self._vanished:
+                return
+            time.sleep(POLL_S)  # the API server is away, or busy: it must hear of it later
 
     def _report(self) -> bool:
-        """Send the status; False when the API server could not be reached and has to hear it again."""
+        """Send the status; False when the API server could not be reached, or was busy, and has to hear it again."""
         return self._send(self._status())
 
     def _send(self, status: Json) -> bool:
         try:
             self._patch_status(status)
         except ApiError as error:
+            if error.status in _NOT_NOW:
+                return False
             # Gone, or gone and replaced by one of the same name: no news of this one is wanted.
             assert error.status in (404, 409), error
         except urllib3.exceptions.HTTPError:

@@ -1,7 +1,7 @@
 """Plain calls to an API server: what the launcher and the kubelet stand-in need, and no more."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -72,7 +72,7 @@ class Rest:
         answer = self._pool.request("GET", self.server + path, headers=self._headers, timeout=TIMEOUT_S)
         return answer.data.decode(errors="replace")
 
-    def watch(self, path: str, since: str, seconds: int, **query: str) -> Iterator[Json]:
+    def watch(self, path: str, since: str, seconds: int, **query: str) -> Generator[Json, None, None]:
         """Yield watch events after ``since`` until the server ends the watch, at most ``seconds`` later."""
         fields = {**query, "watch": "1", "resourceVersion": since, "timeoutSeconds": str(seconds)}
         answer = self._pool.request(
