@@ -10,8 +10,8 @@ from planner.model.intervals import QueueInterval
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 
-GAP_FACTOR = 2.0
-"""An interval longer than this many sampling periods is a gap: at least one sample is missing."""
+GAP_FACTOR = 1.75
+"""An interval longer than this many sampling periods is a gap: one missing sample makes two periods, more or less."""
 
 Owners = tuple[str, ...]
 Sighting = tuple[datetime, QueueOffsets, Owners]

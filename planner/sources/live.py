@@ -23,8 +23,8 @@ SAMPLE_EVERY_S = 5.0
 LEAST_LOOKS = 2
 """Rates need two looks."""
 
-_OF_A_SLOW_LOOK = 0.75
-"""Gaps are longer than twice the period: for slow looks one and a half of them, since a look that failed makes two."""
+_OF_A_SLOW_LOOK = 0.85
+"""Gaps are longer than 1.75 periods: for slow looks one and a half of them, since a look that failed makes two."""
 
 Said = GroupSample | PlannerError
 """A group's sample, or why there is none."""

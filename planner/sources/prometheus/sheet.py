@@ -17,7 +17,7 @@ from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.errors import AmbiguousSeriesError
 from planner.sources.prometheus.families import Family, Metric
 
-GAP_FACTOR: Final = 2.0
+GAP_FACTOR: Final = 1.75
 """As in ``planner.history.intervals``: longer than so many periods, and a scrape is missing."""
 GONE_S: Final = 3600.0
 """A row that has been missing for so long is gone (a broker was removed); before, it is missing and a sum unknown."""
