@@ -22,7 +22,8 @@ from tests.clusters.workspace import workspace
 __all__ = ["NEW", "OLD", "Broker", "QueueCounts", "RocketMQCluster"]
 
 OLD, NEW = "4.9.7", "5.5.0"
-READY_S = 60.0
+READY_S = 180.0
+"""A limit against hanging only: a busy machine takes its time."""
 GHOSTS_GONE_S = 200.0
 """After so long no member is listed that has left, nor its queues kept for it, however busy the machine was.
 
@@ -143,7 +144,7 @@ class RocketMQCluster(Launcher):
         *,
         per_broker: Mapping[str, QueueCounts] | None = None,
         permission: int = 6,
-        timeout_s: float = 30.0,
+        timeout_s: float = READY_S,
     ) -> None:
         """Create ``topic`` with ``queues`` queues on every broker, or exactly as ``per_broker`` says.
 

@@ -49,7 +49,7 @@ class RefusedError(ClusterError):
 
 
 def ask(
-    address: str, code: int, fields: Mapping[str, str] | None = None, body: bytes = b"", timeout_s: float = 5.0
+    address: str, code: int, fields: Mapping[str, str] | None = None, body: bytes = b"", timeout_s: float = 30.0
 ) -> Answer:
     """Send one request to ``host:port`` and return its answer; raise OSError when nobody answers in time."""
     header = {
