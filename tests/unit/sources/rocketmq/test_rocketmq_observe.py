@@ -1,7 +1,9 @@
 """``observe_group``: what a sample holds, and which sentence each disagreement becomes."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -25,8 +27,11 @@ from tests.unit.sources.rocketmq.fake_cluster import (
 from tests.unit.sources.rocketmq.fake_server import Wire
 
 AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+PATIENT = TimeLimits(connect_s=60.0, request_s=60.0, running_info_s=60.0, members_s=60.0)
+"""For what comes: a busy machine may stand still for some seconds."""
+IMPATIENT = replace(PATIENT, request_s=2.0)
 QUICK = TimeLimits(connect_s=1.0, request_s=1.0, running_info_s=1.2, members_s=1.5)
-"""Long enough for a busy machine, short enough to wait for."""
+"""For what never comes: long enough for a busy machine, short enough to wait for."""
 RETRY = "%RETRY%g"
 
 
@@ -37,9 +42,13 @@ def world() -> Iterator[FakeCluster]:
 
 
 def look(
-    cluster: FakeCluster, group: str = "g", topics: list[str] | None = None, within: str | None = None
+    cluster: FakeCluster,
+    group: str = "g",
+    topics: list[str] | None = None,
+    within: str | None = None,
+    limits: TimeLimits = PATIENT,
 ) -> GroupSample:
-    with RocketMQAdmin(cluster.server.address, limits=QUICK) as admin:
+    with RocketMQAdmin(cluster.server.address, limits=limits) as admin:
         return observe_group(admin, cluster=within, group=group, topics=topics, at=AT)
 
 
@@ -48,10 +57,12 @@ def requests_of(cluster: FakeCluster) -> list[int]:
 
 
 def test_healthy_group_is_told_whole_and_without_problems(world: FakeCluster) -> None:
+    before = time.monotonic()
     sample = look(world)
+    took_s = time.monotonic() - before
     assert sample.problems == ()
     assert (sample.system, sample.cluster, sample.group, sample.at) == ("rocketmq", "C", "g", AT)
-    assert 0 < sample.took_s < 5
+    assert 0 < sample.took_s <= took_s
     assert [str(queue) for queue in sample.routes.read_queues] == [f"{RETRY}/a/0", f"{RETRY}/b/0", *DATA]
     assert [(one.broker, one.address, one.is_master) for one in sample.routes.brokers] == [
         (broker.name, broker.server.address, True) for broker in world.brokers
@@ -81,7 +92,7 @@ def test_it_costs_as_many_requests_as_the_recipe_says(world: FakeCluster) -> Non
 
 
 def test_what_hardly_changes_is_asked_once_a_minute(world: FakeCluster) -> None:
-    with RocketMQAdmin(world.server.address, limits=QUICK) as admin:
+    with RocketMQAdmin(world.server.address, limits=PATIENT) as admin:
         for _ in range(3):
             observe_group(admin, cluster=None, group="g", topics=None, at=AT)
     asked = requests_of(world)
@@ -182,7 +193,7 @@ def test_offsets_of_queues_that_nobody_reads_are_named(world: FakeCluster) -> No
 
 def test_broker_that_does_not_answer_is_named_once_and_its_queues_are_unknown(world: FakeCluster) -> None:
     world.broker("b").fails = dict.fromkeys((38, 203, 208), SILENT)
-    sample = look(world)
+    sample = look(world, limits=IMPATIENT)
     address = world.broker("b").server.address
     silent, retry, data = sample.problems
     assert silent.startswith(f"broker b answered none of 3 requests: {address} did not answer")
@@ -219,7 +230,7 @@ def test_group_that_cannot_be_told_from_an_unreachable_one() -> None:
         broker.members, broker.offsets = {}, {}
     empty.brokers[1].fails = {208: SILENT}
     with running(empty), pytest.raises(OutOfReachError, match="cannot tell whether group g exists"):
-        look(empty)
+        look(empty, limits=IMPATIENT)
 
 
 def test_offline_group_keeps_its_offsets(world: FakeCluster) -> None:
@@ -339,12 +350,13 @@ def test_silent_members_cost_no_more_than_their_common_limit() -> None:
         broker.members = {one: ["h:1"] for one in ids}
         broker.running = dict.fromkeys(ids, SILENT)
     with running(crowd):
-        sample = look(crowd)
+        sample = look(crowd, limits=QUICK)
     assert [one.owned for one in sample.members] == [None] * 60
     silent = [problem for problem in sample.problems if "did not answer GET_CONSUMER_RUNNING_INFO" in problem]
     given_up = [problem for problem in sample.problems if "was not asked any more" in problem]
-    # Two brokers, each with 8 places of 1.2 s, until 8 times 1.5 s are lost: two rounds, and whoever just began.
-    assert 32 <= len(silent) <= 46
+    # Two brokers, each with 8 places of 1.2 s, until 8 times 1.5 s are lost: two rounds, and whoever just began. Where
+    # the machine stands still meanwhile, the first round alone may lose that much.
+    assert 16 <= len(silent) <= 46
     assert len(silent) + len(given_up) == len(sample.problems) == 60
 
 
@@ -354,7 +366,7 @@ def test_silent_process_that_is_a_member_of_many_groups_is_waited_for_once() -> 
     for broker in crowd.brokers:
         broker.groups = groups
         broker.running["m2"] = 207
-    with running(crowd), RocketMQAdmin(crowd.server.address, limits=QUICK) as admin:
+    with running(crowd), RocketMQAdmin(crowd.server.address, limits=PATIENT) as admin:
         found = dict(observe_groups(admin, groups=None, cluster=None, at=AT))
     assert sorted(found) == sorted(groups)
     assert all(isinstance(one, GroupSample) and one.members[1].owned is None for one in found.values())
@@ -494,7 +506,7 @@ def test_many_groups_share_what_is_the_same_for_all() -> None:
     groups = [f"g{number}" for number in range(20)]
     for broker in crowd.brokers:
         broker.groups = groups
-    with running(crowd), RocketMQAdmin(crowd.server.address, limits=QUICK) as admin:
+    with running(crowd), RocketMQAdmin(crowd.server.address, limits=PATIENT) as admin:
         found = dict(observe_groups(admin, groups=None, cluster=None, at=AT))
     assert sorted(found) == sorted(groups)
     counts = Counter(requests_of(crowd))
@@ -508,7 +520,7 @@ def test_failure_of_one_group_is_its_own(world: FakeCluster) -> None:
     for broker in world.brokers:
         broker.groups = ["g"]
         broker.members = {}
-    with RocketMQAdmin(world.server.address, limits=QUICK) as admin:
+    with RocketMQAdmin(world.server.address, limits=PATIENT) as admin:
         found = dict(observe_groups(admin, groups=["typo", "g"], cluster="C", at=AT))
         with pytest.raises(UnknownNameError, match="knows no cluster X"):
             next(observe_groups(admin, groups=["g"], cluster="X", at=AT))
@@ -534,7 +546,7 @@ def test_silent_broker_costs_a_look_at_many_groups_a_bounded_time() -> None:
 
 def test_groups_of_rocketmq_itself_are_left_out(world: FakeCluster) -> None:
     world.broker("a").groups = ["g", "CID_RMQ_SYS_x", "CID_ONSAPI_PULL", "b"]
-    with RocketMQAdmin(world.server.address, limits=QUICK) as admin:
+    with RocketMQAdmin(world.server.address, limits=PATIENT) as admin:
         assert group_names(admin) == ("b", "g")
         for broker in world.brokers:
             broker.fails = {43: 16, 201: 16}
@@ -545,7 +557,7 @@ def test_groups_of_rocketmq_itself_are_left_out(world: FakeCluster) -> None:
 def test_a_broker_that_does_not_list_its_groups_is_named(world: FakeCluster) -> None:
     world.broker("a").groups = ["g"]
     world.broker("b").fails = {43: 16, 201: 16}
-    with RocketMQAdmin(world.server.address, limits=QUICK) as admin:
+    with RocketMQAdmin(world.server.address, limits=PATIENT) as admin:
         told = list_groups(admin)
     assert told.names == ("g",)
     settings, commits = told.problems
