@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -31,11 +32,18 @@ def test_nothing_listens_beyond_loopback(spark: SparkSession) -> None:
     listening = {
         connection.laddr.ip
         for process in ours
-        for connection in process.net_connections()
+        for connection in _connections_of(process)
         if connection.status == psutil.CONN_LISTEN
     }
     assert listening
     assert {address.removeprefix("::ffff:") for address in listening} <= {"127.0.0.1", "::1"}
+
+
+def _connections_of(process: psutil.Process) -> list[Any]:
+    try:
+        return list(process.net_connections())
+    except psutil.NoSuchProcess:  # a worker that was not needed any more
+        return []
 
 
 def _is_of_spark(process: psutil.Process) -> bool:
