@@ -258,6 +258,7 @@ def test_who_may_not_approve_puts_no_approved_plan_into_the_cluster(shop: Place)
     finally:
         for one in policies:
             shop.cluster.kubectl("delete", one["kind"].lower(), one["metadata"]["name"])
+        shop.cluster.wait_until("the policy's end", lambda: not _is_denied(shop))
 
 
 def _is_denied(shop: Place) -> bool:

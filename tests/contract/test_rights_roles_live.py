@@ -179,13 +179,26 @@ def realm(control_plane: ControlPlane) -> Iterator[Realm]:
     grant(control_plane, home, namespace, "executor", "plan-roles")
     nobody = control_plane.namespace("nobody")  # these two roles are made, and bound only where a test asks for it
     grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver")
-    control_plane.apply(deployment(APP, 1, {"command": ["sleep", "600"]}), namespace=namespace)
+    control_plane.apply(deployment(APP, 1, {"command": ["sleep", "infinity"]}), namespace=namespace)
     control_plane.await_available(namespace, APP)
     found = Realm(control_plane, home, namespace)
-    found.await_rights(found.rest(home, ACCOUNT), ROLES["executor"])
+    controller = found.rest(home, ACCOUNT)
+    found.await_rights(controller, ROLES["executor"])
+    label = DEPLOYMENT_EDITS["a label"]
+    control_plane.wait_until("the policy on Deployments", lambda: is_held_back(found, controller, label))
     yield found
     control_plane.kubectl("delete", "deployment", "--all", "-n", namespace)
     uninstall(control_plane, made)
+
+
+def is_held_back(realm: Realm, controller: Rest, edit: Json) -> bool:
+    """True once the policies keep the controller from an edit: each works from a moment of its own on."""
+    try:
+        controller.call("PATCH", realm.app, edit, kind=MERGE, query={"dryRun": "All"})
+    except ApiError as error:
+        assert error.status == 403, error
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
@@ -355,6 +368,17 @@ def test_planner_approve_names_the_approver_also_where_no_server_does(realm: Rea
         _approve_without_help(realm, anna, kubeconfig)
     finally:
         realm.cluster.apply(*documents("admission/approver"), namespace="default")
+        realm.cluster.wait_until("a server that names approvers", lambda: names_approvers(realm, anna))
+
+
+def names_approvers(realm: Realm, anna: Rest) -> bool:
+    path = f"{realm.plans}/by-command"
+    try:
+        anna.call("PATCH", path, note(approve="sha256:2"), kind=MERGE, query={"dryRun": "All"})
+    except ApiError as error:
+        assert error.status in (403, 503), error
+        return False
+    return True
 
 
 def _approve_without_help(realm: Realm, anna: Rest, kubeconfig: Path) -> None:
@@ -442,6 +466,8 @@ def test_a_template_is_changed_only_for_a_plan_that_updates_one(realm: Realm, ex
     uid = realm.admin.get(simple_plan)["metadata"]["uid"]
     executor.patch(realm.app, note(rollout=f"scales/{uid} 0"), MERGE)
     other = {"spec": {"template": {"metadata": {"annotations": {"image": "another"}}}}}
+    # Until the server has heard of that plan, claim and verb are all that it asks for.
+    realm.cluster.wait_until("its hearing of the plan that scales", lambda: is_held_back(realm, executor, other))
     forbidden(lambda: executor.patch(realm.app, other, MERGE), "no step that updates a template")
     executor.patch(realm.app, note(rollout=None), MERGE)
     forbidden(lambda: executor.patch(realm.app, other, MERGE), "that a plan has claimed")
