@@ -10,7 +10,7 @@ from tests.clusters.artifacts import find_program
 from tests.clusters.errors import ClusterError
 
 _JVM = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
-_LIMIT_S = 60
+_LIMIT_S = 300
 
 
 @dataclass(frozen=True)

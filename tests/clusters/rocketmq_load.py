@@ -13,12 +13,19 @@ from tests.clusters.artifacts import Coordinate, cached, class_path, find_progra
 from tests.clusters.errors import StartFailedError
 from tests.clusters.processes import ManagedProcess, stop_together
 
-READY_S = 60.0
+READY_S = 180.0
+"""A limit against hanging only: a busy machine takes its time."""
 STARTS = 3
 """How often a consumer is started whose start ended as nothing answered it."""
 GROUP_ID = "org.apache.rocketmq"
 LOOK_LOG = "looks.tsv"
 SOURCES = Path(__file__).parents[1] / "load" / "src"
+
+API_TIMEOUT_MS = 30_000
+"""How long our clients wait for an answer. By default it is 3 s: they hang up where one comes later.
+
+A member that did is in nobody's list for up to 30 s, so that starts end and groups rebalance by chance.
+"""
 
 _NO_ANSWER = re.compile(r"Remoting(Connect|SendRequest|Timeout)Exception")
 _JVM = ("-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -232,7 +239,7 @@ class ProducerProcess:
 
     def stop(self) -> Sent:
         """Stop sending now, wait for answers still on their way, and return the counts."""
-        self.process.stop()
+        self.process.stop(READY_S)
         return self.wait(timeout_s=1)
 
     def kill(self) -> None:
@@ -289,13 +296,13 @@ class RocketMQLoad:
         CONFIG (``queues``: "topic/broker/queue,..."); MACHINE_ROOM (``rooms``: "r1,..."); and
         MACHINE_ROOM_NEARBY-AVG and the like (``broker-rooms``: "broker-a=r1,...", ``client-rooms``:
         "127.0.0.1@c1=r1,..."). ``service_ms`` is spent on each message by one of ``threads`` threads.
-        ``options``: ``poll-ms``, ``heartbeat-ms``,
-        ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as the client has it. With
-        ``wait_ready=False`` it returns at once: call ``await_ready`` before relying on it. ``watched`` writes down
-        what its looks show, and loses no delivery in a crash. With ``on_order`` it returns when the process is up
-        and waits for ``begin``. ``properties`` go by the consumer's own names (``clientRebalance``), and only to a
-        client that has them; ``tells_messages`` logs each message's id. With ``polls`` it is a lite pull consumer with
-        one thread that polls, and without what only push consumers have (see ``Poller.java``). ``prefix``: words before
+        ``options``: ``poll-ms``, ``heartbeat-ms``, ``persist-ms``, ``batch``, ``pull-batch``; what is absent stays as
+        the client has it. ``api-timeout-ms`` is ``API_TIMEOUT_MS`` where it is absent. With ``wait_ready=False`` it
+        returns at once: call ``await_ready`` before relying on it. ``watched`` writes down what its looks show, and
+        loses no delivery in a crash. With ``on_order`` it returns when the process is up and waits for ``begin``.
+        ``properties`` go by the consumer's own names (``clientRebalance``), and only to a client that has them;
+        ``tells_messages`` logs each message's id. With ``polls`` it is a lite pull consumer with one thread that polls,
+        and without what only push consumers have (see ``Poller.java``). ``prefix``: words before
         the command, as of a network that can be cut.
         """
         instances = (instance,) if isinstance(instance, str) else tuple(instance)
@@ -314,6 +321,7 @@ class RocketMQLoad:
             "orderly": str(orderly).lower(),
             "consume-from": consume_from,
             "await-termination-ms": await_termination_ms,
+            "api-timeout-ms": API_TIMEOUT_MS,
             **({"delivery-log": str(log)} if log_deliveries else {}),
             **({"look-log": str(directory / LOOK_LOG), "flush-each": "true"} if watched else {}),
             **({"on-order": "true"} if on_order else {}),
@@ -351,6 +359,7 @@ class RocketMQLoad:
             "name-server": self.name_server,
             "plan": str(plan),
             "body-bytes": body_bytes,
+            "api-timeout-ms": API_TIMEOUT_MS,
             **(options or {}),
         }
         producer = ProducerProcess(self._start(name, directory, "produce", flags, {}))
@@ -371,6 +380,7 @@ class RocketMQLoad:
             "name-server": self.name_server,
             "client-ip": "127.0.0.1",
             "consume-from": "CONSUME_FROM_FIRST_OFFSET",
+            "api-timeout-ms": API_TIMEOUT_MS,
         }
         wanted = [{**usual, **line} for line in lines]
         plan = directory / "plan.txt"

@@ -33,6 +33,8 @@ OF_BROKER = ("serverChannelMaxIdleTimeSeconds",)
 NO_OPTIONS = (OF_CLIENT_JVM, OF_BROKER_JVM, *OF_BROKER, *PROPERTIES)
 BACKLOG_S = 8.0
 """How long a producer takes to make a backlog."""
+API_TIMEOUT_MS = 3_000
+"""What clients have by default: who was frozen or cut off for longer hangs up."""
 PRODUCER_POLL_MS = 1000
 """A broker that comes back gets messages at once: what its queues wait for is consumers."""
 Queue = tuple[str, str, int]
@@ -61,7 +63,7 @@ class LiveGroup:
     """One topic, one group, its members; everything is drawn from ``random``.
 
     ``group`` is the group that newcomers join, at first called as the topic. Where ``apart`` is given, each member gets
-    a network of its own from it, which can be cut.
+    a network of its own from it, which can be cut. ``patient`` members wait longer than usual for answers.
     """
 
     config: Config
@@ -78,6 +80,7 @@ class LiveGroup:
     began_ms: int = 0
     group: str = ""
     apart: Callable[[], Apart] | None = None
+    patient: bool = False
     networks: dict[str, Apart] = field(default_factory=dict)
 
     def start(self, curves: Sequence[QueueCurve], within_s: float = 0.0) -> None:
@@ -136,7 +139,10 @@ class LiveGroup:
             threads=self.config.threads,
             service_ms=self.config.service_s * 1000,
             orderly=self.config.orderly,
-            options={OPTIONS[name]: value for name, value in settings.items() if not name.startswith(NO_OPTIONS)},
+            options={
+                **({} if self.patient else {"api-timeout-ms": API_TIMEOUT_MS}),
+                **{OPTIONS[name]: value for name, value in settings.items() if not name.startswith(NO_OPTIONS)},
+            },
             properties={name: value for name, value in settings.items() if name in PROPERTIES},
             java_properties={name: value for name, value in settings.items() if name.startswith(OF_CLIENT_JVM)},
             watched=True,

@@ -94,6 +94,7 @@ final class Consumers {
             options.integer("heartbeat-ms", consumer.getHeartbeatBrokerInterval()));
         consumer.setPersistConsumerOffsetInterval(
             options.integer("persist-ms", consumer.getPersistConsumerOffsetInterval()));
+        consumer.setMqClientApiTimeout(options.integer("api-timeout-ms", consumer.getMqClientApiTimeout()));
         if (Boolean.parseBoolean(options.get("broadcast", "false"))) {
             // The enum lies in another package since 5.0, so that its name must not stand here.
             var broadcasting = Enum.valueOf(consumer.getMessageModel().getDeclaringClass(), "BROADCASTING");

@@ -59,6 +59,7 @@ final class Poller {
         made.setHeartbeatBrokerInterval(options.integer("heartbeat-ms", made.getHeartbeatBrokerInterval()));
         made.setPersistConsumerOffsetInterval(
             options.integer("persist-ms", made.getPersistConsumerOffsetInterval()));
+        made.setMqClientApiTimeout(options.integer("api-timeout-ms", made.getMqClientApiTimeout()));
         Properties.set(made, options.get("set", "").isEmpty() ? Map.of() : options.pairs("set"));
         String looks = options.get("look-log", "");
         AllocateMessageQueueStrategy chosen = Strategies.chosen(options);

@@ -52,6 +52,7 @@ final class Producer {
         producer.setNamesrvAddr(options.need("name-server"));
         producer.setInstanceName("producer-" + ProcessHandle.current().pid());
         producer.setPollNameServerInterval(options.integer("poll-ms", producer.getPollNameServerInterval()));
+        producer.setMqClientApiTimeout(options.integer("api-timeout-ms", producer.getMqClientApiTimeout()));
         // A second attempt after a lost answer would store the message twice and spoil the counts.
         producer.setRetryTimesWhenSendAsyncFailed(0);
         producer.start();

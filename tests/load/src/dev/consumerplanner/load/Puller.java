@@ -17,6 +17,7 @@ final class Puller {
         consumer.setInstanceName(options.need("instances"));
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.setAutoCommit(false);
+        consumer.setMqClientApiTimeout(options.integer("api-timeout-ms", consumer.getMqClientApiTimeout()));
         consumer.setEnableStreamRequestType(false); // it would be part of the client id
         for (String topic : options.list("topics")) {
             consumer.subscribe(topic, "*");
