@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from planner.model.queues import MessageQueue
+from planner.model.samples import GroupSample
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.dynamics import forecast
 from planner.simulation.transition import transition_requests
@@ -23,6 +24,7 @@ from tests import builders
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 from tests.conftest import TOLD
+from tests.patience import PATIENT
 
 pytestmark = pytest.mark.cluster
 
@@ -33,7 +35,7 @@ USUAL, SELDOM = "usual", "seldom"
 COMMITS_MS = {USUAL: 5_000, SELDOM: 600_000}
 STEADY_S = 12.0
 """A client stores its offsets for the first time 10 s after its start."""
-AFTERWARDS_S, COME_S, MOST_S = 3.0, 45.0, 600.0
+COME_S, MOST_S = 240.0, 3_600.0
 OLDEST_S = {"graceful": 5.0, "crash": 10.0}
 """Who leaves in order stores the last commit. Who dies does not, and may have committed 5 s before its last store."""
 
@@ -131,6 +133,11 @@ class Group:
         found = [one for process in self.processes.values() for one in process.deliveries()]
         return sorted(found, key=lambda one: one.epoch_ms)
 
+    def last(self, queue: Queue, client: str | None) -> int:
+        """The highest offset of a queue that a client was given; -1 if none."""
+        process = self.processes.get(client or "")
+        return max((one.offset for one in process.deliveries() if _of(one, queue)), default=-1) if process else -1
+
 
 def expected(answer: Mapping[str, Any], side: str) -> dict[Queue, str]:
     """Who has what by the forecast, as looks write it."""
@@ -154,16 +161,30 @@ def watch(group: Group) -> dict[str, Change]:
     return {how: end_one(group, client, how) for how, client in (("crash", KILLED), ("graceful", STOPPED))}
 
 
+def await_steady(group: Group, owners: Mapping[Queue, str]) -> None:
+    """Wait until all have had what they are to have for ``STEADY_S``.
+
+    What a new owner has not committed yet comes once more: the forecast is of groups at rest.
+    """
+    deadline = time.monotonic() + COME_S
+    since = time.monotonic()
+    while time.monotonic() < min(since + STEADY_S, deadline):
+        time.sleep(0.25)
+        if group.owners() != owners:
+            since = time.monotonic()
+
+
 def end_one(group: Group, client: str, how: str) -> Change:
     answer = forecast(group.request({"kind": "leave", "clients": [client], "how": how}))
-    time.sleep(STEADY_S)  # what a new owner has not committed yet comes once more: the forecast is of groups at rest
+    await_steady(group, expected(answer, "before"))
     before, at_ms = group.owners(), time.time() * 1000
     process = group.processes[client]
     process.kill() if how == "crash" else process.stop()
     group.running.remove(client)
     after = expected(answer, "after")
     until(lambda: group.owners() == after, COME_S)
-    time.sleep(AFTERWARDS_S)
+    moved = {queue: (before.get(queue), owner) for queue, owner in after.items() if before.get(queue) != owner}
+    until(lambda: all(group.last(one, new) > group.last(one, old) for one, (old, new) in moved.items()), COME_S)
     seen = group.deliveries()
     return Change(
         answer,
@@ -181,7 +202,7 @@ class Watched:
     changes: Mapping[str, Mapping[str, Change]]
     deliveries: Mapping[str, list[Delivery]]
     produced: int
-    sample: Any
+    sample: GroupSample
 
 
 @pytest.fixture(scope="module", name="seen")
@@ -198,16 +219,28 @@ def _seen() -> Iterator[Watched]:
             for process in group.processes.values():
                 process.await_ready()
         producer = cluster.load().start_producer(curves)
-        with RocketMQAdmin(cluster.name_server) as admin:
-            sample = observe_group(admin, group=USUAL, cluster=None, topics=None, at=datetime.now(UTC))
+        sample = whole_sample(cluster.name_server)
         with ThreadPoolExecutor(len(groups)) as pool:
             changes = dict(zip(COMMITS_MS, pool.map(watch, groups), strict=True))
-        produced = producer.stop().total
+        producer.stop()
+        produced = sum(cluster.produced(TOPIC).values())  # a producer does not know of one whose answer was late
         until(lambda: all(len(messages(group.deliveries())) >= produced for group in groups), COME_S)
         for group in groups:
             for client in group.running:
                 group.processes[client].kill()  # nothing is left to be seen; brokers wait for graceful ones
         yield Watched(changes, {group.name: group.deliveries() for group in groups}, produced, sample)
+
+
+def whole_sample(name_server: str) -> GroupSample:
+    """Return a sample in which every member tells what it is set to."""
+    deadline = time.monotonic() + COME_S
+    with RocketMQAdmin(name_server, limits=PATIENT) as admin:
+        while True:
+            found = observe_group(admin, group=USUAL, cluster=None, topics=None, at=datetime.now(UTC))
+            told = [member for member in found.members if member.tuning]
+            if len(told) == len(MEMBERS) or time.monotonic() > deadline:
+                return found
+            time.sleep(0.5)
 
 
 def messages(deliveries: list[Delivery]) -> set[tuple[str, int, int]]:

@@ -3,13 +3,16 @@
 import re
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from planner.documents.data import SNAPSHOT
-from tests.clusters.rocketmq import NEW, RocketMQCluster
+from planner.sources.rocketmq import RocketMQAdmin, observe_group
+from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
+from tests.patience import PATIENT
 from tests.sample_builders import POLICY
 from tests.unit.cli.test_cli import planner, refused
 
@@ -30,6 +33,29 @@ def policy_file(folder: Path, cluster: RocketMQCluster, group: str, extra: str =
     return path
 
 
+def await_true(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + GHOSTS_GONE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def await_each_owned(cluster: RocketMQCluster, group: str, queues: int, members: int) -> None:
+    """Return once the ownership of consumers that started one after the other has settled."""
+
+    def is_settled() -> bool:
+        sample = observe_group(admin, cluster=None, group=group, topics=[group], at=datetime.now(UTC))
+        owners = [of_queue for queue, of_queue in sample.owners.items() if not queue.is_retry]
+        return (
+            len(owners) == queues
+            and {*owners} == {(one.identity,) for one in sample.members}
+            and (len(sample.members) == members and not sample.problems)
+        )
+
+    with RocketMQAdmin(cluster.name_server, limits=PATIENT) as admin:
+        await_true(is_settled)
+
+
 def test_a_running_group_is_read_once_and_planned(rocketmq_cluster: Clusters, folder: Path) -> None:
     cluster = rocketmq_cluster(NEW)
     cluster.create_topic("snapshot-live", 4)
@@ -39,14 +65,14 @@ def test_a_running_group_is_read_once_and_planned(rocketmq_cluster: Clusters, fo
         for n in (1, 2)
     ]
     curves = [
-        QueueCurve("snapshot-live", broker.name, queue, ((0, 5), (60, 5)))
+        QueueCurve("snapshot-live", broker.name, queue, ((0, 5), (3600, 5)))
         for broker in cluster.brokers
         for queue in range(4)
     ]
     producer = load.start_producer(curves)
     producer.await_ready()
     policy = policy_file(folder, cluster, "snapshot-live", ", topics: [snapshot-live]")
-    time.sleep(3)  # the ownership of two consumers that started one after the other settles
+    await_each_owned(cluster, "snapshot-live", queues=8, members=2)
     found = planner("snapshot", "-p", policy, "-o", folder / "snap.json", "--observe-seconds", 10)
     assert (found.returncode, found.stderr) == (0, "")
     taken = SNAPSHOT.read(folder / "snap.json")
@@ -61,6 +87,7 @@ def test_a_running_group_is_read_once_and_planned(rocketmq_cluster: Clusters, fo
     producer.stop()
     for consumer in consumers:
         consumer.stop()
+    await_true(lambda: not any(cluster.members("snapshot-live").values()))
     offline = planner("snapshot", "-p", policy, "-o", folder / "offline.json", "--observe-seconds", 0)
     assert offline.returncode == 0
     assert "0 consumers" in offline.stdout
