@@ -469,7 +469,9 @@ def test_what_members_want_and_brokers_are_set_to_is_told(world: FakeCluster) ->
     for broker in world.brokers:
         broker.running["m1"] = told
     world.broker("b").ahead_s = 60
+    before = time.monotonic()
     sample = look(world)
+    took_s = time.monotonic() - before  # nobody knows when within it the clock was read
     assert sample.members[0].subscriptions == (Subscription("T", "red || blue"),)
     assert sample.rocketmq is not None
     assert sample.rocketmq.message_models == ("CLUSTERING",)
@@ -477,12 +479,11 @@ def test_what_members_want_and_brokers_are_set_to_is_told(world: FakeCluster) ->
     assert (first.broker, first.version, first.role, first.permission) == ("a", 513, "ASYNC_MASTER", 6)
     assert first.settings == GroupSettings(True, True, True, 1, 3)
     low, high = first.clock_ahead_s or (9, 9)
-    assert low <= 0 <= high < 2
+    assert low <= 0 <= high < low + 2 + took_s
     low, high = second.clock_ahead_s or (0, 0)
-    assert 58 < low <= 60 <= high < 62
+    assert low <= 60 <= high < low + 2 + took_s
     (problem,) = sample.problems
-    assert problem.startswith("the clock of broker b is 5")
-    assert "ahead of ours" in problem
+    assert problem.startswith(f"the clock of broker b is {low:.1f} to {high:.1f} s ahead of ours")
 
 
 def test_everything_told_survives_a_file(world: FakeCluster) -> None:
