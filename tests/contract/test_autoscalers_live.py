@@ -72,7 +72,7 @@ class Place:
 
     def __init__(self, cluster: ControlPlane, api: RolloutApi) -> None:
         self.cluster, self.api, self.namespace = cluster, api, cluster.namespace("scaled")
-        container = {"command": ["sleep", "900"], "resources": {"requests": {"cpu": "10m"}}}
+        container = {"command": ["sleep", "infinity"], "resources": {"requests": {"cpu": "10m"}}}
         cluster.apply(deployment(APP, 2, container), namespace=self.namespace)
         cluster.await_available(self.namespace, APP)
         self.counts: list[int] = []
