@@ -96,6 +96,8 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
         "group.consumer.heartbeat.interval.ms": "500",
         "group.consumer.assignment.interval.ms": "0",
         "log.cleaner.backoff.ms": "200",
+        # A broker that a busy machine keeps from its heartbeats for 9 s would hand its partitions to the other one.
+        "broker.session.timeout.ms": "60000",
     }
     with KafkaCluster.start(brokers=2, settings=quick, racks=("r1", "r2")) as cluster:
         yield cluster

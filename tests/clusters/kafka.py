@@ -5,7 +5,7 @@ import functools
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,11 @@ from typing import Any, Self
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from planner.errors import PlannerError
+from planner.sources.kafka import KafkaSettings, wire
+from planner.sources.kafka.connection import Address, Connection
+from planner.sources.kafka.requests import Api
+from planner.sources.kafka.wire import Reader
 from tests.clusters.artifacts import Coordinate, class_path, find_program
 from tests.clusters.errors import StartFailedError
 from tests.clusters.kafka_load import GROUP_ID, KafkaLoad
@@ -27,8 +32,8 @@ __all__ = ["CLIENT", "NEWEST", "OLD_CLIENT", "KafkaBroker", "KafkaCluster"]
 
 # Of 4.4.0 the client jars are there, but not all that a broker needs (kafka-tools-api).
 NEWEST, CLIENT, OLD_CLIENT = "4.3.1", "4.4.0", "3.9.2"
-READY_S = 90.0
-REQUEST_S = 30.0
+READY_S = 300.0
+REQUEST_S = 120.0
 CLUSTER_ID = "consumer-planner-test0"
 
 _JVM = ("-Xms256m", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
@@ -127,12 +132,24 @@ class KafkaCluster(Launcher):
         replicas: Sequence[Sequence[int]] | None = None,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        """Create ``topic``; ``replicas`` names the brokers of each partition, else there is one replica each."""
+        """Create ``topic``; ``replicas`` names the brokers of each partition, else there is one replica each.
+
+        Returns once every broker knows it: each learns of it at its own time, and clients ask any of them.
+        """
         wanted: dict[str, Any] = {"replica_assignment": replicas} if replicas else {"replication_factor": 1}
         count = len(replicas) if replicas else partitions
-        admin = self.admin
-        done(admin.create_topics([NewTopic(topic, count, config=dict(config or {}), **wanted)]))
-        self.brokers[0].process.wait_until(f"topic {topic}", lambda: _has_topic(admin, topic, count), REQUEST_S)
+        done(self.admin.create_topics([NewTopic(topic, count, config=dict(config or {}), **wanted)]))
+        self._await_each(f"topic {topic}", lambda broker: _has_topic(broker, topic, count))
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete ``topic``, and return once no broker knows it any more."""
+        done(self.admin.delete_topics([topic]))
+        self._await_each(f"end of {topic}", lambda broker: _leaders(broker, topic) == ())
+
+    def _await_each(self, what: str, is_met: Callable[[KafkaBroker], bool]) -> None:
+        for broker in self.brokers:
+            if broker.process.running:
+                broker.process.wait_until(what, functools.partial(is_met, broker), REQUEST_S)
 
     def produce(self, topic: str, counts: Mapping[int, int], config: Mapping[str, str] | None = None) -> None:
         """Send so many records to each partition and wait until all are acknowledged."""
@@ -143,7 +160,7 @@ class KafkaCluster(Launcher):
         if left := producer.flush(REQUEST_S):
             raise StartFailedError(f"{left} records to {topic} were not acknowledged in {REQUEST_S:g} s")
 
-    def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_s: float = 60.0) -> None:
+    def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_s: float = REQUEST_S) -> None:
         """Commit (topic, partition) -> offset for a group without members, which that makes be there.
 
         Tried until ``timeout_s`` is over: a cluster that has just begun has no coordinators yet.
@@ -246,15 +263,47 @@ def done(futures: Mapping[Any, "Future[Any]"]) -> None:
 def _lists(address: str, number: int) -> bool:
     try:
         client = AdminClient({"bootstrap.servers": address, "log_level": 0})
-        return number in client.list_topics(timeout=2).brokers
+        return number in client.list_topics(timeout=10).brokers
     except KafkaException:  # not yet: the caller's time limit decides
         return False
 
 
-def _has_topic(admin: AdminClient, topic: str, partitions: int) -> bool:
-    found = admin.list_topics(topic, timeout=REQUEST_S).topics[topic]
-    leaders = [one.leader for one in found.partitions.values()]
-    return found.error is None and len(leaders) == partitions and min(leaders) > 0
+def _has_topic(broker: KafkaBroker, topic: str, partitions: int) -> bool:
+    leaders = _leaders(broker, topic)
+    return leaders is not None and len(leaders) == partitions and min(leaders) > 0
+
+
+def _leaders(broker: KafkaBroker, topic: str) -> tuple[int, ...] | None:
+    """Return the leader of each partition as this broker knows it, none for no such topic, ``None`` for no answer.
+
+    The library asks whichever broker it likes.
+    """
+    body = wire.int32(1) + wire.text(topic) + wire.int8(0)  # the topic is not to be made
+    try:
+        with Connection(Address.parse(broker.address), KafkaSettings(), REQUEST_S) as link:
+            return link.ask(_METADATA, body)
+    except PlannerError:
+        return None
+
+
+def _read_leaders(reader: Reader, _: int) -> tuple[int, ...]:
+    """Read the answer to a request for the metadata of one topic, version 4."""
+    reader.int32()  # how long we were held back
+    reader.array(lambda: (reader.int32(), reader.text(), reader.int32(), reader.text()))  # brokers
+    reader.text()  # the cluster's id
+    reader.int32()  # the controller
+    found = reader.array(lambda: (reader.int16(), reader.text(), reader.int8(), reader.array(lambda: _leader(reader))))
+    return tuple(leader for *_, leaders in found for leader in leaders)
+
+
+def _leader(reader: Reader) -> int:
+    _, _, leader = reader.int16(), reader.int32(), reader.int32()
+    for _ in ("replicas", "those in sync"):
+        reader.array(reader.int32)
+    return leader
+
+
+_METADATA = Api("Metadata", 3, (4, 4), 9, _read_leaders)
 
 
 def _lease(undo: contextlib.ExitStack) -> int:

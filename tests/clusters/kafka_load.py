@@ -15,7 +15,7 @@ from tests.clusters.artifacts import Coordinate, cached, class_path, find_progra
 from tests.clusters.errors import StartFailedError
 from tests.clusters.processes import ManagedProcess, stop_together
 
-READY_S = 60.0
+READY_S = 300.0
 GROUP_ID = "org.apache.kafka"
 LIBRDKAFKA = "librdkafka"
 

@@ -18,7 +18,7 @@ from tests.clusters.ports import lease_block
 from tests.clusters.processes import ManagedProcess
 from tests.clusters.workspace import workspace
 
-READY_S = 60.0
+READY_S = 300.0
 USER, PASSWORD = "planner", "correct horse"
 _PASSWORD_HASH = (
     "$2b$04$gwCk0es3SuDHqZ54.ID1Y.kGPFqR/HASK56SQM3TGtfWyrCNA02FG"  # bcrypt of PASSWORD, all that Prometheus takes

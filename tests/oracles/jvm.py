@@ -41,7 +41,7 @@ class JvmOracle:
 
     def close(self) -> None:
         """End the JVM; it ends by itself once its input is closed."""
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=600)
 
     def answers(self, requests: Iterable[Document]) -> list[Document]:
         """Return the classes' answers; ``{"error": …}`` where a class raised."""
