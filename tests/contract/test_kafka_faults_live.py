@@ -17,7 +17,8 @@ from tests.clusters.kafka import KafkaCluster
 pytestmark = pytest.mark.cluster
 
 GROUPS = tuple(f"g{number}" for number in range(8))
-LIMITS = TimeLimits(request_s=6.0)
+LIMITS = TimeLimits(request_s=10.0)
+PATIENCE_S = 240.0
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def look(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:
 
 
 def look_until_whole(admin: KafkaAdmin) -> dict[str, GroupSample | PlannerError]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         told = look(admin)
         if all(isinstance(one, GroupSample) and not one.problems for one in told.values()):
@@ -66,7 +67,14 @@ import sys
 from planner.errors import OutOfReachError
 from planner.sources.kafka import KafkaAdmin, TimeLimits
 
-with KafkaAdmin([sys.argv[1]], limits=TimeLimits(request_s=1.0)) as admin:
+def connected():
+    while True:  # a busy broker may take more than a second
+        try:
+            return KafkaAdmin([sys.argv[1]], limits=TimeLimits(request_s=1.0))
+        except OutOfReachError:
+            pass
+
+with connected() as admin:
     print("open", flush=True)
     for line in sys.stdin:  # "frozen", then "resumed"
         try:
@@ -89,7 +97,7 @@ def test_an_answer_that_comes_after_its_time_costs_nobody_the_process(cluster: K
             assert "did not answer" in child.stdout.readline()
         finally:
             broker.process.resume()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         said = ""
         while said != "2\n":
             assert child.poll() is None, said
@@ -105,27 +113,26 @@ def test_a_crashed_broker_leaves_partitions_without_leader_and_groups_without_co
     with KafkaAdmin(cluster.bootstrap.split(",")[:1], limits=LIMITS) as admin:
         before = look_until_whole(admin)
         cluster.brokers[1].kill()
-        deadline = time.monotonic() + 30
-        while True:  # until the controller has noticed
+        deadline = time.monotonic() + PATIENCE_S
+        while True:  # until the controller has noticed, and before a look has begun
             told = look(admin)
             samples = {group: one for group, one in told.items() if isinstance(one, GroupSample)}
             leaders = {tuple(route.leader for route in one.routes.partitions) for one in samples.values()}
-            if leaders == {(1, None)}:
+            refused = [str(one) for one in told.values() if not isinstance(one, GroupSample)]
+            if leaders == {(1, None)} and all("COORDINATOR_NOT_AVAILABLE" in one for one in refused):
                 break
             assert time.monotonic() < deadline, told
         assert set(samples) == {group for group, one in before.items() if one.kafka.coordinator == 1}
         for sample in samples.values():
             assert [one.queue for one in sample.offsets] == [TopicPartition("t", 0)]
             assert sample.problems == ("without a leader, so that their offsets are not known: t/1",)
-        refused = [str(one) for one in told.values() if not isinstance(one, GroupSample)]
         assert refused
-        assert all("COORDINATOR_NOT_AVAILABLE" in one for one in refused)
         cluster.brokers[1].start()
         look_until_whole(admin)
 
 
 def test_no_broker_at_all_is_out_of_reach(cluster: KafkaCluster) -> None:
-    with KafkaAdmin(cluster.bootstrap.split(","), limits=TimeLimits(request_s=2.0)) as admin:
+    with KafkaAdmin(cluster.bootstrap.split(","), limits=LIMITS) as admin:
         for broker in reversed(cluster.brokers):
             broker.kill()
         with pytest.raises(OutOfReachError):

@@ -8,14 +8,15 @@ import pytest
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_plan_or_decision
 from planner.rollout.plan import RolloutPlan
-from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.sample_builders import kafka_policy
 from tests.unit.cli.test_cli import planner, refused
 
 pytestmark = pytest.mark.cluster
 
-SECONDS = 15
+SECONDS = 30
+"""A machine that stands still for some seconds at the first or the last look is to matter little."""
 
 
 def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
@@ -25,7 +26,12 @@ def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_
     for client in ("c0", "c1"):
         process.start_consumer(client, group="path", topics=["path"], config=range_assignor)
         process.await_event(client, "assigned")
-    process.produce("p", [PartitionCurve("path", number, ((0.0, 30.0), (60.0, 30.0))) for number in range(6)])
+    process.produce("p", [PartitionCurve("path", number, ((0.0, 30.0), (600.0, 30.0))) for number in range(6)])
+
+    def flows() -> bool:
+        return {one.partition for one in process.deliveries() if one.topic == "path"} == set(range(6))
+
+    process.process.wait_until("records of each partition", flows, REQUEST_S)
     policy = tmp_path / "policy.yaml"
     policy.write_text(kafka_policy(kafka_cluster.bootstrap, "path"), encoding="utf-8")
 
