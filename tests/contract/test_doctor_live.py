@@ -4,9 +4,8 @@ One watch of the whole cluster is shared by most tests; what changes the cluster
 """
 
 import json
-import threading
-import time
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from planner.documents.diagnosis import DOCTOR_REPORT
+from planner.sources import rocketmq as sources
 from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess
@@ -22,9 +22,9 @@ from tests.unit.cli.test_cli import Found, planner, refused
 
 pytestmark = pytest.mark.cluster
 
-WATCH_S = 30
-STARTS_S = 10
-"""By then what starts has started, and what stops for good has stopped."""
+WATCH_S = 45
+"""A trend needs four looks, which may take 15 s each on a busy machine."""
+LOAD_S = 3_600
 
 
 @dataclass
@@ -45,8 +45,8 @@ class Round:
 @pytest.fixture(scope="module")
 def patients() -> Iterator[tuple[RocketMQCluster, list[ConsumerProcess]]]:
     with RocketMQCluster.start(NEW, brokers=2) as cluster:
-        wards = sick_groups.admit(cluster, seconds=600)
-        time.sleep(STARTS_S)
+        wards = sick_groups.admit(cluster, seconds=LOAD_S)
+        sick_groups.await_calm(cluster)
         wards.append(sick_groups.admit_fresh(cluster))
         yield cluster, wards
         for one in wards:
@@ -103,9 +103,13 @@ def test_two_topics_of_two_queues_tilt_and_two_members_do_as_well(seen: Round) -
 
 def test_a_hot_queue_names_its_share_and_the_last_useful_count(seen: Round) -> None:
     finding = seen.finding("sick-hot", "hot-queue")
-    # 60 of 60 + 7 * 3 messages a second
     assert finding["about"][0] == "hot/broker-a/0"
-    assert finding["title"].endswith("alone has 74% of the load")
+    counted = re.match(r"(\d+) of (\d+) messages", finding["evidence"][0])
+    assert counted
+    share = int(counted[1]) / int(counted[2])
+    # 60 of 60 + 7 * 3 messages a second are 74 %. Brokers are read one by one, and a late producer sends lumps.
+    assert 0.6 < share < 0.9
+    assert finding["title"].endswith(f"alone has {share:.0%} of the load")
     assert "beyond 2 the busiest still carries" in finding["consequence"]
 
 
@@ -149,13 +153,33 @@ def test_nobody_listening_is_out_of_reach() -> None:
     refused(planner("doctor", "--all", "-n", "127.0.0.1:1", "--watch", 0), 3, "127.0.0.1:1")
 
 
+@pytest.fixture
+def after_first_look(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """A function: lets something happen right after the doctor's first look, however long that takes to come."""
+
+    def plan(act: Callable[[], None]) -> None:
+        left, look = [act], sources.observe_groups
+
+        def observed(*arguments: Any, **options: Any) -> list[Any]:
+            found = list(look(*arguments, **options))
+            if left:
+                left.pop()()
+            return found
+
+        monkeypatch.setattr(sources, "observe_groups", observed)
+
+    return plan
+
+
 def commit(cluster: RocketMQCluster, group: str, topic: str, queue: int, offset: int) -> None:
     """Overwrite the group's commit on a queue of the first broker, as a tool would (request 15)."""
     fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue), "commitOffset": str(offset)}
     remoting.ask_or_raise(cluster.brokers[0].address, 15, fields)
 
 
-def test_what_somebody_did_by_hand_is_seen(ward: RocketMQCluster) -> None:
+def test_what_somebody_did_by_hand_is_seen(
+    ward: RocketMQCluster, after_first_look: Callable[[Callable[[], None]], None]
+) -> None:
     """Offsets beyond the end and set back, notifications switched off."""
     first = ward.brokers[0].address
     abandoned = "sick-abandoned"
@@ -165,11 +189,9 @@ def test_what_somebody_did_by_hand_is_seen(ward: RocketMQCluster) -> None:
     commit(ward, abandoned, "orders", 1, stood_at + 40)
     for broker in ward.brokers:
         remoting.update_group(broker.address, "well-quiet", {"notifyConsumerIdsChangedEnable": False})
-    back = threading.Timer(4.0, commit, (ward, abandoned, "orders", 1, stood_at))
-    back.start()
+    after_first_look(lambda: commit(ward, abandoned, "orders", 1, stood_at))
     groups = ["-g", abandoned, "-g", "well-quiet"]
     found = planner("doctor", *groups, "-n", ward.name_server, "--watch", 10, "-o", "json")
-    back.join()
     codes = {
         one["group"]: {finding["code"] for finding in one["findings"]}
         for one in json.loads(found.stdout)["body"]["groups"]
@@ -185,17 +207,22 @@ def test_a_frozen_member_is_named_and_nothing_hangs(
 ) -> None:
     cluster, (_, old, *_) = patients
     old.freeze()
-    found = planner("doctor", "-g", "sick-old", "-n", cluster.name_server, "--watch", 0, "-o", "json")
-    old.resume()
+    try:
+        found = planner("doctor", "-g", "sick-old", "-n", cluster.name_server, "--watch", 0, "-o", "json")
+    finally:
+        old.resume()
     assert found.returncode == 1
     group = json.loads(found.stdout)["body"]["groups"][0]
     assert "silent-member" in {one["code"] for one in group["findings"]}
     assert any("did not tell what they" in one["reason"] for one in group["unchecked"])
 
 
-def test_a_crashed_broker_is_named_and_the_rest_is_told(ward: RocketMQCluster) -> None:
+def test_a_crashed_broker_is_named_and_the_rest_is_told(
+    ward: RocketMQCluster, after_first_look: Callable[[Callable[[], None]], None]
+) -> None:
+    """It crashes during the watch: members that have heard of an earlier crash own nothing there any more."""
     lost = ward.brokers[-1]
-    lost.kill()
+    after_first_look(lost.kill)
     found = planner("doctor", "-g", "well-busy", "-n", ward.name_server, "--watch", 5, "-o", "json")
     assert found.returncode == 1
     group = json.loads(found.stdout)["body"]["groups"][0]
