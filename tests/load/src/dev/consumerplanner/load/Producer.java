@@ -28,8 +28,10 @@ import org.apache.rocketmq.common.message.MessageQueue;
 final class Producer {
     private static final long TICK_NANOS = 20_000_000;
     private static final int CONNECT_ATTEMPTS = 5;
-    private static final int MAX_IN_FLIGHT = 256;
-    private static final long DRAIN_SECONDS = 10;
+    private static final int MAX_IN_FLIGHT = 1024;
+    // On a busy machine an answer takes longer than the 3 s that a client waits by default, and counts would be wrong.
+    private static final int SEND_MILLIS = 12_000;
+    private static final long DRAIN_SECONDS = 60;
     private static final int REPORTED_FAILURES = 3;
     // Fractions of multiples of the golden ratio spread queues over a tick, however many there are.
     private static final double GOLDEN = 0.6180339887498949;
@@ -53,6 +55,7 @@ final class Producer {
         producer.setInstanceName("producer-" + ProcessHandle.current().pid());
         producer.setPollNameServerInterval(options.integer("poll-ms", producer.getPollNameServerInterval()));
         producer.setMqClientApiTimeout(options.integer("api-timeout-ms", producer.getMqClientApiTimeout()));
+        producer.setSendMsgTimeout(SEND_MILLIS);
         // A second attempt after a lost answer would store the message twice and spoil the counts.
         producer.setRetryTimesWhenSendAsyncFailed(0);
         producer.start();
