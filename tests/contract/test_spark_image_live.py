@@ -20,13 +20,13 @@ from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.images import Image
 from tests.unit.packaging.images import ROOT, Built, as_user, built, mount_points, read_only
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(2_700)]
 
 NAME = "consumer-planner-spark:0.1.0"
 APPS = "/opt/consumer-planner"
 DIGEST = "this-machine@sha256:" + "0" * 64
 EXECUTORS = 2
-JOB_S = 600.0
+JOB_S = 1_800.0
 
 
 @dataclass(frozen=True)

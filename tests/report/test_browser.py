@@ -25,6 +25,8 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
+PATIENCE_MS = 300_000
+
 SECTIONS = (
     "How it came here, and where it goes",
     "Who owns which queue",
@@ -52,7 +54,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         raise CannotRunHereError("Chromium", "no chromium on PATH; apt-get install chromium brings it")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS, timeout=PATIENCE_MS)
         yield running
         running.close()
 
@@ -83,6 +85,7 @@ def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Callable[..., Vi
     def open_page(name: str, scheme: str = "light", width: int = 1400) -> Visit:
         viewport = ViewportSize(width=width, height=900)
         page = browser.new_page(viewport=viewport, color_scheme="dark" if scheme == "dark" else "light")
+        page.set_default_timeout(PATIENCE_MS)
         opened.append(page)
         return Visit(page, files[name])
 
