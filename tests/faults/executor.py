@@ -19,7 +19,8 @@ import psutil
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.faults.executor", "tests.faults.preloaded"])
-END_S = 300.0
+END_S = 900.0
+"""Only against hanging: an executor that follows another one waits for its lease, and a busy machine for all of it."""
 _ROOT = Path(__file__).parents[2]
 _READS = ("get ", "list ", "ask ")
 OFFSETS = "set offsets"

@@ -33,7 +33,7 @@ _LONGEST_S: Final = 25.0
 _AFTER: Final = ("nothing", "nothing", "abort", "pause", "delete")
 _TO_UNDO: Final = ("abort", "delete")
 _ABORT, _PAUSE = "consumerplanner.dev/abort", "consumerplanner.dev/pause"
-_END_S: Final = 300.0
+_END_S: Final = 900.0
 _WAITS: Final = ("await", "check")
 
 

@@ -71,7 +71,7 @@ class Observer:
         for thread in self._threads:
             thread.join()
 
-    def follow(self, namespace: str, ready: int, timeout_s: float = 60.0) -> Record:
+    def follow(self, namespace: str, ready: int, timeout_s: float = 300.0) -> Record:
         """Return the record of a namespace from the moment at which so many of its pods are seen ready."""
         with self._lock:
             seen = self._lock.wait_for(lambda: self._ready(namespace) == ready, timeout_s)

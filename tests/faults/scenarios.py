@@ -18,7 +18,7 @@ from tests.faults.observer import Observer, Record
 from tests.faults.place import CLAIM, place
 from tests.faults.running import PLAN, Run
 
-SLEEPS = {"command": ["sleep", "600"]}
+SLEEPS = {"command": ["sleep", "infinity"]}
 TOLERANT = {"tolerations": [{"key": TAINT, "operator": "Exists"}]}
 FEWER, SCALED = "were ready", "without a claim: app: replicas"
 
