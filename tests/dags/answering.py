@@ -17,7 +17,7 @@ from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.ports import lease_block
 
 _T = TypeVar("_T")
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 def settings_in(folder: Path) -> Settings:
@@ -28,8 +28,16 @@ def settings_in(folder: Path) -> Settings:
 
 
 def airflow_environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of Airflow's processes: whoever asks the API server is its administrator."""
-    return os.environ | environment(settings) | {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True"}
+    """Return the environment of Airflow's processes: whoever asks the API server is its administrator.
+
+    They share an SQLite file, whose lock one of them may hold for long on a busy machine: 5 s, the default, is too
+    short a wait for it.
+    """
+    own = {
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{settings.airflow_home.resolve()}/airflow.db?timeout=60",
+    }
+    return os.environ | environment(settings) | own
 
 
 def airflow(settings: Settings, *words: str) -> list[str]:
@@ -104,7 +112,7 @@ def api_server(settings: Settings) -> Iterator[ApiServer]:
         yield server
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         lease.release()
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
 from planner.documents.plan import read_document
 from scripts.run_local import ROOT
-from tests.dags.answering import ApiServer, airflow, airflow_environment, api_server, awaited, settings_in
+from tests.dags.answering import PATIENCE_S, ApiServer, airflow, airflow_environment, api_server, awaited, settings_in
 from tests.unit.cli.test_migrate_cli import files
 from tests.unit.test_migration_stages import PHRASE, RENAME, UPDATE, fresh
 
@@ -95,7 +95,7 @@ class Place:
                 assert "Step 1: " in question["body"]
                 assert approval_of(read_document(self.plan(inputs))) is None
                 self.server.answer(question, answer, **params)
-                running.wait(240)
+                running.wait(PATIENCE_S)
             finally:
                 running.kill()
                 running.wait()
@@ -123,7 +123,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         yield Place(folder, server)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2_700)
 def test_a_yes_with_its_phrase_approves_the_plan_and_triggers_the_apply_dag(place: Place) -> None:
     state, inputs = place.run("yes", RENAME, "Approve", confirm=PHRASE)
     assert state == "success", (inputs / "run.log").read_text()[-4000:]
@@ -135,7 +135,7 @@ def test_a_yes_with_its_phrase_approves_the_plan_and_triggers_the_apply_dag(plac
     assert (applied["conf"]["namespace"], applied["conf"]["approve"]) == ("default", "already")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2_700)
 def test_a_no_leaves_the_plan_unapproved_and_hands_nothing_over(place: Place) -> None:
     before = len(place.runs("consumer_planner_apply"))
     state, inputs = place.run("no", UPDATE, "Reject", confirm="")

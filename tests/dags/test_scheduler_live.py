@@ -17,11 +17,11 @@ from planner.documents.approve import APPROVED_BY_ANNOTATION
 from planner.handover import PlanMessage
 from scripts.demo_stage import HOME, NAMESPACE, QUIET, Stage, open_stage
 from tests.clusters.kubernetes.rest import Json
-from tests.dags.answering import awaited, settings_in
+from tests.dags.answering import PATIENCE_S, awaited, settings_in
 from tests.dags.scheduling import Airflow, running_airflow
 from tests.pod_controllers import grant, status_of
 
-pytestmark = [pytest.mark.airflow, pytest.mark.cluster, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.airflow, pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 MIGRATION, APPLY = "consumer_planner_migration", "consumer_planner_apply"
 WATCH_S = 5.0
@@ -143,7 +143,7 @@ def restart(airflow: Airflow) -> None:
     """Kill the triggerer as a crash does, and start it again."""
     children = psutil.Process(airflow.triggerer.pid).children(recursive=True)
     airflow.triggerer.kill()
-    assert psutil.wait_procs(children, 30.0)[1] == [], "what runs triggers ends with the triggerer"
+    assert psutil.wait_procs(children, PATIENCE_S)[1] == [], "what runs triggers ends with the triggerer"
     airflow.triggerer.start()
 
 
