@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from planner.documents.plan import PLAN, read_document
 from planner.rollout.plan import RolloutPlan
+from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.deliveries import Course, Given, Lane, lost, read_given
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
@@ -24,8 +25,9 @@ from tests.clusters.rocketmq_load import QueueCurve
 from tests.unit.cli.test_cli import planner
 
 APP = "app"
-READY_S = 180.0
-WAIT_S = 240.0
+# Only against hanging: a busy machine takes its time.
+READY_S = 600.0
+WAIT_S = 600.0
 WATCH_S = 10
 LONG_S = 3_000.0
 """How long messages come: longer than any test takes."""
@@ -90,7 +92,7 @@ class Changed:
 class Loop:
     """A Deployment of consumers in a namespace of its own; ``policy`` is the text of one for it, see ``Limits``.
 
-    ``produced`` counts what was sent to each queue, ``rate`` messages per second.
+    ``produced`` counts what was sent to each queue, ``members`` who is in the group; ``rate`` is messages per second.
     """
 
     cluster: ControlPlane
@@ -98,6 +100,7 @@ class Loop:
     folder: Path
     policy: Callable[["Limits"], str]
     produced: Callable[[], Mapping[Lane, int]]
+    members: Callable[[], int]
     rate: float
     made: int = 0
     changes: list[Changed] = field(default_factory=list)
@@ -137,8 +140,12 @@ class Loop:
         return path
 
     def snapshot(self, policy: Path) -> Path:
-        """Watch the group and write a snapshot."""
+        """Watch the group once all of its pods are in it, and write a snapshot.
+
+        On a busy machine one may be in no broker's list for a while: a plan is rightly not made then.
+        """
         path = self.folder / "snapshot.json"
+        self.cluster.wait_until("all members", lambda: self.members() == len(self.pods()), WAIT_S)
         found = planner("snapshot", "-p", policy, "-o", path, "--observe-seconds", WATCH_S)
         assert found.returncode == 0, found.stderr
         return path
@@ -189,6 +196,10 @@ class Loop:
     def owners(self) -> Mapping[Lane, str]:
         """Return who was given the newest message of each queue."""
         return {one.lane: one.client for one in read_given(self.logs)}
+
+    def await_deliveries(self, queues: int) -> None:
+        """Wait until somebody was given a message of each queue: only then it is known who owned which before."""
+        self.cluster.wait_until("a message of every queue", lambda: len(self.owners()) == queues, WAIT_S)
 
     def check_nothing_lost(self) -> None:
         """Wait until all that was sent was given to somebody; name what was not."""
@@ -267,7 +278,12 @@ def rocketmq_loop(
         return {(topic, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(topic).items()}
 
     queues = [(broker.name, queue) for broker in rocketmq.brokers for queue in range(ROCKETMQ_QUEUES)]
-    loop = Loop(cluster, namespace, folder, policy, produced, rate * len(queues))
+
+    def members() -> int:
+        with RocketMQAdmin(rocketmq.name_server) as admin:
+            return len(observe_group(admin, cluster=None, group=topic, topics=None, at=datetime.now(UTC)).members)
+
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues))
     container = rocketmq_consumer(
         rocketmq.name_server,
         group="$(GROUP)" if environment else topic,
@@ -279,6 +295,7 @@ def rocketmq_loop(
     loop.start(replicas, container)
     flat = ((0.0, rate), (LONG_S, rate))
     producer = rocketmq.load(NEW).start_producer([QueueCurve(topic, broker, queue, flat) for broker, queue in queues])
+    loop.await_deliveries(len(queues))
     yield loop
     producer.stop()
     if all_arrive:

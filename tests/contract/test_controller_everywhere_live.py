@@ -17,7 +17,7 @@ from tests.pod_groups import plan_for
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 HOME, APP, PLAN_NAME = "consumer-planner", "app", "plan"
-LIMIT_S, WAIT_S = 300, 180.0
+LIMIT_S, WAIT_S = 300, 300.0
 STEPS = (
     StartConsumers(1, 2, LIMIT_S, MovedQueues(0, 8), undo="set 1"),
     AwaitReady(2, LIMIT_S),
@@ -31,7 +31,7 @@ RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "
 @pytest.fixture(scope="module")
 def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with definitions, admission policies, and the overlay's account and roles."""
-    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=120s")  # another module's, vanishing
+    control_plane.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
     made = install(control_plane)
     rendered = yaml.safe_load_all(control_plane.kubectl("kustomize", str(K8S / "overlays" / "cluster-wide")))
     rights = [one for one in rendered if one["kind"] in RIGHTS]

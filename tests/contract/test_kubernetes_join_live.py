@@ -72,7 +72,7 @@ class Shop:
         )
         document = deployment(name, replicas, container, **({"hostNetwork": True} if host_network else {}))
         self.cluster.apply(document, namespace=self.namespace)
-        self.cluster.await_available(self.namespace, name, 120)
+        self.cluster.await_available(self.namespace, name)
 
     def members(self, count: int) -> Sequence[GroupMember]:
         """Return the group's members once the brokers know as many."""
@@ -147,6 +147,8 @@ def test_pods_that_share_the_hosts_network_are_told_apart_by_name_or_not_at_all(
     # The same pods with their name as instance name: told apart.
     shop.cluster.kubectl("delete", "deployment", "anonymous", "-n", shop.namespace)
     shop.run("named", 2, host_network=True)
+    # Those that end are members for as long as their brokers have not heard of it.
+    shop.cluster.wait_until("their end", lambda: not any("#" in one.identity for one in shop.members(2)))
     named = join_members(read(shop.api, shop.namespace, "named").pods or (), [clues_of(one) for one in shop.members(2)])
     assert named.problems == ()
     assert {link.member for link in named.links} == {f"127.0.0.1@{link.pod.name}" for link in named.links}
@@ -178,7 +180,7 @@ def kafka_container(bootstrap: str, client: str) -> Json:
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "CLIENT", "value": client},
         ],
-        "readinessProbe": {"exec": {"command": ["test", "-e", "assigned"]}, "periodSeconds": 1},
+        "readinessProbe": {"exec": {"command": ["test", "-e", "assigned"]}, "periodSeconds": 1, "timeoutSeconds": 60},
     }
 
 
@@ -192,7 +194,7 @@ def test_kafka_members_are_joined_by_client_id_and_their_nodes_address_alone_tel
     for name, client in clients.items():
         control_plane.apply(deployment(name, 1, kafka_container(kafka_cluster.bootstrap, client)), namespace=namespace)
     for name in clients:
-        control_plane.await_available(namespace, name, 120)
+        control_plane.await_available(namespace, name)
 
     def look() -> Sequence[GroupMember] | None:
         with KafkaAdmin(kafka_cluster.bootstrap.split(",")) as admin:

@@ -218,22 +218,9 @@ def crd() -> Json:
 @pytest.fixture
 def keda(control_plane: ControlPlane) -> Iterator[None]:
     """KEDA's ScaledObject kind, without KEDA itself: objects are stored, nobody acts on them."""
-    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    control_plane.rest.create(path, crd())
-
-    def established() -> bool:
-        conditions = control_plane.rest.get(f"{path}/scaledobjects.keda.sh")["status"]["conditions"]
-        return any(one["type"] == "Established" and one["status"] == "True" for one in conditions or ())
-
-    control_plane.wait_until("the kind", established)
+    names = control_plane.define(crd())
     yield
-    control_plane.rest.delete(f"{path}/scaledobjects.keda.sh")
-
-    def gone() -> bool:
-        listed = control_plane.rest.get(path)["items"]
-        return "scaledobjects.keda.sh" not in {one["metadata"]["name"] for one in listed}
-
-    control_plane.wait_until("its end", gone)
+    control_plane.kubectl("delete", "--wait=true", *names)
 
 
 @pytest.mark.usefixtures("keda")
@@ -311,15 +298,16 @@ def test_long_lists_come_in_pages(control_plane: ControlPlane, monkeypatch: pyte
 
 
 def test_a_server_that_is_gone_is_named_within_the_deadline() -> None:
-    with ControlPlane.start() as cluster, KubernetesApi.connect(cluster.kubeconfig, deadline_s=3) as api:
+    with ControlPlane.start() as cluster, KubernetesApi.connect(cluster.kubeconfig, deadline_s=15) as api:
         cluster.apply(deployment("app", 1), namespace="default")
         assert read(api, "default").replicas == 1
         cluster.api_server.freeze()
         with pytest.raises(
-            OutOfReachError, match=rf"{cluster.server}.*: (get Deployment|list pods).*no answer within 3 s"
+            OutOfReachError, match=rf"{cluster.server}.*: (get Deployment|list pods).*no answer within 15 s"
         ):
             read(api, "default")
         cluster.api_server.resume()
+        cluster.wait_until("readiness", cluster.is_ready)
         assert read(api, "default").replicas == 1
         cluster.api_server.kill()
         with pytest.raises(OutOfReachError, match=rf"{cluster.server} cannot be reached: get Deployment default/app"):

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 import pytest
 from confluent_kafka import libversion
 
 from planner.model.queues import TopicPartition
-from planner.sources.kafka import KafkaAdmin
+from planner.sources.kafka import KafkaAdmin, observe_group
 from tests.clusters.deliveries import Lane
 from tests.clusters.kafka import CLIENT, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 GROUP = "loop"
 PARTITIONS, RATE = 10, 4.0
 """How many, and messages per second to each of them."""
-SETTINGS = {"auto.commit.interval.ms": 1000, "session.timeout.ms": 10_000, "heartbeat.interval.ms": 1000}
+SETTINGS = {"auto.commit.interval.ms": 1000, "session.timeout.ms": 30_000, "heartbeat.interval.ms": 1000}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,11 @@ def loop(
             ends = admin.end_offsets(TopicPartition(GROUP, number) for number in range(PARTITIONS))
         return {(one.topic, str(one.partition)): end for one, end in ends.items() if isinstance(end, int)}
 
-    loop = Loop(cluster, namespace, folder, policy, produced, RATE * PARTITIONS)
+    def members() -> int:
+        with KafkaAdmin(servers.split(",")) as admin:
+            return len(observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC)).members)
+
+    loop = Loop(cluster, namespace, folder, policy, produced, members, RATE * PARTITIONS)
     container = kafka_consumer(
         servers,
         group=GROUP,
@@ -64,6 +69,7 @@ def loop(
     producing = kafka_cluster.load(CLIENT).start()
     flat = ((0.0, RATE), (LONG_S, RATE))
     producing.produce("loop-producer", [PartitionCurve(GROUP, number, flat) for number in range(PARTITIONS)])
+    loop.await_deliveries(PARTITIONS)
     yield loop
     producing.stop()
     loop.check_nothing_lost()

@@ -92,7 +92,7 @@ def test_the_image_runs_for_an_unknown_user_who_can_write_nowhere(controller_ima
 @pytest.mark.parametrize("name", ["plans-only", "namespaced", "cluster-wide"])
 def test_an_overlay_is_applied_and_its_controller_becomes_ready(cluster: ControlPlane, name: str) -> None:
     folder = str(K8S / "overlays" / name)
-    cluster.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=120s")  # another module's, vanishing
+    cluster.kubectl("wait", "--for=delete", f"namespace/{HOME}", "--timeout=240s")  # another module's, vanishing
     if name != "cluster-wide":  # which brings its own
         cluster.kubectl("create", "namespace", HOME)
     try:
@@ -174,9 +174,14 @@ def release(cluster: ControlPlane, helm: Helm) -> Iterator[Release]:
 
 def test_both_replicas_are_ready_and_one_of_them_leads(release: Release) -> None:
     pods = release.pods()
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{release.namespace}/leases"
+
+    def holder() -> str | None:
+        found = [one["spec"] for one in release.found(leases)["items"] if one["metadata"]["name"] == CONTROLLER]
+        return str(found[0].get("holderIdentity") or "") if found else None
+
+    assert release.cluster.wait_until("a leader", holder)
     assert [release.asked(pod, 8080, "/readyz") for pod in pods] == ["ok\n", "ok\n"]
-    lease = f"/apis/coordination.k8s.io/v1/namespaces/{release.namespace}/leases/{CONTROLLER}"
-    assert release.cluster.wait_until("a leader", lambda: release.found(lease)["spec"].get("holderIdentity"))
     assert all("consumerplanner_leader" in release.asked(pod, 9090, "/metrics") for pod in pods)
 
 

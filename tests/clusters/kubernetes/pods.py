@@ -113,17 +113,25 @@ class PodLife:
         if self.pod["spec"].get("initContainers"):
             self._refuse("NotSimulated", "the stand-in runs no init containers")
             return False
-        try:
-            self._account = credentials(self.api, self.pod, self.directory)
-            self.containers = [self._container(spec) for spec in self.pod["spec"]["containers"]]
-        except (ConfigError, ApiError) as error:
-            self._refuse("CreateContainerConfigError", str(error))
-            return False
-        return True
+        while not self._wake.is_set():
+            try:
+                self._account = credentials(self.api, self.pod, self.directory)
+                self.containers = [self._container(spec) for spec in self.pod["spec"]["containers"]]
+            except (ConfigError, ApiError) as error:
+                asked = error.__cause__ if isinstance(error, ConfigError) else error
+                if not (isinstance(asked, ApiError) and asked.status in _NOT_NOW):
+                    self._refuse("CreateContainerConfigError", str(error))
+                    return False
+            except urllib3.exceptions.HTTPError:
+                pass
+            else:
+                return True
+            self._wake.wait(POLL_S)  # the API server is away, or busy
+        return False
 
     def _container(self, spec: Json) -> Container:
         directory = self.directory / spec["name"]
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         namespace = f"/api/v1/namespaces/{self.namespace}"
         if (image := self.images.get(spec.get("image", ""))) is not None:
             spec = image.completed(spec)
