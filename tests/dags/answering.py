@@ -28,16 +28,8 @@ def settings_in(folder: Path) -> Settings:
 
 
 def airflow_environment(settings: Settings) -> dict[str, str]:
-    """Return the environment of Airflow's processes: whoever asks the API server is its administrator.
-
-    They share an SQLite file, whose lock one of them may hold for long on a busy machine: 5 s, the default, is too
-    short a wait for it.
-    """
-    own = {
-        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{settings.airflow_home.resolve()}/airflow.db?timeout=60",
-    }
-    return os.environ | environment(settings) | own
+    """Return the environment of Airflow's processes: whoever asks the API server is its administrator."""
+    return os.environ | environment(settings) | {"AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True"}
 
 
 def airflow(settings: Settings, *words: str) -> list[str]:
