@@ -229,7 +229,9 @@ class RocketMQCluster(Launcher):
     def _in_route(self, name: str) -> bool:
         try:
             return name in remoting.broker_addresses(self.name_server)
-        except OSError:  # not yet, or no longer: the caller's time limit decides
+        except (OSError, remoting.RefusedError):
+            # Not yet, or no longer; and a name server of 4.9 fails to list brokers while one registers. The caller's
+            # time limit decides.
             return False
 
     def _prepare_name_server(self) -> ManagedProcess:
