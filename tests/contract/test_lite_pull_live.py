@@ -223,12 +223,16 @@ def _seen() -> Iterator[Watched]:
         with ThreadPoolExecutor(len(groups)) as pool:
             changes = dict(zip(COMMITS_MS, pool.map(watch, groups), strict=True))
         producer.stop()
-        produced = sum(cluster.produced(TOPIC).values())  # a producer does not know of one whose answer was late
-        until(lambda: all(len(messages(group.deliveries())) >= produced for group in groups), COME_S)
+
+        def produced() -> int:
+            """How many messages there are: the producer knows of none whose answer was late."""
+            return sum(cluster.produced(TOPIC).values())
+
+        until(lambda: all(len(messages(group.deliveries())) >= produced() for group in groups), COME_S)
         for group in groups:
             for client in group.running:
                 group.processes[client].kill()  # nothing is left to be seen; brokers wait for graceful ones
-        yield Watched(changes, {group.name: group.deliveries() for group in groups}, produced, sample)
+        yield Watched(changes, {group.name: group.deliveries() for group in groups}, produced(), sample)
 
 
 def whole_sample(name_server: str) -> GroupSample:
