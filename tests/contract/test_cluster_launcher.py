@@ -22,7 +22,8 @@ from tests.clusters.workspace import shelf_of_clusters
 pytestmark = pytest.mark.cluster
 
 REPOSITORY = Path(__file__).parents[2]
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
+ROUND_S = 15.0
 # Quick to notice; so slow to commit by itself that only an orderly stop does.
 OPTIONS = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 600_000}
 
@@ -94,7 +95,7 @@ def test_two_consumers_get_exactly_what_was_produced(
     # Until the first has made room for the second, a message may come twice, and rightly so.
     split = {c: {(broker, queue) for queue in range(4)} for c, broker in ((c1, "broker-a"), (c2, "broker-b"))}
     wait_until(lambda: owners_of_one_more_round(cluster, load, "counted", consumers, due=8) == split)
-    assert cluster.members("counting") == {"broker-a": (c1, c2), "broker-b": (c1, c2)}
+    wait_until(lambda: cluster.members("counting") == {"broker-a": (c1, c2), "broker-b": (c1, c2)})
     before = cluster.produced("counted")
 
     # A ramp, a jump, a flat part and a pause: 30 + 40 + 0 messages for one half, 20 for the other.
@@ -116,7 +117,7 @@ def test_two_consumers_get_exactly_what_was_produced(
         assert {one.client_id for one in consumer.deliveries()} == {consumer.client_id}
     assert delivered(consumers, before) == sorted(produced)
     assert cluster.committed("counting", "counted") == cluster.produced("counted")
-    assert cluster.members("counting") == {"broker-a": (), "broker-b": ()}
+    wait_until(lambda: cluster.members("counting") == {"broker-a": (), "broker-b": ()})
 
 
 def delivered(consumers: list[ConsumerProcess], since: Mapping[tuple[str, int], int]) -> list[tuple[str, int, int]]:
@@ -130,10 +131,10 @@ def delivered(consumers: list[ConsumerProcess], since: Mapping[tuple[str, int], 
 def owners_of_one_more_round(
     cluster: RocketMQCluster, load: RocketMQLoad, topic: str, consumers: list[ConsumerProcess], due: int
 ) -> dict[str, set[tuple[str, int]]]:
-    """Send a message to each queue; return client id -> queues it got one from, after ``due`` have come or 3 s."""
+    """Send a message to each queue; return client id -> queues it got one from, ``due`` of them if in time."""
     before = cluster.produced(topic)
     load.start_producer([QueueCurve(topic, *queue, ((0, 10), (0.1, 10))) for queue in before]).wait(DEADLINE_S)
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + ROUND_S
     while True:
         got: dict[str, set[tuple[str, int]]] = {one: set() for consumer in consumers for one in consumer.client_ids}
         for delivery in (delivery for consumer in consumers for delivery in consumer.deliveries()):
@@ -247,7 +248,7 @@ def test_kill_9_of_the_owner_leaves_no_process_and_no_port() -> None:
         owner.wait()
         wait_until(lambda: not any(is_java(pid) for pid in pids) and all(is_free(port) for port in ports))
     with RocketMQCluster(OLD, brokers=1):  # even one that is never started tidies up
-        assert not directory.exists()
+        wait_until(lambda: not directory.exists())  # another test run may be about to
 
 
 def test_ctrl_c_leaves_nothing() -> None:

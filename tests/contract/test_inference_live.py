@@ -13,6 +13,7 @@ from planner.inference import Inference, Observation, Search, infer, observation
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import RocketMQLoad
+from tests.patience import PATIENT
 
 pytestmark = pytest.mark.cluster
 
@@ -94,7 +95,7 @@ def cluster() -> Iterator[RocketMQCluster]:
 
 @pytest.fixture(scope="module")
 def admin(cluster: RocketMQCluster) -> Iterator[RocketMQAdmin]:
-    with RocketMQAdmin(cluster.name_server) as found:
+    with RocketMQAdmin(cluster.name_server, limits=PATIENT) as found:
         yield found
 
 

@@ -20,7 +20,9 @@ from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1_200)]
 
-WAIT_S = 120.0
+WAIT_S = 300.0
+WAITS_MS = 30_000
+"""So long a consumer that stops waits at most for calls that run: else they count as not consumed."""
 MILLISECOND = timedelta(milliseconds=1)
 Queue = tuple[str, int]
 
@@ -76,7 +78,9 @@ class Shop:
 
     def consume(self, group: str, messages: int) -> ConsumerProcess:
         """Return a consumer that was delivered so many, as a client that begins at the start where it has no offset."""
-        consumer = self.load.start_consumer(group=group, topics=[self.topic], instance=group)
+        consumer = self.load.start_consumer(
+            group=group, topics=[self.topic], instance=group, await_termination_ms=WAITS_MS
+        )
         consumer.process.wait_until(f"{messages} messages", lambda: len(consumer.deliveries()) >= messages, WAIT_S)
         return consumer
 

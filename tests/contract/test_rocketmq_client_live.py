@@ -12,15 +12,20 @@ from planner.model.brokers import GroupSettings
 from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample, QueueOffsets
-from planner.sources.rocketmq import AnswerError, RocketMQAdmin, TimeLimits, observe_group, observe_groups
+from planner.sources.rocketmq import AnswerError, RocketMQAdmin, observe_group, observe_groups
+from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import GHOSTS_GONE_S, NEW, OLD, QueueCounts, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
+from tests.patience import PATIENT
 from tests.sample_builders import AVERAGELY
 
 pytestmark = pytest.mark.cluster
 
 MIDDLE = "5.1.4"
+LIMIT_S = 6.0
+"""How long a frozen member is waited for: the others answer in that time on a busy machine, too."""
 ORDINALS = {"4.9.7": 407, "5.1.4": 441, "5.5.0": 513}
+WAIT_S = 300.0
 QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
 QUEUES = {
     *(MessageQueue("orders", broker, queue_id) for broker in ("broker-a", "broker-b") for queue_id in range(4)),
@@ -63,7 +68,10 @@ class World:
 
 @pytest.fixture(scope="module", params=[OLD, MIDDLE, NEW])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    with RocketMQCluster.start(request.param, brokers=2) as cluster, RocketMQAdmin(cluster.name_server) as admin:
+    with (
+        RocketMQCluster.start(request.param, brokers=2) as cluster,
+        RocketMQAdmin(cluster.name_server, limits=PATIENT) as admin,
+    ):
         cluster.create_topic("orders", 4)
         cluster.create_topic("skewed", per_broker={"broker-a": QueueCounts(read=3, write=2)})
         load = cluster.load()
@@ -80,15 +88,13 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
             *(QueueCurve("orders", broker, queue, ((0, 5.0 + queue), (3, 5.0 + queue))) for broker, queue in _orders()),
             *(QueueCurve("skewed", "broker-a", queue, ((0, 4), (3, 4))) for queue in range(2)),
         ]
-        sent = load.start_producer(curves).wait(60)
+        sent = load.start_producer(curves).wait(WAIT_S)
         assert sent.total > 100
         world = World(cluster, load, consumers, admin)
         # Without a commit the broker forgets that the group ever was.
-        deadline = time.monotonic() + 60
-        while not any(one.consumer_offset for one in world.look("left").offsets):
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        world.await_true(lambda: any(one.consumer_offset for one in world.look("left").offsets))
         gone.stop()
+        world.await_true(lambda: not any(cluster.members("left").values()))
         yield world
 
 
@@ -198,7 +204,7 @@ def test_every_read_is_answered_by_a_real_broker(world: World) -> None:
 def test_messages_on_a_topic_without_a_commit_are_counted_and_no_offset_is_made_up(world: World) -> None:
     world.cluster.create_topic("idle", 2)
     curves = [QueueCurve("idle", broker, 0, ((0, 10), (1, 10))) for broker in ("broker-a", "broker-b")]
-    sent = world.load.start_producer(curves).wait(60)
+    sent = world.load.start_producer(curves).wait(WAIT_S)
     sample = world.look(topics=["idle"])
     half = sent.total // 2
     assert [(str(one.queue), one.broker_offset, one.consumer_offset, one.lag) for one in sample.offsets][-4:] == [
@@ -221,7 +227,7 @@ def test_offset_0_is_told_only_where_it_was_committed(world: World) -> None:
     member.stop()
     world.cluster.create_topic("late", 2)
     sent = world.load.start_producer([QueueCurve("late", "broker-a", queue, ((0, 9), (1, 9))) for queue in (0, 1)])
-    half = sent.wait(60).total // 2
+    half = sent.wait(WAIT_S).total // 2
     read, unread = (MessageQueue("late", "broker-a", queue) for queue in (0, 1))
     address = world.cluster.broker("broker-a").address
     told = {one.queue: one.consumer_offset for one in world.admin.consume_stats(address, "early").offsets}
@@ -307,15 +313,16 @@ def test_frozen_member_is_unknown_and_the_others_are_not(world: World) -> None:
     frozen = world.consumers[1]
     frozen.freeze()
     try:
-        with RocketMQAdmin(world.cluster.name_server, limits=TimeLimits(running_info_s=2.0)) as admin:
+        with RocketMQAdmin(world.cluster.name_server, limits=replace(PATIENT, running_info_s=LIMIT_S)) as admin:
             sample = observe_group(admin, cluster=None, group="shop", topics=None, at=datetime.now(UTC))
     finally:
         frozen.resume()
     first, second = sample.members
     assert first.owned
     assert (second.client_id, second.owned, second.tuning) == ("127.0.0.1@c2", None, None)
-    assert [problem for problem in sample.problems if "127.0.0.1@c2 did not tell what it runs" in problem]
-    assert 2.0 <= sample.took_s < 4.0
+    (problem,) = (one for one in sample.problems if "127.0.0.1@c2 did not tell what it runs" in one)
+    assert f"within {LIMIT_S:g} s" in problem, "our limit ended the waiting, before the broker's own of 10 s"
+    assert sample.took_s >= LIMIT_S
 
 
 def test_stopped_broker_leaves_the_route_and_its_queues(world: World) -> None:
@@ -323,6 +330,7 @@ def test_stopped_broker_leaves_the_route_and_its_queues(world: World) -> None:
     broker = world.cluster.broker("broker-b")
     broker.stop()
     try:
+        world.await_true(lambda: broker.name not in remoting.broker_addresses(world.cluster.name_server))
         sample = world.look(topics=["skewed"])
         assert [one.broker for one in sample.routes.brokers] == ["broker-a"]
         assert {queue.broker for queue in sample.routes.read_queues} == {"broker-a"}

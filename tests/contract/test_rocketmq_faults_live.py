@@ -29,7 +29,8 @@ from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLo
 pytestmark = pytest.mark.cluster
 
 QUICK = {"poll-ms": 1000, "heartbeat-ms": 2000, "persist-ms": 500}
-LIMITS = TimeLimits(connect_s=1.0, request_s=3.0, running_info_s=8.0)
+LIMITS = TimeLimits(connect_s=5.0, request_s=8.0, running_info_s=8.0)
+"""Who runs answers in that time on a busy machine, too."""
 MANY = [f"shared-{number}" for number in range(3)]
 DELETE_GROUP = 207
 
@@ -85,7 +86,7 @@ def world() -> Iterator[World]:
         for topic in ("orders", "lost", "all"):
             cluster.create_topic(topic, 2)
         load = cluster.load()
-        load.start_producer([curve(topic, broker) for topic in ("orders", "lost", "all") for broker in "ab"]).wait(60)
+        load.start_producer([curve(topic, broker) for topic in ("orders", "lost", "all") for broker in "ab"]).wait(300)
         lines = [{"group": group, "topics": "orders", "threads": 1, **QUICK} for group in MANY]
         world = World(
             cluster,
@@ -132,6 +133,7 @@ def test_group_deleted_in_between_is_its_own_affair(world: World) -> None:
     gone = world.load.start_consumer(group="doomed", topics=["orders"], instance="d1", options=QUICK)
     awaited(lambda: world.look("doomed"), lambda sample: any(one.consumer_offset for one in sample.offsets))
     gone.stop()
+    awaited(lambda: world.cluster.members("doomed"), lambda listed: not any(listed.values()))
     with world.admin() as admin:
         listed = group_names(admin)
         assert "doomed" in listed

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-import time
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -28,6 +28,7 @@ from planner.sources.rocketmq import (
 from planner.sources.rocketmq.broker_answers import HIDDEN
 from tests.clusters.certificates import write_certificates
 from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
+from tests.patience import PATIENT
 from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
@@ -86,13 +87,13 @@ def await_clock(cluster: RocketMQCluster) -> None:
             return False
         return True
 
-    with RocketMQAdmin(cluster.name_server, credentials=GOOD) as admin:
-        broker.process.wait_until("its clock", tells, 60.0)
+    with RocketMQAdmin(cluster.name_server, credentials=GOOD, limits=PATIENT) as admin:
+        broker.process.wait_until("its clock", tells, 180.0)
 
 
 def test_signed_requests_are_answered(guarded: RocketMQCluster) -> None:
     broker = guarded.brokers[0].address
-    with RocketMQAdmin(guarded.name_server, credentials=GOOD) as admin:
+    with RocketMQAdmin(guarded.name_server, credentials=GOOD, limits=PATIENT) as admin:
         assert admin.cluster_info().brokers[0].address == broker
         assert "TOOLS_CONSUMER" in {one.group for one in admin.group_configs(broker)}
         assert "SELF_TEST_TOPIC" in {one.topic for one in admin.topic_configs(broker)}
@@ -116,7 +117,7 @@ def test_other_requests_are_refused_and_no_secret_is_told(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with (
-        RocketMQAdmin(guarded.name_server, credentials=wrong) as admin,
+        RocketMQAdmin(guarded.name_server, credentials=wrong, limits=PATIENT) as admin,
         pytest.raises(AnswerError) as caught,
     ):
         admin.group_configs(guarded.brokers[0].address)
@@ -146,7 +147,7 @@ def make_account(cluster: RocketMQCluster, name: str, resources: str) -> Credent
 
 
 def look(cluster: RocketMQCluster, account: Credentials) -> GroupSample:
-    with RocketMQAdmin(cluster.name_server, credentials=account) as admin:
+    with RocketMQAdmin(cluster.name_server, credentials=account, limits=PATIENT) as admin:
         return observe_group(admin, cluster=None, group="shop", topics=None, at=datetime.now(UTC))
 
 
@@ -162,7 +163,7 @@ def test_least_rights_are_enough_for_a_whole_look(guarded: RocketMQCluster, read
         "topic %RETRY%shop has no route at the name server, so its queues are not known",
         "group shop is offline: it has offsets, but no broker that answered lists a member",
     )
-    with RocketMQAdmin(guarded.name_server, credentials=reader) as admin:
+    with RocketMQAdmin(guarded.name_server, credentials=reader, limits=PATIENT) as admin:
         assert group_names(admin) == ("shop",)
         (found,) = observe_groups(admin, groups=None, cluster=None, at=sample.at)
     assert isinstance(found[1], GroupSample)
@@ -233,8 +234,7 @@ def test_requests_go_through_tls_of_our_own_authority(encrypted: RocketMQCluster
         with ThreadPoolExecutor(16) as pool:
             sizes = list(pool.map(lambda _: len(admin.broker_config(broker)), range(400)))
         assert min(sizes) == max(sizes) > 100
-        start = time.monotonic()
-    assert time.monotonic() - start < 3
+    assert not [one for one in threading.enumerate() if one.name == f"rocketmq {broker}"], "its reader has ended"
 
 
 def test_a_stranger_is_refused(encrypted: RocketMQCluster, authority: Path) -> None:

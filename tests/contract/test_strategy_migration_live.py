@@ -29,6 +29,7 @@ from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, OLD, RocketMQCluster
 from tests.clusters.rocketmq_load import Delivery, ProducerProcess, QueueCurve, read_deliveries
+from tests.patience import PATIENT
 from tests.unit.cli.test_cli import planner
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
@@ -42,8 +43,8 @@ NEARBY = "MACHINE_ROOM_NEARBY"
 CONSUMERS = 2
 RATE = 10.0
 Message = tuple[str, int, int]
-LONG_S = 1_800.0
-WAIT_S = 180.0
+LONG_S = 3_600.0
+WAIT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ spec:
         return path
 
     def members(self, group: str) -> GroupSample:
-        with RocketMQAdmin(self.brokers.name_server) as admin:
+        with RocketMQAdmin(self.brokers.name_server, limits=PATIENT) as admin:
             return observe_group(admin, cluster="DefaultCluster", group=group, topics=None, at=datetime.now(UTC))
 
     def await_settled(self, group: str) -> None:
