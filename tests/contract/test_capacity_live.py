@@ -28,6 +28,8 @@ THREADS, SERVICE_MS = 10, 100
 CAN_DO = THREADS * 1000 / SERVICE_MS
 CLIENTS = ("c1", "c2")
 QUEUES = 8
+SHARED_S = 300.0
+"""A limit against hanging only."""
 SPARE_RATE = 20.0
 """Messages per second that come in for each consumer of the group with time to spare."""
 BUSY, SPARE = GROUPS = ("capacity-busy", "capacity-spare")
@@ -69,15 +71,15 @@ def watched(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> dict[str, Wat
     load = cluster.load(NEW)
     for group in GROUPS:
         cluster.create_topic(group, 4)
-    backlog = (BUSY_S + 60) * CAN_DO * len(CLIENTS)
-    load.start_producer(curves(cluster, BUSY, backlog / QUEUES / 10, 10)).wait(120)
+    backlog = (BUSY_S + 120) * CAN_DO * len(CLIENTS)
+    load.start_producer(curves(cluster, BUSY, backlog / QUEUES / 10, 10)).wait(600)
     load.start_producer(curves(cluster, SPARE, SPARE_RATE * len(CLIENTS) / QUEUES, 3600))
     consumers = [
         load.start_consumer(group=group, topics=[group], instance=CLIENTS, threads=THREADS, service_ms=SERVICE_MS)
         for group in GROUPS
     ]
-    # By then the clients share the queues, and have committed for the first time, ten seconds after their start.
-    time.sleep(12)
+    for group in GROUPS:
+        await_shared(policy(cluster, group))
     with ThreadPoolExecutor() as pool:
         samples = pool.map(lambda group: list(watch(policy(cluster, group), BUSY_S)), GROUPS)
         seen = dict(zip(GROUPS, samples, strict=True))
@@ -86,6 +88,20 @@ def watched(rocketmq_cluster: Callable[[str], RocketMQCluster]) -> dict[str, Wat
         group: rate(consumer.deliveries(), seen[group]) for group, consumer in zip(GROUPS, consumers, strict=True)
     }
     return {group: Watched(seen[group], truths[group]) for group in GROUPS}
+
+
+def await_shared(policy: ConsumerScalingPolicy) -> None:
+    """Return once the clients share the queues and have committed on each: at first 10 s after their start."""
+    deadline = time.monotonic() + SHARED_S
+    while True:
+        (sample,) = watch(policy, 0)
+        owners = {queue: of_queue for queue, of_queue in sample.owners.items() if not queue.is_retry}
+        committed = [one.queue for one in sample.offsets if one.consumer_offset is not None and not one.queue.is_retry]
+        is_shared = {*owners.values()} == {(member.identity,) for member in sample.members}
+        if is_shared and len(owners) == len(committed) == QUEUES and len(sample.members) == len(CLIENTS):
+            return
+        assert time.monotonic() < deadline, sample
+        time.sleep(0.5)
 
 
 def curves(cluster: RocketMQCluster, topic: str, each: float, seconds: float) -> list[QueueCurve]:

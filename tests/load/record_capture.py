@@ -15,7 +15,8 @@ from pathlib import Path
 from planner.model.samples import GroupSample
 from planner.sources.capture import Capture, write_capture
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
-from tests.clusters.rocketmq import NEW, RocketMQCluster
+from tests.clusters.errors import StartFailedError
+from tests.clusters.rocketmq import NEW, READY_S, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
 
 GROUP = "shop-orders"
@@ -75,12 +76,13 @@ def record(folder: Path, seconds: float = FULL_S) -> Capture:
         cluster.create_topic("payments", 3)
         load = cluster.load(NEW)
         consumers = [start_consumer(load, f"10.42.0.{host}") for host in (11, 12, 13)]
+        fourth = start_consumer(load, "10.42.0.14", on_order=True)
+        _await_members(cluster, len(consumers))
         producer = load.start_producer(list(timeline.curves()))
         producer.await_ready()
-        fourth: list[ConsumerProcess] = []
         events: list[tuple[float, Callable[[], None]]] = [
-            (timeline.at(JOIN_S), lambda: fourth.append(start_consumer(load, "10.42.0.14", wait=False))),
-            (timeline.at(LEAVE_S), lambda: fourth.pop().stop()),
+            (timeline.at(JOIN_S), fourth.begin),
+            (timeline.at(LEAVE_S), fourth.stop),
         ]
         samples = sample_group(cluster.name_server, GROUP, seconds, events)
         assert all(consumer.running for consumer in consumers), "a consumer died during the recording"
@@ -89,8 +91,20 @@ def record(folder: Path, seconds: float = FULL_S) -> Capture:
     return write_capture(folder, samples, SAMPLE_EVERY_S, STORY, versions)
 
 
-def start_consumer(load: RocketMQLoad, client_ip: str, wait: bool = True) -> ConsumerProcess:
-    """Start one consumer of the group on both topics, with an id like a pod's."""
+def _await_members(cluster: RocketMQCluster, count: int) -> None:
+    """Return once every broker lists so many members of the group."""
+    deadline = time.monotonic() + READY_S
+    while any(len(listed) != count for listed in cluster.members(GROUP).values()):
+        if time.monotonic() > deadline:
+            raise StartFailedError(f"not {count} members after {READY_S:g} s: {cluster.members(GROUP)}")
+        time.sleep(0.1)
+
+
+def start_consumer(load: RocketMQLoad, client_ip: str, on_order: bool = False) -> ConsumerProcess:
+    """Start one consumer of the group on both topics, with an id like a pod's.
+
+    With ``on_order`` its process waits for ``begin``, so that it joins then, however long a process takes to start.
+    """
     return load.start_consumer(
         group=GROUP,
         topics=["orders", "payments"],
@@ -100,7 +114,7 @@ def start_consumer(load: RocketMQLoad, client_ip: str, wait: bool = True) -> Con
         service_ms=SERVICE_MS,
         await_termination_ms=3000,
         log_deliveries=False,
-        wait_ready=wait,
+        on_order=on_order,
     )
 
 
