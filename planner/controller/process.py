@@ -73,11 +73,8 @@ class Controller:
         ]
         self._parts = [self._elects, self._lists, self._watches, *self._workers]
 
-    def run(self) -> bool:
-        """Serve health and metrics and do all parts until ``stop`` is set; then end them, and give leases back.
-
-        Returns whether all came to their end.
-        """
+    def run(self) -> None:
+        """Serve health and metrics and do all parts until ``stop`` is set; then end them, and give leases back."""
         settings = self._settings
         address = settings.listen_address
         server = health.serve_health(address, settings.health_port, self.why_not_alive, self.why_not_ready)
@@ -95,7 +92,7 @@ class Controller:
             time.sleep(NOTICE_S)
         # It takes neither Python's lock nor one of ours, and writes where each thread stands.
         faulthandler.dump_traceback_later(LAST_S, exit=True)
-        return self._end([server.shutdown, metrics.shutdown])
+        self._end([server.shutdown, metrics.shutdown])
 
     def why_not_alive(self) -> str | None:
         """Return what hangs or has died, so that only a new process helps."""
@@ -116,7 +113,7 @@ class Controller:
             return "the plans were not yet listed"
         return None
 
-    def _end(self, closings: Sequence[Callable[[], None]]) -> bool:
+    def _end(self, closings: Sequence[Callable[[], None]]) -> None:
         """Let turns come to their end, give leases back, close; of what takes too long say so, and leave it.
 
         That is safe: a plan whose turn goes on keeps its lease, so nobody else begins before that has run out, and what
@@ -131,7 +128,6 @@ class Controller:
         if left := [thread.name for thread in (*parts, closing) if thread.is_alive()]:
             log.warning("left unfinished", extra={"parts": left, "after_s": END_S})
         log.info("controller ends")
-        return not left
 
     def _close(self, closings: Sequence[Callable[[], None]]) -> None:
         self._worker.give_back(besides=self._agenda.busy())
@@ -195,7 +191,8 @@ def run(settings: Settings, groups: Callable[[], Groups] = LiveGroups) -> None:
         controller = Controller(settings, api, groups)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: controller.stop.set())
-        if not controller.run():
-            # Threads that still wait for an answer meet an interpreter that comes down, which aborts (SIGABRT, seen).
-            logging.shutdown()
-            os._exit(0)
+        controller.run()
+        # All is said and given back. An interpreter that comes down meets threads that still wait for an answer, which
+        # aborts it (SIGABRT, seen), and on a busy machine takes until the last moment, which is no good end (seen).
+        logging.shutdown()
+        os._exit(0)

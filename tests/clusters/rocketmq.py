@@ -55,12 +55,13 @@ _LOGBACK = """<configuration>
 
 @dataclass
 class Broker:
-    """One master broker, named ``broker-a`` and so on."""
+    """One broker, named ``broker-a`` and so on: a master, or a slave of one and then of the same name."""
 
     name: str
     address: str
     process: ManagedProcess = field(repr=False)
-    _in_route: Callable[[str], bool] = field(repr=False)
+    _in_route: Callable[[str, int], bool] = field(repr=False)
+    broker_id: int = remoting.MASTER
 
     def start(self, timeout_s: float = READY_S) -> None:
         """Start it and return once it says that it is up and the name server's answer lists it."""
@@ -70,7 +71,7 @@ class Broker:
     def await_ready(self, timeout_s: float = READY_S) -> None:
         """Return once it is up and in the route; raise StartFailedError with its log tail otherwise."""
         self.process.wait_for_line(r"boot success", timeout_s)
-        self.process.wait_until("its entry in the route", lambda: self._in_route(self.name), timeout_s)
+        self.process.wait_until("its entry in the route", lambda: self._in_route(self.name, self.broker_id), timeout_s)
 
     def stop(self) -> None:
         """Stop it as an operator does (SIGTERM, SIGKILL after 15 s)."""
@@ -110,6 +111,7 @@ class RocketMQCluster(Launcher):
         self._java_properties = dict(java_properties or {})
         self._broker_files = dict(broker_files or {})
         self._loads: list[RocketMQLoad] = []
+        self._slaves: list[Broker] = []
         self._undo = contextlib.ExitStack()  # unwound from its end: clients, brokers, name server, files
         with contextlib.ExitStack() as undo:
             self.directory = undo.enter_context(workspace(f"rocketmq-{version}"))
@@ -136,6 +138,17 @@ class RocketMQCluster(Launcher):
     def broker(self, name: str) -> Broker:
         """Return the broker called ``name``; raise KeyError when there is none."""
         return {broker.name: broker for broker in self.brokers}[name]
+
+    def start_slave(self, of: str) -> Broker:
+        """Start a slave of the broker called ``of``, and return it once the name server lists it.
+
+        It copies messages at once, topics, groups and offsets every 10 s (``SlaveSynchronize``).
+        """
+        slave = self._prepare_broker(of, _lease(self._undo), {"brokerId": "1", "brokerRole": "SLAVE"}, broker_id=1)
+        self._slaves.append(slave)
+        self._undo.callback(slave.process.stop)
+        slave.start()
+        return slave
 
     def create_topic(
         self,
@@ -204,7 +217,7 @@ class RocketMQCluster(Launcher):
     @property
     def processes(self) -> tuple[ManagedProcess, ...]:
         """Everything it ever started: name server, brokers, clients."""
-        brokers = (broker.process for broker in self.brokers)
+        brokers = (broker.process for broker in (*self.brokers, *self._slaves))
         clients = (process for load in self._loads for process in load.processes)
         return (self._name_server, *brokers, *clients)
 
@@ -226,9 +239,9 @@ class RocketMQCluster(Launcher):
     def _stop_brokers(self) -> None:
         stop_together(broker.process for broker in self.brokers)
 
-    def _in_route(self, name: str) -> bool:
+    def _in_route(self, name: str, broker_id: int) -> bool:
         try:
-            return name in remoting.broker_addresses(self.name_server)
+            return name in remoting.broker_addresses(self.name_server, broker_id)
         except (OSError, remoting.RefusedError):
             # Not yet, or no longer; and a name server of 4.9 fails to list brokers while one registers. The caller's
             # time limit decides.
@@ -242,8 +255,11 @@ class RocketMQCluster(Launcher):
             "namesrv", home, "64m", "org.apache.rocketmq.namesrv.NamesrvStartup", "-c", "namesrv.conf"
         )
 
-    def _prepare_broker(self, name: str, first_port: int, settings: Mapping[str, str]) -> Broker:
-        home = self._home(name)
+    def _prepare_broker(
+        self, name: str, first_port: int, settings: Mapping[str, str], broker_id: int = remoting.MASTER
+    ) -> Broker:
+        place = f"{name}-{broker_id}" if broker_id else name
+        home = self._home(place)
         for path, text in self._broker_files.items():
             (home / path).parent.mkdir(parents=True, exist_ok=True)
             (home / path).write_text(text)
@@ -251,9 +267,9 @@ class RocketMQCluster(Launcher):
         port = first_port + 2
         _write_properties(home / "broker.conf", {**self._broker_settings(name, port, home / "store"), **settings})
         process = self._java_process(
-            name, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
+            place, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
         )
-        return Broker(name, f"127.0.0.1:{port}", process, self._in_route)
+        return Broker(name, f"127.0.0.1:{port}", process, self._in_route, broker_id)
 
     def _broker_settings(self, name: str, port: int, store: Path) -> dict[str, str]:
         return {
@@ -262,6 +278,7 @@ class RocketMQCluster(Launcher):
             "brokerId": "0",
             "brokerRole": "ASYNC_MASTER",
             "brokerIP1": "127.0.0.1",
+            "brokerIP2": "127.0.0.1",  # where its slaves find it
             "bindAddress": "127.0.0.1",  # 4.9 does not know it and listens on all interfaces
             "listenPort": str(port),
             "namesrvAddr": self.name_server,

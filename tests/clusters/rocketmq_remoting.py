@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.clusters.errors import ClusterError
 
+MASTER = 0
 SUCCESS = 0
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
@@ -77,10 +78,11 @@ def ask_or_raise(address: str, code: int, fields: Mapping[str, str] | None = Non
     return answer
 
 
-def broker_addresses(name_server: str) -> dict[str, str]:
-    """Return broker name -> address of its master, for every broker that the name server knows."""
+def broker_addresses(name_server: str, broker_id: int = MASTER) -> dict[str, str]:
+    """Return broker name -> address of its master, or of that slave, for every broker that the name server knows."""
     table = ask_or_raise(name_server, CLUSTER_INFO).body["brokerAddrTable"]
-    return {name: data["brokerAddrs"]["0"] for name, data in table.items() if "0" in data["brokerAddrs"]}
+    addresses = {name: data["brokerAddrs"].get(str(broker_id)) for name, data in table.items()}
+    return {name: address for name, address in addresses.items() if address}
 
 
 def topic_route(name_server: str, topic: str) -> dict[str, QueueCounts]:

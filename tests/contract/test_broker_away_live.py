@@ -13,6 +13,7 @@ from planner.rollout.migrations.migration import ground, plan_of
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitSettled
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
+from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.loops import ROCKETMQ_QUEUES, WAIT_S, Loop, exactly, rocketmq_loop
@@ -68,8 +69,11 @@ def test_a_broker_that_dies_while_the_group_settles_is_waited_for_and_named(
     assert loop.deployment()["spec"]["replicas"] == len(loop.pods()) == 3
 
 
-def test_members_that_join_another_group_turn_the_plan_back_and_are_named(loop: Loop) -> None:
+def test_members_that_join_another_group_turn_the_plan_back_and_are_named(
+    loop: Loop, rocketmq: RocketMQCluster
+) -> None:
     """A new template with a misspelt group: its pods run, are ready, and never join."""
+    loop.cluster.wait_until("an owner of each queue", lambda: is_shared_out(loop, rocketmq), WAIT_S)
     policy, before = loop.write_policy(LIMITS), loop.deployment()["spec"]["template"]
     taken, wanted = SNAPSHOT.read(loop.snapshot(policy)), read_policy(policy)
     found = ground(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
@@ -94,6 +98,17 @@ def test_members_that_join_another_group_turn_the_plan_back_and_are_named(loop: 
     assert f"awaitSettled was not done within {NOT_JOINED_S} s" in status["message"]
     assert f"group {GROUP} has 0 of 3 members" in status["message"]
     assert loop.deployment()["spec"]["template"]["spec"] == before["spec"]
+
+
+def is_shared_out(loop: Loop, rocketmq: RocketMQCluster) -> bool:
+    """Return whether each queue of both brokers has one owner: members learn of a broker that is back within 50 s."""
+    with RocketMQAdmin(rocketmq.name_server) as admin:
+        now = datetime.now(UTC)
+        seen = observe_group(admin, cluster="DefaultCluster", group=GROUP, topics=[GROUP], at=now)
+    owned = [queue for member in seen.members for queue in member.owned or ()]
+    of_topic = [queue for queue in owned if queue.topic == GROUP]
+    is_whole = len(of_topic) == ROCKETMQ_QUEUES * len(rocketmq.brokers) and len(seen.members) == len(loop.pods())
+    return is_whole and sorted(owned) == sorted(seen.routes.read_queues) and not seen.problems
 
 
 def at_step(loop: Loop, name: str) -> str | None:

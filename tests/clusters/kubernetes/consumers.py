@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.clusters.artifacts import find_program
 from tests.clusters.kubernetes.rest import Json
-from tests.clusters.rocketmq_load import compiled
+from tests.clusters.rocketmq_load import API_TIMEOUT_MS, compiled
 
 _JVM = ("-Xmx128m", "-Xss512k", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 _LOG = "main.log"
@@ -39,6 +39,7 @@ def rocketmq_consumer(
         "client-ip": client_ip,
         "strategy": "AVG",
         "consume-from": "CONSUME_FROM_FIRST_OFFSET",
+        "api-timeout-ms": API_TIMEOUT_MS,
         **(options or {}),
     }
     class_path = os.pathsep.join(map(str, compiled(client_version)))
