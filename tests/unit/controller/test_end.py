@@ -25,9 +25,11 @@ def other() -> None:
 match sys.argv.pop():
     case "elsewhere":
         threading.Thread(target=other, daemon=True).start()
+    case "left":
+        threading.Thread(target=threading.Event().wait).start()
     case "stuck":
         process.LAST_S = {LIMIT_S}
-        threading.Thread(target=threading.Event().wait).start()
+        process._join = lambda *_: threading.Event().wait()
 main.main()
 """
 
@@ -72,11 +74,20 @@ def test_a_signal_that_another_thread_took_is_noticed(kubeconfig: Path) -> None:
     assert "controller ends" in said
 
 
-def test_what_hangs_for_ever_is_named_and_left(kubeconfig: Path) -> None:
+def test_a_thread_that_never_ends_does_not_keep_it(kubeconfig: Path) -> None:
+    with begun(kubeconfig, "left") as child:
+        child.send_signal(signal.SIGTERM)
+        said, _ = child.communicate(timeout=120)
+    assert child.returncode == 0, said
+    assert "controller ends" in said
+    assert "Timeout" not in said
+
+
+def test_an_end_that_hangs_is_named_and_left(kubeconfig: Path) -> None:
     with begun(kubeconfig, "stuck") as child:
         child.send_signal(signal.SIGTERM)
         said, _ = child.communicate(timeout=120)
     assert child.returncode == 1, said
-    assert "controller ends" in said
+    assert "controller ends" not in said
     assert f"Timeout (0:00:0{LIMIT_S})!" in said
     assert "threading.py" in said, "where each thread stands"
