@@ -8,17 +8,17 @@ instead of commits that it receives: a lag of 0 at any look is good; a commit th
 is a stall; one that goes back is a rewind; a lag that only grows is a group that falls behind.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
-from math import inf
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
+from planner.diagnosis.turns import IN_FLIGHT, tuned, turn_s
 from planner.model.intervals import QueueInterval
-from planner.model.membership import ClientTuning, Member
+from planner.model.membership import Member
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 
@@ -29,14 +29,11 @@ SURE_S = 60.0
 """A commit that stands so long while messages wait is no slow batch."""
 
 ONE_PULL = 32
-IN_FLIGHT = 1_032
-"""``pullBatchSize``, and what a client may hold of one queue: ``pullThresholdForQueue`` more (rocketmq.md 3.12)."""
-
-ORDERLY_TURN_S = 60.0
-"""``MAX_TIME_CONSUME_CONTINUOUSLY`` of ``ConsumeMessageOrderlyService`` (client 5.5.0)."""
+"""``pullBatchSize``."""
 
 TREND_S = 25.0
 LOOKS = 4
+"""A trend needs so many seconds and looks: commits come in steps of up to 5 s."""
 
 WINDOW_S = 300.0
 """How far back progress is judged: a stall of this morning is over."""
@@ -47,8 +44,6 @@ LEAST_GROWTH = 10
 
 LONG_S = 600.0
 """A backlog of ten minutes outlasts what a rebalance or a burst leaves behind."""
-
-"""A trend needs so many seconds and looks: commits come in steps of up to 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
         if picture.owners.get(one.queue)
         and not _never(one)
         and not _begins(picture, one)
-        and one.standing_s >= max(STALLS_S, _turn_s(picture, one))
+        and one.standing_s >= max(STALLS_S, turn_s(picture, one.queue))
     ]
     if not still:
         return
@@ -142,43 +137,6 @@ def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def _turn_s(picture: Picture, course: _Course) -> float:
-    """Return how long a queue that is consumed may stand, by its owners' own figures; 0 where they tell none.
-
-    That is two listener calls of its own topic, and the turns of the queues that its owner consumes besides. A
-    concurrent client works off what it has pulled in the order of arrival, up to ``pullThresholdForQueue`` messages of
-    each queue (``ConsumeMessageConcurrentlyService``, client 5.5.0), an orderly one stays at a queue for 60 s at most
-    (``ConsumeMessageOrderlyService``).
-    """
-    owners = picture.owners.get(course.queue, ())
-    return max((_turn_with_s(picture, member, course) for member in _tuned(picture, owners)), default=0.0)
-
-
-def _turn_with_s(picture: Picture, member: Member, course: _Course) -> float:
-    tuning = member.tuning
-    assert tuning is not None
-    calls_s = {figure.topic: figure.consume_rt_ms / 1000 for figure in tuning.figures}
-    own_s = 2 * calls_s.get(course.queue.topic, 0.0)
-    if not tuning.threads:
-        return own_s
-    consumed = {figure.topic for figure in tuning.figures if figure.ok_per_s + figure.failed_per_s > 0}
-    others = (
-        entry
-        for queue, entry in picture.offsets.items()
-        if queue != course.queue and queue.topic in consumed and member.identity in picture.owners.get(queue, ())
-    )
-    longest_s = ORDERLY_TURN_S if tuning.orderly else inf
-    turns_s = (
-        min(longest_s, calls_s[entry.queue.topic] * _held(tuning, entry) / (tuning.batch_size or 1)) for entry in others
-    )
-    return own_s + sum(turns_s) / tuning.threads
-
-
-def _held(tuning: ClientTuning, entry: QueueOffsets) -> int:
-    """Return how many messages of a queue a client may hold by now."""
-    return min(entry.lag or 0, tuning.pull_threshold or IN_FLIGHT)
-
-
 def _never(course: _Course) -> bool:
     return course.intervals[-1].consumer_offset is None
 
@@ -198,7 +156,7 @@ def _say_they_do_nothing(picture: Picture, queues: Sequence[Queue]) -> tuple[str
     """Return the owners' own word that they consumed nothing of these topics for a minute; empty when they did."""
     topics = {queue.topic for queue in queues}
     owners = {owner for queue in queues for owner in picture.owners.get(queue, ())}
-    told = _tuned(picture, owners)
+    told = tuned(picture, owners)
     figures = [
         figure.ok_per_s + figure.failed_per_s
         for member in told
@@ -209,11 +167,6 @@ def _say_they_do_nothing(picture: Picture, queues: Sequence[Queue]) -> tuple[str
     return (
         ("their own figures: nothing consumed within the last minute",) if told and is_old and not any(figures) else ()
     )
-
-
-def _tuned(picture: Picture, clients: Collection[str]) -> tuple[Member, ...]:
-    """Return those of these clients that told how they are set up."""
-    return tuple(one for one in picture.rocketmq_members if one.client_id in clients and one.tuning)
 
 
 def _growing(picture: Picture, courses: Sequence[_Course]) -> str:
