@@ -15,6 +15,7 @@ from tests.clusters import rocketmq_remoting as remoting
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 from tests.conftest import TOLD
+from tests.patience import await_steady
 
 pytestmark = pytest.mark.cluster
 
@@ -140,7 +141,7 @@ def watch(group: Group, produced: Callable[[], int], all_dead: Barrier) -> Watch
     """
     answer = forecast(group.request())
     until(lambda: {one.client_id for one in group.deliveries()} >= set(answer["before"]), ALLOCATED_S)
-    await_steady(group, expected(answer, "before"))
+    await_steady(lambda: group.owners() == expected(answer, "before"), STEADY_S, ALLOCATED_S)
     before = group.owners()
     ran, died_ms = kill_at_work(group)
     all_dead.wait()
@@ -148,16 +149,6 @@ def watch(group: Group, produced: Callable[[], int], all_dead: Barrier) -> Watch
     until(lambda: ran <= counted_twice(group), COME_S)
     until(lambda: len({one.message for one in group.deliveries()}) >= produced(), COME_S)
     return Watched(before, group.owners(), group.deliveries(), died_ms, ran, answer, produced())
-
-
-def await_steady(group: Group, owners: Mapping[str, set[tuple[str, int]]]) -> None:
-    """Wait until all have had what they are to have for ``STEADY_S``."""
-    deadline = time.monotonic() + ALLOCATED_S
-    since = time.monotonic()
-    while time.monotonic() < min(since + STEADY_S, deadline):
-        time.sleep(0.25)
-        if group.owners() != owners:
-            since = time.monotonic()
 
 
 def kill_at_work(group: Group) -> tuple[set[str], float]:

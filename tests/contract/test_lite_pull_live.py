@@ -24,7 +24,7 @@ from tests import builders
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 from tests.conftest import TOLD
-from tests.patience import PATIENT
+from tests.patience import PATIENT, await_steady
 
 pytestmark = pytest.mark.cluster
 
@@ -34,7 +34,7 @@ KILLED, STOPPED = "127.0.0.1@c3", "127.0.0.1@c2"
 USUAL, SELDOM = "usual", "seldom"
 COMMITS_MS = {USUAL: 5_000, SELDOM: 600_000}
 STEADY_S = 12.0
-"""A client stores its offsets for the first time 10 s after its start."""
+"""A client stores its offsets for the first time 10 s after its start, and what it has not stored comes once more."""
 COME_S, MOST_S = 240.0, 3_600.0
 OLDEST_S = {"graceful": 5.0, "crash": 10.0}
 """Who leaves in order stores the last commit. Who dies does not, and may have committed 5 s before its last store."""
@@ -161,22 +161,9 @@ def watch(group: Group) -> dict[str, Change]:
     return {how: end_one(group, client, how) for how, client in (("crash", KILLED), ("graceful", STOPPED))}
 
 
-def await_steady(group: Group, owners: Mapping[Queue, str]) -> None:
-    """Wait until all have had what they are to have for ``STEADY_S``.
-
-    What a new owner has not committed yet comes once more: the forecast is of groups at rest.
-    """
-    deadline = time.monotonic() + COME_S
-    since = time.monotonic()
-    while time.monotonic() < min(since + STEADY_S, deadline):
-        time.sleep(0.25)
-        if group.owners() != owners:
-            since = time.monotonic()
-
-
 def end_one(group: Group, client: str, how: str) -> Change:
     answer = forecast(group.request({"kind": "leave", "clients": [client], "how": how}))
-    await_steady(group, expected(answer, "before"))
+    await_steady(lambda: group.owners() == expected(answer, "before"), STEADY_S, COME_S)
     before, at_ms = group.owners(), time.time() * 1000
     process = group.processes[client]
     process.kill() if how == "crash" else process.stop()
