@@ -19,5 +19,8 @@ if [ ! -x "$venv/bin/uv" ]; then
     awk '/^uv==/ {inside = 1} inside {print} inside && !/\\$/ {exit}' requirements.lock >"$venv/uv.lock"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$venv/uv.lock"
 fi
+# Where Python may not keep what it compiles (containers, CI), every process would compile all that it imports again.
+[ -z "${PYTHONDONTWRITEBYTECODE:-}" ] || export UV_COMPILE_BYTECODE=1
 "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes requirements.lock
 "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
+[ -z "${UV_COMPILE_BYTECODE:-}" ] || "$venv/bin/python" -m compileall -q planner spark_apps dags scripts tests benchmarks
