@@ -93,9 +93,15 @@ def _started(starts: Sequence[Callable[[], Launcher]], undo: ExitStack) -> Seque
     """Return what the functions start, side by side; where one fails the others are stopped, too."""
     pool = undo.enter_context(ThreadPoolExecutor())
     futures = [pool.submit(start) for start in starts]
-    for future in futures:
-        undo.callback(_stop, future)
+    undo.callback(_stop_together, futures)
     return [future.result() for future in futures]
+
+
+def _stop_together(started: Sequence["Future[Launcher]"]) -> None:
+    """Stop them side by side: each waits for processes of its own."""
+    with ThreadPoolExecutor() as pool:
+        for stopped in [pool.submit(_stop, one) for one in started]:
+            stopped.result()
 
 
 def _stop(started: "Future[Launcher] | Future[ManagedProcess]") -> None:

@@ -15,6 +15,7 @@ from planner.cli import (
     doctor,
     explain,
     forecast,
+    history,
     migrate,
     plan,
     report,
@@ -50,6 +51,7 @@ app.command("abort")(abort.abort)
 app.command("verify")(verify.verify)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)
+app.command("history")(history.history)
 absent.register(app)
 
 

@@ -164,7 +164,7 @@ def _change_counts(world: World, views: Views, before: Booleans, number: int) ->
     weights = np.random.default_rng(0).integers(1, 2**63, len(world.queues), dtype=np.uint64)
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
     # One number for each set of queues; two sets of a million share one with odds of one in ten million.
-    sets = np.stack([(owned * weights).sum(axis=1) for owned in (*views.owned, before & mine)])
+    sets = np.concatenate([views.owned, (before & mine)[None]]) @ weights
     course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest_views(views.view)], axis=2)
     numbers = sets[course, np.arange(lives)[None, :, None]]  # NOTHING_NEW is the last row: what it owned before
     counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)

@@ -37,47 +37,89 @@ class Owners:
 def find_owners(world: World, names: Names, before: Booleans) -> Owners:
     """Return the owning clients of all queues, before, and after in every trial's placement of unknown ids."""
     client = np.array([*(life.client for life in world.lives), NOBODY])
-    after = np.stack(
-        [
-            client[first_life(state_matrix(world, names, AFTER, world.final, placement))]
-            for placement in range(len(names.placements))
-        ]
-    )
+    placements = np.arange(len(names.placements))
+    after = client[first_life(_state_matrices(world, names, AFTER, world.final, placements))]
     return Owners(client[first_life(before)], after[names.of_trial], after[0])
 
 
 def state_matrix(world: World, names: Names, route: int, members: tuple[int, ...], placement: int = 0) -> Booleans:
     """Return by life and queue who owns what when everybody sees these members, each under its own strategy."""
-    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
-    present = np.array(members, dtype=np.intp)
+    found: Booleans = _state_matrices(world, names, route, members, np.array([placement]))[0]
+    return found
+
+
+def _state_matrices(world: World, names: Names, route: int, members: tuple[int, ...], placements: Indexes) -> Booleans:
+    """Return the state matrix under each of these placements."""
+    owned = np.zeros((len(placements), len(world.lives), len(world.queues)), dtype=bool)
+    listed = np.zeros((len(placements), len(world.lives)), dtype=bool)
+    listed[:, list(members)] = True
+    everywhere = np.full(len(placements), route, dtype=np.intp)
     for strategy in {world.lives[member].strategy for member in members}:
         mine = [member for member in members if world.lives[member].strategy == strategy]
+        side = np.full(len(placements), strategy, dtype=np.intp)
         for topic in world.topics:
-            found = ownership_matrix(world, topic, route, strategy, present, names.placements[placement])
-            owned[mine] |= found[mine]
+            found = ownership_matrices(world, names, topic, Seen(everywhere, side, placements, listed))
+            owned[:, mine] |= found[:, mine]
     return owned
 
 
-def ownership_matrix(
-    world: World, topic: Topic, route: int, strategy: int, members: Indexes, ids: tuple[str, ...]
-) -> Booleans:
-    """Return by life and queue who owns what when everybody allocates over these members under one strategy."""
-    owned = np.zeros((len(world.lives), len(world.queues)), dtype=bool)
-    clients = _java_ordered([world.lives[member].client for member in members.tolist()], ids)
-    holdings = _holdings(world, topic, route, strategy, [ids[client] for client in clients])
-    first = {life.client: -place for place, life in enumerate(reversed(world.lives), 1 - len(world.lives))}
-    holders = np.array([first[client] for client in clients], dtype=np.intp)
-    owned[holders[holdings.holders], topic.queues[route][holdings.picks]] = True
-    if len(first) < len(world.lives):
-        for index, life in enumerate(world.lives):
-            owned[index] = owned[first[life.client]]
-    return owned
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What views show, one in each row: the route, the strategy, the placement of unknown ids, which lives are listed.
+
+    The first three are indexes, by view; ``listed`` is by view and life.
+    """
+
+    route: Indexes
+    strategy: Indexes
+    placement: Indexes
+    listed: Booleans
 
 
-def _java_ordered(clients: Sequence[int], ids: tuple[str, ...]) -> list[int]:
-    """Return the clients as their ids sort in Java."""
-    by_id = {ids[client]: client for client in clients}
-    return [by_id[name] for name in java_sorted(ids[client] for client in clients)]
+def ownership_matrices(world: World, names: Names, topic: Topic, seen: Seen) -> Booleans:
+    """Return by view, life and queue who owns what when everybody allocates over the members that the view lists."""
+    owned = np.zeros((*seen.listed.shape, len(world.queues)), dtype=bool)
+    first = _first_lives(world)
+    order, is_doubled = _sorted_members(world, names, seen)
+    counts = seen.listed.sum(axis=1)
+    kinds, kind = np.unique(
+        np.column_stack([seen.route, seen.strategy, counts, is_doubled]), axis=0, return_inverse=True
+    )
+    for number, (route, strategy, count, doubled) in enumerate(kinds.tolist()):
+        rows = np.flatnonzero(kind.ravel() == number)
+        queues = topic.queues[route]
+        # Where only places count, all rows of a kind share one answer.
+        is_shared = world.strategies[strategy].is_positional and not doubled
+        for some in (rows,) if is_shared else rows[:, None]:
+            members = first[order[some, :count]]
+            ids = names.placements[seen.placement[some[0]]]
+            listed = [ids[world.lives[member].client] for member in members[0].tolist()]
+            holdings = _holdings(world, topic, route, strategy, listed)
+            owned[some[:, None], members[:, holdings.holders], queues[holdings.picks]] = True
+    return owned[:, first]
+
+
+def _sorted_members(world: World, names: Names, seen: Seen) -> tuple[Indexes, Booleans]:
+    """Return by view the listed lives as their ids sort in Java, all others after them; and whether ids are doubled."""
+    used, row = np.unique(seen.placement, return_inverse=True)
+    ranks = np.array([_ranks(world, names.placements[placement]) for placement in used.tolist()], dtype=np.intp)
+    keys = np.where(seen.listed, ranks.reshape(len(used), len(world.lives))[row.ravel()], len(world.clients))
+    order = np.argsort(keys, axis=1, kind="stable")
+    keys = np.take_along_axis(keys, order, axis=1)
+    is_doubled: Booleans = ((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] < len(world.clients))).any(axis=1)
+    return order, is_doubled
+
+
+def _ranks(world: World, ids: tuple[str, ...]) -> list[int]:
+    """Return the place of each life's id among all ids in Java's order."""
+    rank = {name: place for place, name in enumerate(java_sorted(set(ids)))}
+    return [rank[ids[life.client]] for life in world.lives]
+
+
+def _first_lives(world: World) -> Indexes:
+    """Return for each life the first one of the same client: that one stands for all of them."""
+    first: dict[int, int] = {}
+    return np.array([first.setdefault(life.client, index) for index, life in enumerate(world.lives)], dtype=np.intp)
 
 
 def _holdings(world: World, topic: Topic, route: int, strategy: int, listed: Sequence[str]) -> Holdings:
@@ -95,8 +137,8 @@ def _holdings(world: World, topic: Topic, route: int, strategy: int, listed: Seq
 
 
 def first_life(owned: Booleans) -> Indexes:
-    """Return the first life that owns each queue, NOBODY where none does."""
-    return np.where(owned.any(axis=0), owned.argmax(axis=0), NOBODY)
+    """Return the first life that owns each queue, NOBODY where none does; lives are the last axis but one."""
+    return np.where(owned.any(axis=-2), owned.argmax(axis=-2), NOBODY)
 
 
 def refuse_doubled(world: World, before: Booleans) -> None:

@@ -48,6 +48,12 @@ class Tables:
         found: Booleans = (entered <= at) & (at < left) | (again <= at)
         return found
 
+    def listed(self, trials: Indexes, brokers: Indexes, at: Floats) -> Booleans:
+        """Return which lives the tables of these brokers hold at these times of these trials, by time and life."""
+        entered, left, again = (part[trials, :, brokers] for part in (self.entered, self.left, self.again))
+        found: Booleans = (entered <= at[:, None]) & (at[:, None] < left) | (again <= at[:, None])
+        return found
+
     @property
     def last_change(self) -> Floats:
         """Return for each trial when the last table changes; 0 where none does."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.names import Names
-from planner.simulation.dynamics.rocketmq.ownership import ownership_matrix
+from planner.simulation.dynamics.rocketmq.ownership import Seen, ownership_matrices
 from planner.simulation.dynamics.rocketmq.tables import Tables
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
@@ -50,20 +50,16 @@ def topic_views(
     keys, members = _keys(world, names, tables, asked, route, at)
     # An empty table is "no consumer for this group", a dead broker no answer: nothing changes.
     is_answered = np.isfinite(at) & (asked >= 0) & (members > 0)
-    found, first, inverse = np.unique(keys[is_answered], return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(keys[is_answered], return_index=True, return_inverse=True)
     view = np.full(at.shape, NOTHING_NEW, dtype=np.intp)
     view[is_answered] = inverse
-    places = np.flatnonzero(is_answered)[first]
-    owned = np.zeros((len(found), len(world.lives), len(world.queues)), dtype=bool)
-    whole = np.zeros(len(found), dtype=bool)
-    for index, place in enumerate(places):
-        trial, life, look = np.unravel_index(place, at.shape)
-        seen = _members(tables, int(trial), int(asked[trial, life, look]), float(at[trial, life, look]))
-        seen = seen[world.groups[seen] == world.lives[life].group]
-        ids = names.placements[names.of_trial[trial]]
-        side = world.lives[life].strategy
-        owned[index] = ownership_matrix(world, topic, int(route[trial, life, look]), side, seen, ids)
-        whole[index] = world.shares_whole_brokers(len(seen))
+    trial, life, look = np.unravel_index(np.flatnonzero(is_answered)[first], at.shape)
+    listed = tables.listed(trial, asked[trial, life, look], at[trial, life, look])
+    listed &= world.groups == world.groups[life][:, None]
+    strategy = np.array([one.strategy for one in world.lives], dtype=np.intp)[life]
+    seen = Seen(route[trial, life, look], strategy, names.of_trial[trial], listed)
+    owned = ownership_matrices(world, names, topic, seen)
+    whole = np.array([world.shares_whole_brokers(count) for count in listed.sum(axis=1).tolist()], dtype=bool)
     return Views(at, view, owned, whole)
 
 
@@ -116,9 +112,3 @@ def _keys(
     found, counts = np.zeros(at.shape, dtype=np.uint64), np.zeros(at.shape, dtype=np.intp)
     found[trial, looker, look], counts[trial, looker, look] = keys, count
     return found, counts
-
-
-def _members(tables: Tables, trial: int, broker: int, at: float) -> Indexes:
-    """Return the lives that stand in one broker's table at one time."""
-    entered, left, again = (part[trial, :, broker] for part in (tables.entered, tables.left, tables.again))
-    return np.flatnonzero((entered <= at) & (at < left) | (again <= at))
