@@ -22,6 +22,9 @@ from tests.clusters.workspace import workspace
 __all__ = ["NEW", "OLD", "Broker", "QueueCounts", "RocketMQCluster"]
 
 OLD, NEW = "4.9.7", "5.5.0"
+AT_ONCE_S = 0.0
+"""Servers that end for good are killed: an orderly shutdown takes a broker ten seconds, and its files go with it."""
+
 READY_S = 180.0
 """A limit against hanging only: a busy machine takes its time."""
 GHOSTS_GONE_S = 200.0
@@ -117,7 +120,7 @@ class RocketMQCluster(Launcher):
             self.directory = undo.enter_context(workspace(f"rocketmq-{version}"))
             self.name_server = f"127.0.0.1:{_lease(undo)}"
             self._name_server = self._prepare_name_server()
-            undo.callback(self._name_server.stop)
+            undo.callback(self._name_server.stop, AT_ONCE_S)
             self.brokers = tuple(self._prepare_broker(name, _lease(undo), settings or {}) for name in names)
             undo.callback(self._stop_brokers)
             self._undo = undo.pop_all()
@@ -146,7 +149,7 @@ class RocketMQCluster(Launcher):
         """
         slave = self._prepare_broker(of, _lease(self._undo), {"brokerId": "1", "brokerRole": "SLAVE"}, broker_id=1)
         self._slaves.append(slave)
-        self._undo.callback(slave.process.stop)
+        self._undo.callback(slave.process.stop, AT_ONCE_S)
         slave.start()
         return slave
 
@@ -237,7 +240,7 @@ class RocketMQCluster(Launcher):
             raise StartFailedError(f"{error}\n{self._name_server.log_tail(10)}") from error
 
     def _stop_brokers(self) -> None:
-        stop_together(broker.process for broker in self.brokers)
+        stop_together((broker.process for broker in self.brokers), AT_ONCE_S)
 
     def _in_route(self, name: str, broker_id: int) -> bool:
         try:
