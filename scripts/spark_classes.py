@@ -19,10 +19,19 @@ from tests.clusters.errors import StartFailedError
 ARCHIVE = "spark.jsa"
 QUIETLY = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 APP = """
+import tempfile
 from spark_apps.common.session import session
-with session("classes") as spark:
-    spark.range(4).count()
+with session("classes") as spark, tempfile.TemporaryDirectory() as folder:
+    made = spark.createDataFrame([(1, "a"), (2, "b")], "id long, name string")
+    made.write.partitionBy("name").parquet(f"{folder}/rows")
+    rows = spark.read.parquet(f"{folder}/rows")
+    rows.write.json(f"{folder}/lines")
+    lines = spark.read.schema(rows.schema).json(f"{folder}/lines")
+    pairs = rows.groupBy("name").cogroup(lines.groupBy("name"))
+    pairs.applyInPandas(lambda left, right: left, rows.schema).collect()
+    rows.mapInPandas(lambda frames: frames, rows.schema).groupBy("name").count().collect()
 """
+"""Does once what the apps do, so that the classes are loaded which they load."""
 
 
 def class_archive(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -30,7 +39,9 @@ def class_archive(environment: Mapping[str, str]) -> tuple[str, ...]:
 
     ``environment`` is the one that Spark is started in. Raises ``StartFailedError`` with Spark's last lines.
     """
-    made_of = "\n".join((*java_version(), pyspark_version, environment["SPARK_HOME"], environment["SPARK_SUBMIT_OPTS"]))
+    made_of = "\n".join(
+        (APP, *java_version(), pyspark_version, environment["SPARK_HOME"], environment["SPARK_SUBMIT_OPTS"])
+    )
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     folder = cached("spark", digest, lambda fresh: _make(fresh, environment))
     return (f"-XX:SharedArchiveFile={folder / ARCHIVE}", *QUIETLY)
