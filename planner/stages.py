@@ -26,7 +26,7 @@ from planner.sources.capture import open_capture
 from planner.sources.live import Installation, Pace, installations, watch_installation
 from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
-from planner.storage.layout import PolicyFiles, RunFolder, group_folder, time_name, time_of_name
+from planner.storage.layout import PolicyFiles, RunFolder, is_time_name, metrics_mark, time_name, time_of_name
 from planner.verification.track import TrackRecord
 
 log = logging.getLogger(__name__)
@@ -157,9 +157,10 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
-    """Land what metrics tell of the time since each group was last looked at; a server that fails costs no run.
+    """Land what metrics tell of the time since they were last read; a server that fails costs no run.
 
-    One that does not answer costs a minute. So it is told once, and not asked for the other groups.
+    What it did not tell, the next run asks for again. One that does not answer costs a minute. So it is told once, and
+    not asked for the other groups.
     """
     away: set[object] = set()
     for policy in policies:
@@ -167,7 +168,7 @@ def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: da
         if server in away:
             continue
         try:
-            past = read_past(policy, _last_look(policy, data, until), until)
+            past = read_past(policy, _last_read(policy, data, until), until)
         except PlannerError as error:
             # What is below this error, the server has answered: another group may be better off.
             if type(error) is OutOfReachError:
@@ -176,6 +177,7 @@ def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: da
         else:
             if past is not None:
                 pipeline.land_metrics(data, past)
+                write_atomically(_mark(policy, data), time_name(until))
 
 
 def _server_of(policy: ConsumerScalingPolicy) -> object:
@@ -184,11 +186,17 @@ def _server_of(policy: ConsumerScalingPolicy) -> object:
     return server and (server.url, server.ca_file)
 
 
-def _last_look(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> datetime:
+def _last_read(policy: ConsumerScalingPolicy, data: Path, until: datetime) -> datetime:
+    """Return up to when the group's metrics were read, at most two weeks ago."""
+    mark = _mark(policy, data)
+    name = mark.read_text(encoding="utf-8") if mark.exists() else ""
+    first = until - FIRST_TIME
+    return max(first, time_of_name(name)) if is_time_name(name) and name < time_name(until) else first
+
+
+def _mark(policy: ConsumerScalingPolicy, data: Path) -> Path:
     source = policy.spec.source
-    names = (path.stem for path in group_folder(data, source.system, source.cluster, source.group).glob("*.json"))
-    last = max((time_of_name(name) for name in names if name < time_name(until)), default=until - FIRST_TIME)
-    return max(last, until - FIRST_TIME)
+    return metrics_mark(data, source.system, source.cluster, source.group)
 
 
 def _watch(installation: Installation, data: Path, seconds: float, pace: Pace) -> Sequence[tuple[str, PlannerError]]:

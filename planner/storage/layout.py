@@ -4,6 +4,7 @@
 
     samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
     metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
+    metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
     calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
@@ -73,8 +74,16 @@ def metrics_folder(data: Path) -> Path:
 
 def metrics_path(data: Path, history: MetricHistory, newest: datetime) -> Path:
     """Return where a group's past out of metrics up to ``newest`` waits to be imported."""
-    of_group = metrics_folder(data) / history.system / file_name(history.cluster) / file_name(history.group)
-    return of_group / f"{time_name(newest)}.json"
+    return _group_metrics(data, history.system, history.cluster, history.group) / f"{time_name(newest)}.json"
+
+
+def metrics_mark(data: Path, system: str, cluster: str, group: str) -> Path:
+    """Return the file that says up to when a group's metrics were read, as a ``time_name``."""
+    return _group_metrics(data, system, cluster, group) / "read-up-to.txt"
+
+
+def _group_metrics(data: Path, system: str, cluster: str, group: str) -> Path:
+    return metrics_folder(data) / system / file_name(cluster) / file_name(group)
 
 
 def calibration_folder(data: Path, system: str, cluster: str, group: str) -> Path:

@@ -129,7 +129,7 @@ class Shop:
             StartConsumers(1, 2, LIMIT_S, MovedQueues(0, 0), "set 1"),
             AwaitReady(2, LIMIT_S),
         )
-        kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, ())
+        kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, (), 0)
         await_owner_of_all(self.cluster, self.brokers)
         with place(self.cluster, self.folder, 1) as where:
             return self._carried_out(case, kind, where, ORIGIN, case.name)
@@ -142,7 +142,7 @@ class Shop:
             AwaitSettled(0, "AVG", LIMIT_S),
             ResetOffsets(case.name, self.moment, f"set the offsets of {case.name}", LIMIT_S),
         )
-        kind = Kind(case.name, 1, lambda _: steps, {APP: (0, "local")}, ())
+        kind = Kind(case.name, 1, lambda _: steps, {APP: (0, "local")}, (), 0)
         container = rocketmq_consumer(self.brokers.name_server, group=case.name, topics=[TOPIC], client_version=NEW)
         with place(self.cluster, self.folder, 1, container) as where:
             self._await_offsets(case.name, "consumed")

@@ -23,8 +23,6 @@ from tests.faults.place import APP, CLAIM, DELETION_COST, GREEN, Place, place
 PLAN = "plan"
 AT_ONCE: Final = 8
 """Cases at a time: more would only wait for each other on two cores."""
-_WRITES: Final = {"up": 46, "down": 36, "renewed": 28, "relocated": 50, "scaled": 40, "retired": 34}
-"""About how many writing requests an undisturbed run makes; a fault at a later one never comes."""
 _UNDO_WRITES: Final = 12
 """About how many writing requests it takes to undo a plan."""
 _STRIDE: Final = 7
@@ -116,7 +114,7 @@ def effects(kind: Kind) -> tuple[Fault, ...]:
 def _first_fault(kind: Kind, turn: int, chance: random.Random) -> Fault | None:
     """Return where the first executor is killed, ``None`` for any time at all."""
     if turn % 3 == 2:
-        return _any_write(_WRITES[kind.name], chance) if chance.random() < 0.6 else None
+        return _any_write(kind.writes, chance) if chance.random() < 0.6 else None
     every, number = effects(kind), turn // 3 * 2 + turn % 3
     return every[number * _STRIDE % len(every)]
 
@@ -132,7 +130,7 @@ def _second_death(where: Place, kind: Kind, path: Path, meanwhile: str, chance: 
         fault = Fault(signal.SIGKILL, chance.randint(1, 2), chance.random() < 0.5, chance.choice(requests))
         return [_kill(where, path, chance.choice((fault, fault, _any_write(_UNDO_WRITES, chance))), chance)]
     if meanwhile == "nothing" and chance.random() < 0.2:
-        return [_kill(where, path, _any_write(_WRITES[kind.name], chance), chance)]
+        return [_kill(where, path, _any_write(kind.writes, chance), chance)]
     return []
 
 

@@ -38,7 +38,8 @@ PATCH_POD, PATCH_SCALER = "patch pod", "patch horizontalpodautoscalers"
 class Kind:
     """A kind of plan: its steps for the pods that are there, and the Deployments that it makes of ``before``.
 
-    ``effects`` has how many requests of which words an undisturbed run makes to Deployments, pods and autoscalers.
+    ``effects`` has how many requests of which words an undisturbed run makes to Deployments, pods and autoscalers,
+    ``writes`` about how many writing ones in all: a fault at a later one never comes.
     ``prepare`` makes what is there besides the Deployment of consumers; ``empty`` are Deployments among it.
     """
 
@@ -47,6 +48,7 @@ class Kind:
     steps: Callable[[Sequence[str]], tuple[Step, ...]]
     after: dict[str, Count]
     effects: tuple[tuple[str, int], ...]
+    writes: int
     prepare: Callable[[Place], None] = lambda _: None
     empty: tuple[str, ...] = ()
 
@@ -131,13 +133,19 @@ def scaled(_: Sequence[str]) -> tuple[Step, ...]:
     )
 
 
-UP = Kind("up", 2, lambda _: (*start(2, 3), *start(3, 4)), {APP: (4, "local")}, ((PATCH, 4),))
-DOWN = Kind("down", 4, down, {APP: (2, "local")}, ((PATCH, 3), (PATCH_POD, 2)))
-RENEWED = Kind("renewed", 2, renewed, {APP: (2, NEW_IMAGE)}, ((PATCH, 3),))
-RENEWED_TWICE = Kind("renewed twice", 2, renewed_twice, {APP: (2, NEWER_IMAGE)}, ((PATCH, 4),))
-RELOCATED = Kind("relocated", 2, relocated, {APP: (0, "local"), GREEN: (2, NEW_IMAGE)}, ((PATCH, 5), (CREATE, 1)))
+UP = Kind("up", 2, lambda _: (*start(2, 3), *start(3, 4)), {APP: (4, "local")}, ((PATCH, 4),), 46)
+DOWN = Kind("down", 4, down, {APP: (2, "local")}, ((PATCH, 3), (PATCH_POD, 2)), 36)
+RENEWED = Kind("renewed", 2, renewed, {APP: (2, NEW_IMAGE)}, ((PATCH, 3),), 28)
+RENEWED_TWICE = Kind("renewed twice", 2, renewed_twice, {APP: (2, NEWER_IMAGE)}, ((PATCH, 4),), 44)
+RELOCATED = Kind("relocated", 2, relocated, {APP: (0, "local"), GREEN: (2, NEW_IMAGE)}, ((PATCH, 5), (CREATE, 1)), 50)
 SCALED = Kind(
-    "scaled", 2, scaled, {APP: (3, "local")}, ((PATCH, 3), (PATCH_SCALER, 2)), lambda where: where.add_scaler(SCALER)
+    "scaled",
+    2,
+    scaled,
+    {APP: (3, "local")},
+    ((PATCH, 3), (PATCH_SCALER, 2)),
+    40,
+    lambda where: where.add_scaler(SCALER),
 )
 RETIRED = Kind(
     "retired",
@@ -145,6 +153,7 @@ RETIRED = Kind(
     lambda _: (*start(2, 3), DeleteDeployment(GREEN, LIMIT_S)),
     {APP: (3, "local")},
     ((PATCH, 4), (DELETE, 1)),
+    34,
     lambda where: where.add_empty(GREEN),
     (GREEN,),
 )

@@ -150,13 +150,15 @@ def test_a_policy_cannot_take_a_name_of_the_run_itself(tmp_path: Path, name: str
         RunFolder(tmp_path).policy(name)
 
 
-def test_the_past_is_read_from_the_last_look_on_and_two_weeks_back_at_first(
+def test_the_past_is_read_from_where_metrics_were_last_read_and_two_weeks_back_at_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[timedelta] = []
 
     def read(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -> MetricHistory:
         asked.append(until - since)
+        if until == times[1]:
+            raise OutOfReachError("prometheus is away")
         point = GroupPoint(until, 60.0, 5.0, 5.0, 0, None, None, False)
         source = policy.spec.source
         return MetricHistory(
@@ -165,14 +167,40 @@ def test_the_past_is_read_from_the_last_look_on_and_two_weeks_back_at_first(
 
     monkeypatch.setattr(stages, "read_past", read)
     policy = parse_policy(POLICY, "p.yaml")
-    (sample,) = watch(1)
-    until = sample.at + timedelta(minutes=10)
-    stages._land_pasts([policy], tmp_path, until)
-    pipeline.land_samples(tmp_path, (sample,))
-    stages._land_pasts([policy], tmp_path, until)
-    assert asked == [timedelta(days=14), timedelta(minutes=10)]
-    (landed,) = (tmp_path / "metrics").rglob("*.json")
-    assert METRIC_HISTORY.read(landed).group == "shop"
+    times = [START + timedelta(minutes=minutes) for minutes in (0, 10, 20, 30, 60 * 24 * 20)]
+    for until in times:
+        stages._land_pasts([policy], tmp_path, until)
+    since = [timedelta(minutes=minutes) for minutes in (10, 20, 10)]
+    assert asked == [timedelta(days=14), *since, timedelta(days=14)]
+    landed = sorted((tmp_path / "metrics").rglob("*.json"))
+    assert [METRIC_HISTORY.read(path).newest_at for path in landed] == [times[0], *times[2:]]
+
+
+def test_a_first_run_without_metrics_is_made_good_by_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group was looked at since then, which is no reason to leave out its two weeks."""
+    since: list[datetime] = []
+
+    def read(_policy: ConsumerScalingPolicy, begin: datetime, _until: datetime) -> None:
+        since.append(begin)
+        raise OutOfReachError("prometheus is away")
+
+    monkeypatch.setattr(stages, "read_past", read)
+    policy = parse_policy(POLICY, "p.yaml")
+    stages._land_pasts([policy], tmp_path, START)
+    pipeline.land_samples(tmp_path, watch(3))
+    stages._land_pasts([policy], tmp_path, START + timedelta(minutes=10))
+    assert since == [START - timedelta(days=14), START + timedelta(minutes=10) - timedelta(days=14)]
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "20261121T101500.000Z\n", "29991231T000000.000Z"])
+def test_a_mark_that_tells_no_time_before_now_is_not_gone_by(tmp_path: Path, text: str) -> None:
+    policy = parse_policy(POLICY, "p.yaml")
+    mark = stages._mark(policy, tmp_path)
+    mark.parent.mkdir(parents=True)
+    mark.write_text(text)
+    assert stages._last_read(policy, tmp_path, START) == START - timedelta(days=14)
 
 
 WITH_METRICS = POLICY.replace("group: shop}", "group: shop, prometheus: {url: http://one:9090}}")
