@@ -1,5 +1,6 @@
 """A real Prometheus that scrapes a real 5.5.0 broker with real consumers: what it tells against what we know."""
 
+import json
 import re
 import subprocess
 import time
@@ -32,6 +33,7 @@ from tests.clusters.ports import lease_block
 from tests.clusters.prometheus import PASSWORD, USER, PrometheusServer
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve
+from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
@@ -241,6 +243,20 @@ def test_age_is_that_of_the_newest_scrape(story: Story) -> None:
 def test_groups_are_listed(story: Story) -> None:
     listed = list_groups(story.prometheus, SHOP, story.loaded[0], now())
     assert listed == (("rocketmq-broker", ("shop",)),)
+
+
+def test_the_command_needs_no_broker(story: Story) -> None:
+    found = planner("history", "--prometheus", story.prometheus.url, "--all", "--days", 0.05, "--step", 1, "-o", "json")
+    assert found.returncode == 0, found.stderr
+    (group,) = json.loads(found.stdout)["groups"]
+    assert (group["system"], group["group"], group["cluster"]) == ("rocketmq", "shop", "DefaultCluster")
+    loaded = [
+        one
+        for one in group["points"]
+        if story.loaded[0] < datetime.fromisoformat(one["at"].replace("Z", "+00:00")) <= story.loaded[1]
+    ]
+    assert round(sum(one["arrival_rate"] * one["seconds"] for one in loaded)) == story.sent
+    assert {one["members"] for one in loaded} == {2}
 
 
 def test_a_query_that_the_server_refuses_is_told_in_its_words(story: Story) -> None:
