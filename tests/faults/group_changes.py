@@ -61,7 +61,7 @@ def rebalancing(case: Case) -> Expected:
         case.group.changes["is_rebalancing"] = True
         return Expected(Code.NOT_SETTLED, "is rebalancing")
     case.group.changes["misplaced"] = wrong
-    return Expected(Code.NOT_SETTLED, f"{wrong} queues")
+    return Expected(Code.NOT_SETTLED, f"{wrong} queue{'s' * (wrong > 1)} of group")
 
 
 def unreadable(case: Case) -> Expected:
