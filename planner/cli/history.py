@@ -234,8 +234,8 @@ def _tell_one(console: Console, one: MetricHistory, span: Span) -> None:
 
     console.print(_title(one), style="bold", markup=False, soft_wrap=True)
     console.print(_now(one, span.until), markup=False, soft_wrap=True)
-    headings = ("from (UTC)", "arrives/s", "at most", "consumed/s", "most behind", "longest wait", "members", "known")
-    table = _table(f"Every {one.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", headings)
+    headings = ("from (UTC)", "arrive per s", "most per s", "done per s", "most behind", "longest wait")
+    table = _table(f"Every {one.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
     for row in stretches(one.points, span.since, span.until, ROWS):
         table.add_row(
             f"{row.since:%m-%d %H:%M}",
@@ -286,7 +286,7 @@ def _old(one: MetricHistory) -> timedelta:
 def _tell_all(console: Console, told: Told) -> None:
     from planner.history.summary import stretch
 
-    headings = ("group", "system", "arrives/s", "at most", "behind now", "most behind", "longest wait", "members")
+    headings = ("group", "system", "arrive per s", "most per s", "behind now", "most behind", "longest wait", "members")
     table = _table(f"{len(told.histories)} groups since {told.span.since:%Y-%m-%d %H:%M} UTC", headings)
     for one in told.histories:
         row, now = stretch(one.points, told.span.since, told.span.until), _newest(one, told.span.until)
@@ -306,7 +306,8 @@ def _tell_all(console: Console, told: Told) -> None:
 def _table(title: str, headings: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left")
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left")
+        longest = max(map(len, heading.split()))
+        table.add_column(heading, justify="right" if number else "left", no_wrap=not number, min_width=longest)
     return table
 
 
