@@ -234,7 +234,7 @@ def _tell_one(console: Console, one: MetricHistory, span: Span) -> None:
 
     console.print(_title(one), style="bold", markup=False, soft_wrap=True)
     console.print(_now(one, span.until), markup=False, soft_wrap=True)
-    headings = ("from (UTC)", "arrive per s", "most per s", "done per s", "most behind", "longest wait")
+    headings = ("from (UTC)", "arrive\nper s", "most\nper s", "consumed\nper s", "most\nbehind", "longest\nwait")
     table = _table(f"Every {one.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
     for row in stretches(one.points, span.since, span.until, ROWS):
         table.add_row(
@@ -286,7 +286,16 @@ def _old(one: MetricHistory) -> timedelta:
 def _tell_all(console: Console, told: Told) -> None:
     from planner.history.summary import stretch
 
-    headings = ("group", "system", "arrive per s", "most per s", "behind now", "most behind", "longest wait", "members")
+    headings = (
+        "group",
+        "system",
+        "arrive\nper s",
+        "most\nper s",
+        "behind\nnow",
+        "most\nbehind",
+        "longest\nwait",
+        "members",
+    )
     table = _table(f"{len(told.histories)} groups since {told.span.since:%Y-%m-%d %H:%M} UTC", headings)
     for one in told.histories:
         row, now = stretch(one.points, told.span.since, told.span.until), _newest(one, told.span.until)
@@ -306,8 +315,7 @@ def _tell_all(console: Console, told: Told) -> None:
 def _table(title: str, headings: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left")
     for number, heading in enumerate(headings):
-        longest = max(map(len, heading.split()))
-        table.add_column(heading, justify="right" if number else "left", no_wrap=not number, min_width=longest)
+        table.add_column(heading, justify="right" if number else "left")
     return table
 
 
