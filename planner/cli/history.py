@@ -173,7 +173,8 @@ def _read(server: "Prometheus", asked: "Sequence[Wanted]", names: Sequence[str],
             try:
                 told.histories.append(history_of(server, one, span.since, span.until, span.step_s))
             except PlannerError as error:
-                if len(wanted) == 1 or isinstance(error, OutOfReachError):
+                # What is below this error, the server has answered: another group may be better off.
+                if len(wanted) == 1 or type(error) is OutOfReachError:
                     raise
                 told.unread.append((one.group, str(error)))
                 last = error
