@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Document = dict[str, Any]
+TABLE = "table"
+"""The key of a packed list; its value is how many objects the list has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,43 @@ class Record:
         return f"{versions.get('client')} on {versions.get('broker')}"
 
     def line(self) -> str:
-        """Return the record as one line of JSON, keys in order, no spaces."""
+        """Return the record as one line of JSON, keys in order, no spaces, lists of like objects as tables."""
         fields = {name: getattr(self, name) for name in ("id", "system", "request", "observed", "setup")}
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(fields | {"request": packed(self.request)}, separators=(",", ":"), ensure_ascii=False)
 
 
 def read_record(line: str) -> Record:
     """Return the record of one line; ``ValueError`` or ``TypeError`` where it is none."""
-    return Record(**json.loads(line))
+    fields = json.loads(line)
+    return Record(**fields | {"request": unpacked(fields["request"])})
+
+
+def packed(value: Any) -> Any:
+    """Return JSON in which a list of objects with the same keys is a table: what they share once, the rest by column.
+
+    Queues and members are most of a request, and all but alike.
+    """
+    if isinstance(value, dict):
+        return {name: packed(one) for name, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) < 2 or not all(isinstance(one, dict) and one.keys() == value[0].keys() for one in value):
+        return [packed(one) for one in value]
+    columns = {name: [one[name] for one in value] for name in value[0]}
+    each = {name: cells[0] for name, cells in columns.items() if all(cell == cells[0] for cell in cells)}
+    return {TABLE: len(value), "each": each, "columns": {name: columns[name] for name in columns if name not in each}}
+
+
+def unpacked(value: Any) -> Any:
+    """Return the JSON of which ``packed`` made this."""
+    if isinstance(value, list):
+        return [unpacked(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if TABLE not in value:
+        return {name: unpacked(one) for name, one in value.items()}
+    rows = range(value[TABLE])
+    return [value["each"] | {name: cells[row] for name, cells in value["columns"].items()} for row in rows]
 
 
 def record_id(system: str, cell: Mapping[str, Any], repetition: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.simulation.dynamics import forecast
-from tests.conformance.record import Record, read_record, record_id
+from tests.conformance.record import Record, packed, read_record, record_id, unpacked
 from tests.conformance.report import Compared, compare, markdown, rows
 from tests.conformance.split import CALIBRATION, CHECK, half, of_half
 from tests.conformance.store import Store
@@ -34,6 +34,29 @@ def test_a_record_is_one_line_and_comes_back_the_same() -> None:
     line = made().line()
     assert "\n" not in line
     assert read_record(line) == made()
+
+
+def test_what_queues_share_is_written_once_and_each_of_them_comes_back() -> None:
+    queues = made().request["queues"]
+    assert len(queues) > 2
+    assert made().line().count(f'"topic":"{queues[0]["topic"]}"') == 1
+    assert read_record(made().line()).request["queues"] == queues
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"a": 1}],
+        [{"a": 1}, {"a": 1}],
+        [{"a": 1, "b": [1]}, {"a": 1, "b": [2]}],
+        [{"a": 1}, {"b": 1}],
+        [{"a": 1}, 1],
+        {"x": [{"a": None, "b": {}}, {"a": None, "b": {"c": []}}]},
+        [[{"a": 1}, {"a": 2}], []],
+    ],
+)
+def test_a_packed_value_comes_back_the_same(value: Any) -> None:
+    assert unpacked(packed(value)) == value
 
 
 def test_an_id_rests_on_the_cell_and_the_repetition_alone() -> None:
