@@ -122,8 +122,8 @@ def _missing(routes: Iterable[TopicRoute], known: Mapping[MessageQueue, QueueOff
         queues = [queue for queue in route.read_queues if queue not in known]
         if queues:
             found.append(
-                f"topic {route.topic} has no offsets for {len(queues)} queues, as their brokers were not asked "
-                f"or did not answer: {some(map(short, queues))}"
+                f"topic {route.topic} has no offsets for {len(queues)} queues, as their brokers were not asked, "
+                f"did not answer or told of none: {some(map(short, queues))}"
             )
     return tuple(found)
 
