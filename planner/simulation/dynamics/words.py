@@ -21,6 +21,7 @@ CAUSES = {
     "poll_loop": "the new owner's poll loop works off what came of other partitions first",
     "fetch": "reading the committed offset and the first fetch take their time",
     "revocation": "what is delivered between rejoining and giving up is not committed",
+    "handover": "nobody consumes between the end of the old group and the start of the new one",
     "clone": "the old group went on after its offsets had been copied",
     "zombie": "a member that had stood still works off what it had in hand, although others own it now",
 }

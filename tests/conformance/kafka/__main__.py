@@ -44,7 +44,7 @@ def next_wave(wanted: Sequence[Case]) -> list[Case]:
     """Return the first cases that can share client processes and blow with the very first."""
 
     def company(case: Case) -> tuple[object, ...]:
-        return case.cell.client, case.cell.blow
+        return case.cell.client, case.cell.blow, case.cell.release
 
     return [case for case in wanted if company(case) == company(wanted[0])][:AT_ONCE]
 

@@ -56,7 +56,8 @@ class Cell:
     @property
     def brings_server_side(self) -> bool:
         """True where newcomers come by KIP-848, whatever the protocol of those that are there."""
-        return self.change.get("to", self.assignor) in CONSUMER_PROTOCOL
+        to = self.change.get("to") if self.kind in ("strategy", "rolling_update") else None
+        return (to or self.assignor) in CONSUMER_PROTOCOL
 
     @property
     def kind(self) -> str:
@@ -74,6 +75,11 @@ class Cell:
         if self.kind == "freeze":
             return "freeze", float(self.change["for_s"])
         return ("kill", 0.0) if self.change.get("how") == "crash" else ("", 0.0)
+
+    @property
+    def release(self) -> str:
+        """The release of the client that members get, ``""`` where they keep theirs."""
+        return str(self.change["to"]) if self.kind == "upgrade" else ""
 
     def config(self, member: str, assignors: Sequence[str]) -> dict[str, str]:
         """Return the settings of one member's client that supports these assignors."""

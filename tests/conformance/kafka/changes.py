@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from tests.conformance.kafka.cells import CONSUMER_PROTOCOL
-from tests.conformance.kafka.coordinator import grow_topic
+from tests.conformance.kafka.coordinator import committed, grow_topic
 from tests.conformance.kafka.group import Group, now_ms
 from tests.conformance.kafka.stage import await_true
 
@@ -75,6 +75,41 @@ def _rolling_update(group: Group) -> None:
     group.stage.ask_to_stop(group.victims[-1])
 
 
+def _upgrade(group: Group) -> None:
+    """Close each member in turn and start it by the process of the other release."""
+    for member in group.victims:
+        signal_ms = _close(group, member)
+        group.start_member(member, is_renewed=True)
+        time.sleep(max(0.0, group.cell.change["interval_s"] - (now_ms() - signal_ms) / 1000))
+
+
+def _blue_green(group: Group) -> None:
+    """Close all members, copy what they have committed, and start as many of the other group, each at its second."""
+    change = group.cell.change
+    stop_s = change.get("stop_s", 0.0)
+    deeds = {"clone_s": _copy, "stop_s": _stop, "start_s": _start}
+    due = {"clone_s": change["clone_s"], "stop_s": stop_s, "start_s": max(change["clone_s"], stop_s)}
+    for name in sorted(due, key=lambda name: (due[name], ("stop_s", "clone_s", "start_s").index(name))):
+        time.sleep(max(0.0, due[name] - (now_ms() - group.moment_ms) / 1000))
+        group.done_s[name] = (now_ms() - group.moment_ms) / 1000
+        deeds[name](group)
+
+
+def _stop(group: Group) -> None:
+    for member in group.victims:
+        group.stage.ask_to_stop(member)
+
+
+def _copy(group: Group) -> None:
+    group.stage.cluster.commit(group.heir, committed(group.stage.cluster, group.name))
+
+
+def _start(group: Group) -> None:
+    group.current = group.heir
+    for member in group.newcomers:
+        group.start_member(member)
+
+
 def _close(group: Group, member: str) -> int:
     """Close a member, return once it is closed, and tell when it was asked to."""
     signal_ms = now_ms()
@@ -104,6 +139,8 @@ _MAKERS: Mapping[str, Callable[[Group], None]] = {
     "queues": _queues,
     "strategy": _strategy,
     "rolling_update": _rolling_update,
+    "upgrade": _upgrade,
+    "blue_green": _blue_green,
 }
 
 

@@ -20,7 +20,7 @@ FRESH_S = 0.25
 PATIENCE_S = 100.0
 LOOK_BACK_S = 5.0
 _LONGEST_S = 600.0
-COMING, GOING = ("join", "rolling_update"), ("leave", "rolling_update")
+COMING, GOING = ("join", "rolling_update", "blue_green"), ("leave", "rolling_update", "blue_green")
 """Kinds of change that bring members, and that take some away for good."""
 
 
@@ -39,7 +39,10 @@ class Before:
 
 @dataclass
 class Group:
-    """A case on a stage; one thread calls ``start``, ``look``, a change of ``changes``, ``await_settled``, ``end``."""
+    """A case on a stage; one thread calls ``start``, ``look``, a change of ``changes``, ``await_settled``, ``end``.
+
+    ``done_s``: when parts of the change were really done, in seconds since its moment.
+    """
 
     case: Case
     stage: Stage
@@ -47,6 +50,7 @@ class Group:
     newcomers: list[str] = field(init=False)
     victims: list[str] = field(init=False)
     gone_ms: dict[str, int] = field(default_factory=dict)
+    done_s: Document = field(default_factory=dict)
     moment_ms: int = 0
     end_ms: int = 0
     busy: float = 0.0
@@ -56,6 +60,7 @@ class Group:
         cell = self.case.cell
         self.cell, self.dice = cell, self.case.dice
         self.name, self.topic = f"g{self.case.id}", f"t{self.case.id}"
+        self.current = self.name
         self.partitions = cell.partitions
         numbers = sorted(self.dice.sample(range(100, 1000), cell.members))
         self.members = [f"{self.name}-m{number}" for number in numbers]
@@ -91,14 +96,21 @@ class Group:
             raise DisturbedError("not at rest just before the change")
         return Before(picture, self._lags(), self._last_event_ms())
 
-    def start_member(self, member: str, *, is_victim: bool = False, assignors: Sequence[str] = ()) -> None:
-        """Start a member where the victims are, or where the others are, and return at once.
+    @property
+    def heir(self) -> str:
+        """The group that takes over in a blue-green change."""
+        return f"{self.name}-heir"
+
+    def start_member(
+        self, member: str, *, is_victim: bool = False, is_renewed: bool = False, assignors: Sequence[str] = ()
+    ) -> None:
+        """Start a member where the victims, those of the new release, or the others are, and return at once.
 
         It supports these assignors, unless told the group's one alone.
         """
-        self.stage.process_of(is_victim=is_victim).start_consumer(
+        self.stage.process_of(is_victim=is_victim, is_renewed=is_renewed).start_consumer(
             member,
-            group=self.name,
+            group=self.current,
             topics=[self.topic],
             config=self.cell.config(member, assignors or [self.cell.assignor]),
             service_ms=self.cell.service_ms,
@@ -152,7 +164,7 @@ class Group:
         if now_ms() - quiet_since_ms < CALM_S * 1000:
             self._unrest = "events of a moment ago"
             return None
-        picture = look(self.stage.cluster, self.name)
+        picture = look(self.stage.cluster, self.current)
         self._unrest = self._why_not(picture, members, quiet_since_ms)
         return None if self._unrest else picture
 

@@ -49,6 +49,17 @@ CONVERSIONS: tuple[Change, ...] = (
 )
 """Rolls from the classic to the consumer protocol: members that restart in turn, and new pods before old ones go."""
 CONVERSION_REPETITIONS = 8
+UPGRADES: tuple[Change, ...] = (
+    {"kind": "upgrade", "to": CLIENT, "interval_s": 8, "count": 3},
+    {"kind": "upgrade", "to": CLIENT, "interval_s": 15, "count": 3},
+)
+SUCCESSIONS: tuple[Change, ...] = (
+    {"kind": "blue_green", "clone_s": 1, "count": 3},
+    {"kind": "blue_green", "clone_s": 3, "count": 3},
+    {"kind": "blue_green", "clone_s": 0, "stop_s": 3, "count": 3},
+)
+"""Another group takes over: from offsets that are copied after the stop, and from some of three seconds before."""
+SUCCESSION_REPETITIONS = 4
 
 SIMPLE = (JOIN, LEAVE, CRASH)
 COMMON = (JOIN, LEAVE, RESTART, CRASH)
@@ -57,20 +68,27 @@ CHANGES = (CRASH, JOIN, LEAVE, RESTART, FREEZE, COME_BACK, GROW, JOIN_TWO, LEAVE
 
 def cases() -> Iterator[Case]:
     """Yield every case in the order in which they are wanted: all kinds before any is repeated, common ones first."""
-    for repetition in COMMON_REPETITIONS:
-        for cell in common_cells():
-            yield Case(cell, repetition)
-    for repetition in range(REPETITIONS):
-        for cell in cells():
-            yield Case(cell, repetition)
-    for repetition in range(CONVERSION_REPETITIONS):
-        for cell in conversions():
-            yield Case(cell, repetition)
+    for repetitions, some in (
+        (COMMON_REPETITIONS, common_cells),
+        (range(REPETITIONS), cells),
+        (range(CONVERSION_REPETITIONS), conversions),
+        (range(SUCCESSION_REPETITIONS), successions),
+    ):
+        for repetition in repetitions:
+            yield from (Case(cell, repetition) for cell in some())
 
 
 def conversions() -> Iterator[Cell]:
     """Yield the plain cells of rolls to the consumer protocol."""
     yield from _of(CONVERSIONS, ("range", "cooperative-sticky"))
+
+
+def successions() -> Iterator[Cell]:
+    """Yield the plain cells of upgrades and of groups that another one takes over from."""
+    yield from _of(UPGRADES, OF_EACH_PROTOCOL[:2], client=OLD_CLIENT)
+    yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL)
+    yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL[:1], client=OLD_CLIENT)
+    yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
 
 
 def common_cells() -> Iterator[Cell]:

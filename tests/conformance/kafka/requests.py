@@ -61,6 +61,9 @@ def _change(group: Group, before: Before) -> Document:
     figures = {name: value for name, value in cell.change.items() if name != "count"}
     if cell.kind == "queues":
         return {"kind": cell.kind, "topic": group.topic, "partitions": cell.change["to"]}
+    if cell.kind == "blue_green":
+        clients = [_newcomer(cell, name) for name in group.newcomers]
+        return {"kind": cell.kind, "to_group": group.heir, **group.done_s, "clients": clients}
     if cell.kind in COMING:
         shape = {"max_surge": 1, "max_unavailable": 0} if cell.kind == "rolling_update" else {}
         return {**figures, **shape, "clients": [_newcomer(cell, name) for name in group.newcomers]}

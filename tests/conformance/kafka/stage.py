@@ -26,19 +26,23 @@ Answer = TypeVar("Answer")
 
 @dataclass
 class Stage:
-    """The cluster and three processes: producers, members that stay (``home``), and victims of a crash or freeze."""
+    """The cluster and its processes: producers, members that stay (``home``), victims of a crash or freeze.
+
+    ``renewed``: members that come again by another release.
+    """
 
     cluster: KafkaCluster
     producers: ClientProcess
     home: GrowingLog
     victims: GrowingLog | None
+    renewed: GrowingLog | None
     lateness: Lateness
     _awake: threading.Event = field(default_factory=threading.Event)
 
-    def process_of(self, *, is_victim: bool) -> ClientProcess:
+    def process_of(self, *, is_victim: bool = False, is_renewed: bool = False) -> ClientProcess:
         """Return where such a member is started."""
-        log = self.victims if is_victim else self.home
-        assert log is not None, "this stage has no process for victims"
+        log = self.victims if is_victim else self.renewed if is_renewed else self.home
+        assert log is not None, "this stage has no process for such members"
         return log.process
 
     def deliveries(self, topic: str) -> list[Delivery]:
@@ -81,12 +85,12 @@ class Stage:
 
     @property
     def _logs(self) -> list[GrowingLog]:
-        return [log for log in (self.home, self.victims) if log is not None]
+        return [log for log in (self.home, self.victims, self.renewed) if log is not None]
 
 
 @contextmanager
-def stage(cluster: KafkaCluster, client: str, *, with_victims: bool) -> Iterator[Stage]:
-    """Yield fresh client processes of one version; all are killed at the end of the block."""
+def stage(cluster: KafkaCluster, client: str, *, with_victims: bool, release: str = "") -> Iterator[Stage]:
+    """Yield fresh client processes of one version, and of ``release`` if any; all are killed at the block's end."""
     processes: list[ManagedProcess] = []
 
     def started(version: str) -> ClientProcess:
@@ -97,8 +101,9 @@ def stage(cluster: KafkaCluster, client: str, *, with_victims: bool) -> Iterator
     try:
         producers, home = started(CLIENT), GrowingLog(started(client))
         victims = GrowingLog(started(client)) if with_victims else None
+        renewed = GrowingLog(started(release)) if release else None
         with Lateness() as lateness:
-            yield Stage(cluster, producers, home, victims, lateness)
+            yield Stage(cluster, producers, home, victims, renewed, lateness)
     finally:
         for process in processes:
             process.kill()

@@ -32,7 +32,9 @@ Answer = TypeVar("Answer")
 def run_wave(cluster: KafkaCluster, cases: Sequence[Case]) -> list[Record]:
     """Return the records of the cases that went well; all have the same client version and the same blow."""
     blow = cases[0].cell.blow[0]
-    with stage(cluster, cases[0].cell.client, with_victims=bool(blow)) as on, ThreadPoolExecutor(len(cases)) as pool:
+    first = cases[0].cell
+    staged = stage(cluster, first.client, with_victims=bool(blow), release=first.release)
+    with staged as on, ThreadPoolExecutor(len(cases)) as pool:
         groups = _usable(pool, _started, [Group(case, on) for case in cases])
         found = _usable(pool, _spread, groups) if not blow else _hit(pool, on, groups)
         records = _usable(pool, lambda one: _record(*one, len(groups)), found)

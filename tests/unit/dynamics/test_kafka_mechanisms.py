@@ -75,6 +75,17 @@ def test_a_group_of_its_first_members_waits_three_seconds_once_more_for_each_tha
     assert total(kafka_request(JOIN, "uniform", members=0, rate=0.0), "settle_s")["p95"] < 3
 
 
+def test_a_member_of_the_consumer_protocol_comes_again_under_an_id_of_its_own_making() -> None:
+    """So nobody knows beforehand where it sorts (KIP-1082); a classic one is known by the coordinator's id."""
+    found = forecast(
+        kafka_request(restart("crash", 3, "c1"), "uniform", settings={"group.consumer.session.timeout.ms": 8000})
+    )
+    assert any(0 < queue["moves_in"] < 1 for queue in found["queues"] if "moves_in" in queue)
+    assert any("made up as they come" in warning for warning in found["warnings"])
+    classic = forecast(kafka_request(restart("crash", 3, "c1"), settings=SHORT_SESSION))
+    assert not any("made up as they come" in warning for warning in classic["warnings"])
+
+
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 @pytest.mark.parametrize("how", ["crash", "silent"])
 def test_a_dead_member_is_missed_when_its_session_is_over(strategy: str, how: str) -> None:

@@ -39,7 +39,7 @@ class Assignments:
     """The states that the trials of one world run through."""
 
     def __init__(self, world: World, names: Names) -> None:
-        self._world, self._names = world, names
+        self._world, self._names, self._renamed = world, names, world.renamed
         self._place = {partition: index for index, partition in enumerate(world.partitions)}
         self._states: list[Indexes] = []
         self._assignors: list[str] = []
@@ -172,7 +172,7 @@ class Assignments:
     def _member(self, life: int, owners: Indexes, strategy: str, placement: int, side: int) -> AllocatedMember:
         world = self._world
         member, counts = world.members[world.lives[life].member], world.counts[side]
-        renames = world.request.converts and world.lives[life].is_server_side
+        renames = bool(self._renamed[life])
         ids = (self._names.renamed if renames else self._names.placements)[placement]
         name = ids[world.lives[life].member]
         is_first = life < len(world.members) and world.lives[life].member == life

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
+from planner.simulation.dynamics.kafka.changes import BlueGreen
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.simulate import Simulation
 from planner.simulation.dynamics.kafka.world import NOBODY, Booleans, Floats, World
@@ -34,6 +35,7 @@ def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:
         ("poll_loop", _of_first(world, found, found.found.queueing)),
         ("fetch", _of_first(world, found, found.found.fetching)),
         ("expiry", _unnoticed(world, found)),
+        ("handover", _between_groups(world, found)),
     ):
         parts[name] = np.minimum(part, left)
         left = left - parts[name]
@@ -63,6 +65,16 @@ def _unnoticed(world: World, found: Simulation) -> Floats:
     return ends
 
 
+def _between_groups(world: World, found: Simulation) -> Floats:
+    """Return how long it took from the last delivery of a group until a member of the one that takes over came."""
+    shape = found.owners.after.shape
+    if not any(life.succeeds for life in world.lives):
+        return np.zeros(shape)
+    old, new = (np.array([life.succeeds == succeeds for life in world.lives]) for succeeds in (False, True))
+    came, stopped = found.times.arrives[:, new].min(axis=1), found.times.stops[:, old].max(axis=1)
+    return np.broadcast_to(np.maximum(came - stopped, 0.0)[:, None], shape)
+
+
 def _rest(world: World, found: Simulation) -> str:
     """Return the name of what lies between the coordinator's notice and the new owner's first fetch."""
     if world.request.protocol == CONSUMER or world.request.converts:
@@ -81,7 +93,8 @@ def _duplicate_causes(world: World, found: Simulation) -> Iterator[Cause]:
         return
     zombie = float(found.zombies.records.sum())
     unsaved = float(np.where(_lost(world, found), found.observed.duplicates - found.zombies.records, 0.0).sum())
-    parts = {"zombie": zombie, "unsaved": unsaved, "revocation": whole - zombie - unsaved}
+    rest = "clone" if isinstance(world.request.change, BlueGreen) else "revocation"
+    parts = {"zombie": zombie, "unsaved": unsaved, rest: whole - zombie - unsaved}
     for name, part in parts.items():
         if part > 0:
             yield Cause(name, "duplicates", part / trials, part / whole, _lever(world, name))

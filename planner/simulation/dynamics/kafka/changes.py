@@ -13,7 +13,7 @@ from planner.simulation.dynamics.changing import (
     refuse_none,
     way_of_ending,
 )
-from planner.simulation.dynamics.reading import required, seconds
+from planner.simulation.dynamics.reading import Version, required, seconds, version
 from planner.simulation.dynamics.rolling import ROLLING_FIELDS, Rolling, read_rolling
 
 MOST_PARTITIONS = 10_000
@@ -84,6 +84,29 @@ class RollingUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class Upgrade:
+    """These members are closed in order, one every ``interval_s``, and start at once with another release."""
+
+    to: Version
+    members: tuple[str, ...]
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlueGreen:
+    """Another group takes over: it gets this one's offsets at ``clone_s``, and its members start at ``start_s``.
+
+    All members of this one are closed at ``stop_s``.
+    """
+
+    to_group: str
+    members: tuple[Member, ...]
+    clone_s: float
+    stop_s: float
+    start_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerDown:
     """This broker dies; others take over what it led."""
 
@@ -114,12 +137,14 @@ class StrategyChange:
     interval_s: float
 
 
-Change = Join | Leave | Restart | Freeze | RollingUpdate | BrokerDown | BrokerUp | PartitionCount | StrategyChange
+OfMembers = Leave | Restart | Freeze | Upgrade | StrategyChange
+"""What happens to members that are there, by name."""
+Change = OfMembers | Join | RollingUpdate | BlueGreen | BrokerDown | BrokerUp | PartitionCount
 
 
 def newcomers(change: Change) -> tuple[Member, ...]:
     """Return the members that a change brings, in the order in which they start."""
-    return change.members if isinstance(change, Join | RollingUpdate) else ()
+    return change.members if isinstance(change, Join | RollingUpdate | BlueGreen) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +183,35 @@ def _rolling_update(document: Document, around: Surroundings) -> RollingUpdate:
     return RollingUpdate(members, read_rolling(document, count), to)
 
 
-def _new_members(value: object, around: Surroundings) -> tuple[Member, ...]:
-    """Return members that are not in the group yet."""
+def _upgrade(document: Document, around: Surroundings) -> Upgrade:
+    required(document, "change", {"to": "the version that the members get"})
+    to = version(document["to"], "change.to")
+    return Upgrade(to, _named(document, around), seconds(document, "interval_s", "change"))
+
+
+def _blue_green(document: Document, around: Surroundings) -> BlueGreen:
+    required(document, "change", {"to_group": "the name of the other group", "clients": "a list of its members"})
+    to_group = fields.text(document["to_group"], "change.to_group", "the name of the other group")
+    members = _new_members(document["clients"], around, _IDS[:1])
+    refuse_none(members, "member", "starts")
+    clone_s, stop_s = seconds(document, "clone_s", "change"), seconds(document, "stop_s", "change", 0.0)
+    start_s = seconds(document, "start_s", "change", max(clone_s, stop_s))
+    if start_s < clone_s:
+        raise BadInputError(
+            f"change.start_s: found {start_s:g}, expected at least clone_s ({clone_s:g}): the broker takes offsets for "
+            "a group only while it has no members"
+        )
+    return BlueGreen(to_group, members, clone_s, stop_s, start_s)
+
+
+_IDS = (("id", "id"), ("instance_id", "instance id"))
+"""What no two members of a group share: the field, and what messages call it."""
+
+
+def _new_members(value: object, around: Surroundings, apart: Sequence[tuple[str, str]] = _IDS) -> tuple[Member, ...]:
+    """Return members that differ from those who are in the group by these fields."""
     members = around.read_members(value, "change.clients")
-    for name, what in (("id", "id"), ("instance_id", "instance id")):
+    for name, what in apart:
         present = {getattr(member, name) for member in around.members} - {None}
         for member in members:
             if getattr(member, name) in present:
@@ -245,6 +295,8 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Chang
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
     "rolling_update": (("to", "clients", *ROLLING_FIELDS), _rolling_update),
+    "upgrade": (("to", "clients", "interval_s"), _upgrade),
+    "blue_green": (("to_group", "clients", "clone_s", "stop_s", "start_s"), _blue_green),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "partitions", "read_queues", "write_queues"), _queues),

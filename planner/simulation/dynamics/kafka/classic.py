@@ -101,7 +101,7 @@ def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
         np.full(shape, NEVER),
         np.zeros(shape, dtype=bool),
     )
-    return group, HoldBook(scene.assignments.owners(0), trials)
+    return group, HoldBook(scene.holders(), trials)
 
 
 def _learn_partitions(scene: Scene, group: _Group) -> None:

@@ -93,7 +93,7 @@ def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
         np.full(times.arrives.shape, -np.inf),
         np.full(times.arrives.shape, NEVER),
     )
-    return group, HoldBook(scene.assignments.owners(0), trials)
+    return group, HoldBook(scene.holders(), trials)
 
 
 def _play(scene: Scene, group: _Group, book: HoldBook) -> Course:

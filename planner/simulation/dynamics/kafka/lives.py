@@ -156,15 +156,16 @@ def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.ra
     """Return how old the last commit of each life is, at any moment.
 
     By itself it commits in the first poll after ``auto.commit.interval.ms``, counted from the last assignment; else
-    after each poll, so that what is in hand and what is just being committed are missing.
+    after each poll, so that what is in hand is missing. A commit names the positions of its poll: its way to the broker
+    makes it no older, unless its member dies in these milliseconds.
     """
     shape, request = (world.request.trials, len(world.lives)), world.request
     late = spread(random, calibration.commit_jitter_s, shape)
     if not request.settings.is_on("enable.auto.commit"):
-        return loops.batch_s * np.where(loops.busy < 1, 1.0, random.random(shape)) + late
+        return loops.batch_s * np.where(loops.busy < 1, 1.0, random.random(shape))
     interval = request.settings.seconds("auto.commit.interval.ms") + np.where(loops.busy < 1, 0.0, loops.batch_s) + late
     since = request.since_rebalance_s
     if since is None or request.protocol != CLASSIC:
-        return interval * random.random(shape) + late
+        return interval * random.random(shape)
     ages = since + tailed(random, calibration.assigned_s, shape)
-    return np.where(interval > 0, ages % np.maximum(interval, 1e-9), 0.0) + late
+    return np.where(interval > 0, ages % np.maximum(interval, 1e-9), 0.0)

@@ -23,8 +23,8 @@ class Names:
     """The members' ids in every placement of the unknown ones; ``of_trial`` says which placement a trial has.
 
     Placement 0 puts the newcomers last: the answer's ``after`` shows it. ``labels`` are what an answer calls members.
-    Of a classic group that becomes one of the consumer protocol, ``renamed`` are in every placement the ids with which
-    members come by the new one: each client makes up its own (KIP-1082).
+    ``renamed`` are in every placement the ids of lives that made up their own (``World.renamed``), empty where none
+    does.
     """
 
     placements: tuple[tuple[str, ...], ...]
@@ -44,7 +44,7 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     known = java_sorted(member for member in ids if member is not None)
     unknown = ids.count(None)
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
-    if world.request.converts:
+    if world.renamed.any():
         renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, trials)))
         return Names((last,) * len(renamed), random.permutation(np.arange(trials) % len(renamed)), labels(ids), renamed)
     strangers = _strangers(world)

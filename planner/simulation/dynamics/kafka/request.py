@@ -11,12 +11,14 @@ from planner.allocation.ordering import java_sorted
 from planner.errors import BadInputError
 from planner.simulation.dynamics import reading
 from planner.simulation.dynamics.kafka.changes import (
+    BlueGreen,
     Change,
     Join,
     Member,
     RollingUpdate,
     StrategyChange,
     Surroundings,
+    Upgrade,
     read_change,
 )
 from planner.simulation.dynamics.kafka.settings import (
@@ -113,6 +115,12 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     options = fields.mapping(document.get("options") or {}, "options")
     strategy = _strategy(document["strategy"], protocol, is_java=is_java)
     change = _change(document, members, partitions)
+    if isinstance(change, Upgrade):
+        read_settings(given, protocol, change.to, broker, is_java=is_java)
+        _check_release(change.to, protocol, broker, is_java=is_java)
+        warnings += [_nearest("client", change.to)] if is_java and not _has_model(change.to) else []
+    if isinstance(change, BlueGreen) and change.to_group == document.get("group"):
+        raise BadInputError(f"change.to_group: found {change.to_group}, the group itself, expected another group")
     trials, seed = reading.trials_and_seed(document)
     since = document.get("since_rebalance_s")
     request = ForecastRequest(
@@ -189,6 +197,12 @@ def _check_knows_consumer(field: str, value: str, client: Version, broker: Versi
     for side, version, wanted in (("client", client, least), ("broker", broker, Version(4, 0))):
         if version < wanted:
             raise BadInputError(f"{field}: found {value} with {side} {version}, expected {wanted} or newer")
+
+
+def _check_release(to: Version, protocol: str, broker: Version, *, is_java: bool) -> None:
+    """Refuse a release that cannot be in a group of this protocol."""
+    if protocol == CONSUMER:
+        _check_knows_consumer("change.to", protocol, to, broker, is_java=is_java)
 
 
 def _strategy(value: object, protocol: str, *, is_java: bool) -> str:

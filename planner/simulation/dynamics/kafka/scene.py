@@ -9,7 +9,7 @@ from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.timing import Calibration
-from planner.simulation.dynamics.kafka.world import Floats, World
+from planner.simulation.dynamics.kafka.world import NOBODY, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import Spread, spread
 
 
@@ -24,6 +24,12 @@ class Scene:
     loops: Loops
     calibration: Calibration
     random: np.random.Generator
+
+    def holders(self) -> Indexes:
+        """Return the life that holds each partition before the change, of those that are in the group then."""
+        owners = self.assignments.owners(0)
+        inside = np.append(np.isneginf(self.times.arrives).all(axis=0), False)
+        return np.where(inside[owners], owners, NOBODY)
 
     def draw(self, ends: Spread, shape: tuple[int, ...]) -> Floats:
         """Return even draws between two ends, of a shape."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import Assignments
 from planner.simulation.dynamics.kafka.brokers import find_outages
+from planner.simulation.dynamics.kafka.changes import BlueGreen
 from planner.simulation.dynamics.kafka.classic import play_rounds
 from planner.simulation.dynamics.kafka.consumer import play_conversion, play_targets
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
@@ -17,6 +18,7 @@ from planner.simulation.dynamics.kafka.offsets import Deliveries, deliveries
 from planner.simulation.dynamics.kafka.outcome import Observed, Owners, observe
 from planner.simulation.dynamics.kafka.scene import Scene
 from planner.simulation.dynamics.kafka.settings import CONSUMER
+from planner.simulation.dynamics.kafka.succession import play_succession
 from planner.simulation.dynamics.kafka.timing import Calibration
 from planner.simulation.dynamics.kafka.world import AFTER, Indexes, World
 from planner.simulation.dynamics.kafka.zombies import Zombies, find_zombies
@@ -58,14 +60,16 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
 
 def _play(scene: Scene) -> Course:
     """Return the course of the group, by the protocol that it has."""
-    if scene.world.request.converts:
+    request = scene.world.request
+    if request.converts:
         return play_conversion(scene)
-    return play_targets(scene) if scene.world.request.protocol == CONSUMER else play_rounds(scene)
+    play = play_targets if request.protocol == CONSUMER else play_rounds
+    return play_succession(scene, request.change, play) if isinstance(request.change, BlueGreen) else play(scene)
 
 
 def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:
     """Return the member that owns each partition afterwards: most trials', or with newcomers sorting last."""
-    if names.are_sampled and not world.request.converts:
+    if names.are_sampled and not names.renamed:
         return world.member_of[assignments.settled(world.final, 0, AFTER)]
     most = int(np.bincount(course.state).argmax())
     return world.member_of[assignments.owners(most)]

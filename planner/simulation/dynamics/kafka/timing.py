@@ -63,7 +63,7 @@ class Calibration:
     beat_late_s: Spread = (0.0, 0.08)
     """By how much heartbeats lie further apart than their interval says, busy."""
     commit_jitter_s: Spread = (0.0, 0.1)
-    """By how much a commit is later than due, and how long it takes until the broker has it."""
+    """By how much a commit is later than due."""
     overhead: Spread = (1.0, 1.15)
     """How many times its service time a record takes in the loop."""
     zombie_gets_one: float = 0.7

@@ -7,6 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.changing import GRACEFUL
 from planner.simulation.dynamics.kafka.brokers import UNKNOWN_BROKERS
 from planner.simulation.dynamics.kafka.changes import (
+    BlueGreen,
     BrokerDown,
     BrokerUp,
     Leave,
@@ -31,6 +32,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_members(world, found),
         *_about_static_members(world),
         *_about_rolling(world, found),
+        *_about_groups(world),
         *_about_brokers(world),
         *_about_partitions(world, found),
         *_about_load(world, found),
@@ -39,7 +41,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
 
 def _about_names(world: World, found: Simulation) -> Iterator[str]:
     unknown = sum(member.id is None for member in world.members)
-    if world.request.converts:
+    if found.names.renamed:
         yield (
             "the ids with which members come by the consumer protocol are made up as they come, and decide who gets "
             "what: totals and partitions are sampled over them; after and moved show what is most frequent"
@@ -111,6 +113,20 @@ def _about_rolling(world: World, found: Simulation) -> Iterator[str]:
             f"a poll loop may take {longest:.0f} s, longer than grace_s ({change.rolling.grace_s:g} s): such a member "
             f"is killed, which is not forecast"
         )
+
+
+def _about_groups(world: World) -> Iterator[str]:
+    change = world.request.change
+    if not isinstance(change, BlueGreen):
+        return
+    yield (
+        f"the group {change.to_group} starts from offsets copied after {change.clone_s:g} s: they can be set only "
+        f"while it has no members"
+    )
+    if change.stop_s > change.clone_s:
+        yield f"what is consumed in the {change.stop_s - change.clone_s:g} s between the copy and the stop comes twice"
+    if change.stop_s > change.start_s:
+        yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
 
 
 def _about_brokers(world: World) -> Iterator[str]:

@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.changing import FREEZE, GRACEFUL
 from planner.simulation.dynamics.kafka.changes import (
+    BlueGreen,
     Freeze,
     Join,
     Leave,
     Member,
+    OfMembers,
     PartitionCount,
     Restart,
     RollingUpdate,
     StrategyChange,
+    Upgrade,
     newcomers,
 )
 from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest, Partition
@@ -39,6 +42,7 @@ class Life:
     ``assignors``: its ``partition.assignment.strategy``. ``follows``: the life that must have ended before it starts.
     ``asleep_s`` to ``awake_s`` it does nothing, but keeps its place in the group while its session lasts: frozen, or
     restarted under its instance id. ``replaces``: the life in whose stead it joins where that one's session expired.
+    ``succeeds``: it is in the other group, which takes over from this one.
     """
 
     member: int
@@ -50,6 +54,7 @@ class Life:
     asleep_s: float | None = None
     awake_s: float | None = None
     replaces: int | None = None
+    succeeds: bool = False
 
     @property
     def is_server_side(self) -> bool:
@@ -93,6 +98,16 @@ class World:
     def by_server(self) -> Booleans:
         """Return which lives are of the consumer protocol."""
         return np.array([life.is_server_side for life in self.lives], dtype=bool)
+
+    @property
+    def renamed(self) -> Booleans:
+        """Return which lives have an id that their client has just made up (KIP-1082).
+
+        Those who come by the consumer protocol to a classic group, and those who come again by it as another process.
+        """
+        comes = [life.follows is not None or self.request.converts for life in self.lives]
+        found: Booleans = self.by_server & np.array(comes, dtype=bool)
+        return found
 
     @property
     def member_of(self) -> Indexes:
@@ -154,40 +169,54 @@ def _backlog(request: ForecastRequest, partition: Partition) -> float:
 
 def _lives(request: ForecastRequest) -> list[Life]:
     """Return every process of the change, those that run before it first, in the members' order."""
-    change, members, own = request.change, request.members, (request.strategy,)
-    lives = [Life(index, own) for index in range(len(members))]
-    if isinstance(change, Join):
-        started = enumerate(range(len(members), len(members) + len(change.members)))
-        return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
-    if isinstance(change, RollingUpdate):
-        # Which one ends at which of the times is drawn later.
-        ended = zip(lives, change.rolling.pods_stop_s, strict=True)
-        lives = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
-        begun = enumerate(change.rolling.clients_start_s, start=len(members))
-        return [*lives, *(Life(member, (request.assignor_after,), starts_s=at) for member, at in begun)]
-    if not isinstance(change, Leave | Restart | Freeze | StrategyChange):
-        return lives
-    place = {member.id: index for index, member in enumerate(members)}
-    order = [place[name] for name in change.members]
-    if isinstance(change, StrategyChange):
-        _roll(lives, order, change, request)
-        return lives
-    for turn, old in enumerate(order):
-        if isinstance(change, Leave):
-            lives[old] = replace(lives[old], ends_s=turn * change.stagger_s, how=change.how)
-        elif isinstance(change, Restart):
-            _restart(lives, old, turn * change.stagger_s, change, members[old].instance_id)
-        else:
-            _sleep(lives, old, 0.0, change.for_s, FREEZE)
+    change, own = request.change, (request.strategy,)
+    lives = [Life(index, own) for index in range(len(request.members))]
+    begun = range(len(lives), len(lives) + len(newcomers(change)))
+    match change:
+        case Join():
+            started = enumerate(begun)
+            return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
+        case RollingUpdate():
+            # Which one ends at which of the times is drawn later.
+            ended = zip(lives, change.rolling.pods_stop_s, strict=True)
+            old = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
+            starts = zip(begun, change.rolling.clients_start_s, strict=True)
+            return [*old, *(Life(member, (request.assignor_after,), starts_s=at) for member, at in starts)]
+        case BlueGreen():
+            old = [replace(life, ends_s=change.stop_s, how=GRACEFUL) for life in lives]
+            return [*old, *(Life(member, own, starts_s=change.start_s, succeeds=True) for member in begun)]
+        case Leave() | Restart() | Freeze() | Upgrade() | StrategyChange():
+            _change_members(lives, request, change)
     return lives
 
 
-def _restart(lives: list[Life], old: int, at_s: float, change: Restart, instance_id: str | None) -> None:
-    back_s = at_s + change.interval_s
-    if instance_id is not None:
-        _sleep(lives, old, at_s, back_s, change.how)
+def _change_members(lives: list[Life], request: ForecastRequest, change: OfMembers) -> None:
+    """Let those that the change names end, sleep, or come again, in its order."""
+    place = {member.id: index for index, member in enumerate(request.members)}
+    order = [place[name] for name in change.members]
+    if isinstance(change, StrategyChange):
+        _roll(lives, order, change, request)
         return
-    lives[old] = replace(lives[old], ends_s=at_s, how=change.how)
+    for turn, old in enumerate(order):
+        instance_id = request.members[old].instance_id
+        match change:
+            case Leave():
+                lives[old] = replace(lives[old], ends_s=turn * change.stagger_s, how=change.how)
+            case Restart():
+                at_s = turn * change.stagger_s
+                _restart(lives, old, at_s, at_s + change.interval_s, change.how, instance_id)
+            case Upgrade():
+                at_s = turn * change.interval_s
+                _restart(lives, old, at_s, at_s, GRACEFUL, instance_id)
+            case Freeze():
+                _sleep(lives, old, 0.0, change.for_s, FREEZE)
+
+
+def _restart(lives: list[Life], old: int, at_s: float, back_s: float, how: str, instance_id: str | None) -> None:
+    if instance_id is not None:
+        _sleep(lives, old, at_s, back_s, how)
+        return
+    lives[old] = replace(lives[old], ends_s=at_s, how=how)
     lives.append(Life(lives[old].member, lives[old].assignors, starts_s=back_s, follows=old))
 
 

@@ -198,7 +198,8 @@ def test_broker_that_does_not_answer_is_named_once_and_its_queues_are_unknown(wo
     silent, retry, data = sample.problems
     assert silent.startswith(f"broker b answered none of 3 requests: {address} did not answer")
     assert retry == (
-        f"topic {RETRY} has no offsets for 1 queues, as their brokers were not asked, did not answer or told of none: b/0"
+        f"topic {RETRY} has no offsets for 1 queues, as their brokers were not asked, did not answer or told of none: "
+        "b/0"
     )
     assert data.startswith("topic T has no offsets for 2 queues, as their brokers were not asked")
     assert {one.queue.broker for one in sample.offsets} == {"a"}

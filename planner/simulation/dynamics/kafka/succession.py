@@ -1,0 +1,43 @@
+"""Another group that takes over from this one (blue-green): two groups that know nothing of each other.
+
+What the second one knows is what a tool copied: the offsets that the first one had committed by then. A broker takes
+offsets for a group only while nobody is in it (``ClassicGroup#validateOffsetCommit``, 4.3), so that members of the
+second one find a group without members, and wait as those of any new group do.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from planner.simulation.dynamics.kafka.changes import BlueGreen
+from planner.simulation.dynamics.kafka.holds import Course, Holds
+from planner.simulation.dynamics.kafka.lives import NEVER
+from planner.simulation.dynamics.kafka.scene import Scene
+
+
+def play_succession(scene: Scene, change: BlueGreen, play: Callable[[Scene], Course]) -> Course:
+    """Return the courses of both groups as one, the first one's holds first; ``play`` plays a group alone."""
+    first, second = (play(_of_group(scene, succeeds=succeeds)) for succeeds in (False, True))
+    ended = _as_copied(scene, change, first.holds)
+    holds = Holds(
+        *(
+            np.concatenate([getattr(one, name) for one in (ended, second.holds)])
+            for name in ("life", "gained", "dropped", "saved")
+        )
+    )
+    return Course(holds, second.state, (*first.rounds, *second.rounds))
+
+
+def _of_group(scene: Scene, *, succeeds: bool) -> Scene:
+    """Return the scene in which members of the other group never come."""
+    mine = np.array([life.succeeds == succeeds for life in scene.world.lives])
+    return replace(scene, times=replace(scene.times, arrives=np.where(mine, scene.times.arrives, NEVER)))
+
+
+def _as_copied(scene: Scene, change: BlueGreen, holds: Holds) -> Holds:
+    """Return holds of which as much counts as committed as the copy has: commits come every so often until the end."""
+    settings = scene.world.request.settings
+    every_s = settings.seconds("auto.commit.interval.ms") if settings.is_on("enable.auto.commit") else 0.0
+    copied = change.clone_s - every_s * scene.random.random(holds.saved.shape)
+    return replace(holds, saved=np.where(holds.saved <= change.clone_s, holds.saved, np.minimum(copied, holds.saved)))
