@@ -209,12 +209,12 @@ class KafkaLoad:
         self._argv = _python_argv() if client_version == LIBRDKAFKA else _java_argv(client_version)
         self.processes: list[ManagedProcess] = []
 
-    def start(self) -> ClientProcess:
-        """Return a running process without clients yet."""
+    def start(self, prefix: Sequence[str] = ()) -> ClientProcess:
+        """Return a running process without clients yet; ``prefix`` are words before its command."""
         directory = Path(tempfile.mkdtemp(prefix=f"load-{self.client_version}-", dir=self._directory))
         log = directory / "deliveries.tsv"
         process = ManagedProcess(
-            f"clients-{self.client_version}", [*self._argv, str(log)], directory, takes_orders=True
+            f"clients-{self.client_version}", [*prefix, *self._argv, str(log)], directory, takes_orders=True
         )
         self.processes.append(process)
         process.start()

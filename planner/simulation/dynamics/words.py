@@ -16,6 +16,7 @@ CAUSES = {
     "uncommitted": "what was polled since the last commit is not in the stored offset",
     "overlap": "two clients consume the queue at the same time",
     "barrier": "the coordinator waits until every member has heard of the change and polled (Kafka's join barrier)",
+    "first_members": "a group without members waits for more of them when the first one comes",
     "second_round": "a partition is given up in one round and handed out in the next, a heartbeat later",
     "heartbeat": "old and new owner hear of the change by their own heartbeats",
     "poll_loop": "the new owner's poll loop works off what came of other partitions first",

@@ -14,6 +14,9 @@ CONSUMER_PROTOCOL = ("uniform", "range-server")
 
 Document = dict[str, Any]
 
+_AWAY = {"freeze": "freeze", "partition": "cut"}
+"""What happens to members that are back after a while, by the kind of change."""
+
 _JAVA_CLASSES = {
     "range": "RangeAssignor",
     "roundrobin": "RoundRobinAssignor",
@@ -71,9 +74,9 @@ class Cell:
 
     @property
     def blow(self) -> tuple[str, float]:
-        """What hits the process of the victims, and for how many seconds: ``kill``, ``freeze``, or ``""`` for none."""
-        if self.kind == "freeze":
-            return "freeze", float(self.change["for_s"])
+        """What hits the process of the victims, and for how many seconds: ``kill``, ``freeze``, ``cut``, or nothing."""
+        if self.kind in _AWAY:
+            return _AWAY[self.kind], float(self.change["for_s"])
         return ("kill", 0.0) if self.change.get("how") == "crash" else ("", 0.0)
 
     @property

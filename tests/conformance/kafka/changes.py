@@ -118,7 +118,7 @@ def _close(group: Group, member: str) -> int:
     return signal_ms
 
 
-def _freeze(group: Group) -> None:
+def _away(group: Group) -> None:
     group.stage.await_awake()
 
 
@@ -135,7 +135,8 @@ _MAKERS: Mapping[str, Callable[[Group], None]] = {
     "join": _join,
     "leave": _leave,
     "restart": _restart,
-    "freeze": _freeze,
+    "freeze": _away,
+    "partition": _away,
     "queues": _queues,
     "strategy": _strategy,
     "rolling_update": _rolling_update,

@@ -60,6 +60,9 @@ SUCCESSIONS: tuple[Change, ...] = (
 )
 """Another group takes over: from offsets that are copied after the stop, and from some of three seconds before."""
 SUCCESSION_REPETITIONS = 4
+CUTS: tuple[Change, ...] = tuple({"kind": "partition", "count": 1, "for_s": for_s} for for_s in (4, 14, 40))
+"""A member is out of reach for less than its session, for longer, and for longer than its requests wait (30 s)."""
+CUT_REPETITIONS = 3
 
 SIMPLE = (JOIN, LEAVE, CRASH)
 COMMON = (JOIN, LEAVE, RESTART, CRASH)
@@ -73,6 +76,7 @@ def cases() -> Iterator[Case]:
         (range(REPETITIONS), cells),
         (range(CONVERSION_REPETITIONS), conversions),
         (range(SUCCESSION_REPETITIONS), successions),
+        (range(CUT_REPETITIONS), cuts),
     ):
         for repetition in repetitions:
             yield from (Case(cell, repetition) for cell in some())
@@ -89,6 +93,13 @@ def successions() -> Iterator[Cell]:
     yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL)
     yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL[:1], client=OLD_CLIENT)
     yield from _of(SUCCESSIONS, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
+
+
+def cuts() -> Iterator[Cell]:
+    """Yield the plain cells of members whose network is cut."""
+    yield from _of(CUTS, OF_EACH_PROTOCOL)
+    yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=OLD_CLIENT)
+    yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
 
 
 def common_cells() -> Iterator[Cell]:

@@ -2,14 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tests.clusters.errors import StartFailedError
 from tests.clusters.kafka import CLIENT, KafkaCluster
 from tests.clusters.kafka_load import ClientProcess, Delivery, Event
+from tests.clusters.network import Apart, apart
 from tests.clusters.processes import ManagedProcess
 from tests.conformance.kafka.lateness import Lateness
 from tests.conformance.kafka.logs import GrowingLog
@@ -28,7 +29,7 @@ Answer = TypeVar("Answer")
 class Stage:
     """The cluster and its processes: producers, members that stay (``home``), victims of a crash or freeze.
 
-    ``renewed``: members that come again by another release.
+    ``renewed``: members that come again by another release. ``network``: that of the victims alone.
     """
 
     cluster: KafkaCluster
@@ -36,6 +37,7 @@ class Stage:
     home: GrowingLog
     victims: GrowingLog | None
     renewed: GrowingLog | None
+    network: Apart | None
     lateness: Lateness
     _awake: threading.Event = field(default_factory=threading.Event)
 
@@ -68,15 +70,23 @@ class Stage:
 
     def freeze(self, for_s: float) -> int:
         """Suspend the victims for so long, and return at once when."""
-        at_ms = _now_ms()
         process = self.process_of(is_victim=True)
-        process.freeze()
+        return self._away(process.freeze, process.resume, for_s)
 
-        def wake() -> None:
-            process.resume()
+    def cut(self, for_s: float) -> int:
+        """Drop all packets from and to the victims for so long, and return at once when."""
+        assert self.network is not None, "this stage has no network of its victims' own"
+        return self._away(self.network.cut, self.network.heal, for_s)
+
+    def _away(self, go: Callable[[], None], come: Callable[[], None], for_s: float) -> int:
+        at_ms = _now_ms()
+        go()
+
+        def back() -> None:
+            come()
             self._awake.set()
 
-        threading.Timer(for_s, wake).start()
+        threading.Timer(for_s, back).start()
         return at_ms
 
     def await_awake(self) -> None:
@@ -89,24 +99,32 @@ class Stage:
 
 
 @contextmanager
-def stage(cluster: KafkaCluster, client: str, *, with_victims: bool, release: str = "") -> Iterator[Stage]:
-    """Yield fresh client processes of one version, and of ``release`` if any; all are killed at the block's end."""
+def stage(
+    cluster: KafkaCluster, client: str, *, with_victims: bool, release: str = "", is_cut: bool = False
+) -> Iterator[Stage]:
+    """Yield fresh client processes of one version, and of ``release`` if any; all are killed at the block's end.
+
+    ``is_cut``: the victims' network can be cut.
+    """
     processes: list[ManagedProcess] = []
 
-    def started(version: str) -> ClientProcess:
-        process = cluster.load(version).start()
+    def started(version: str, prefix: Sequence[str] = ()) -> ClientProcess:
+        process = cluster.load(version).start(prefix)
         processes.append(process.process)
         return process
 
+    undo = ExitStack()
     try:
+        network = undo.enter_context(apart()) if is_cut else None
         producers, home = started(CLIENT), GrowingLog(started(client))
-        victims = GrowingLog(started(client)) if with_victims else None
+        victims = GrowingLog(started(client, network.prefix if network else ())) if with_victims else None
         renewed = GrowingLog(started(release)) if release else None
         with Lateness() as lateness:
-            yield Stage(cluster, producers, home, victims, renewed, lateness)
+            yield Stage(cluster, producers, home, victims, renewed, network, lateness)
     finally:
         for process in processes:
             process.kill()
+        undo.close()
 
 
 def await_true(what: str, probe: Callable[[], Answer | None], timeout_s: float, every_s: float = POLL_S) -> Answer:

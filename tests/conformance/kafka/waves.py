@@ -33,7 +33,7 @@ def run_wave(cluster: KafkaCluster, cases: Sequence[Case]) -> list[Record]:
     """Return the records of the cases that went well; all have the same client version and the same blow."""
     blow = cases[0].cell.blow[0]
     first = cases[0].cell
-    staged = stage(cluster, first.client, with_victims=bool(blow), release=first.release)
+    staged = stage(cluster, first.client, with_victims=bool(blow), release=first.release, is_cut=blow == "cut")
     with staged as on, ThreadPoolExecutor(len(cases)) as pool:
         groups = _usable(pool, _started, [Group(case, on) for case in cases])
         found = _usable(pool, _spread, groups) if not blow else _hit(pool, on, groups)
@@ -65,7 +65,7 @@ def _hit(pool: ThreadPoolExecutor, on: Stage, groups: Sequence[Group]) -> list[S
     if not at_rest:
         return []
     blow, for_s = groups[0].cell.blow
-    at_ms = on.kill() if blow == "kill" else on.freeze(for_s)
+    at_ms = on.kill() if blow == "kill" else on.freeze(for_s) if blow == "freeze" else on.cut(for_s)
     return _usable(pool, lambda one: _changed(*one, at_ms), at_rest)
 
 

@@ -80,6 +80,12 @@ def test_neither_group_hears_of_the_other(strategy: str) -> None:
     assert (of_new.sum(axis=0) == 1).all()
 
 
+def test_what_lowers_the_wait_is_the_brokers_setting() -> None:
+    found = forecast(kafka_request(blue_green(2.0)))
+    (largest, *_) = found["causes"]
+    assert (largest["cause"], largest["lever"]) == ("first_members", {"group.initial.rebalance.delay.ms": 0})
+
+
 def test_the_time_between_the_groups_is_a_cause_of_its_own() -> None:
     found = forecast(kafka_request(blue_green(20.0), settings=HASTY))
     (largest, *_) = found["causes"]

@@ -79,6 +79,8 @@ def _rest(world: World, found: Simulation) -> str:
     """Return the name of what lies between the coordinator's notice and the new owner's first fetch."""
     if world.request.protocol == CONSUMER or world.request.converts:
         return "heartbeat"
+    if isinstance(world.request.change, BlueGreen):
+        return "first_members"
     holds = found.course.holds
     cooperates = np.array([*(life.is_cooperative for life in world.lives), False])
     gives = (holds.life != NOBODY) & np.isfinite(holds.dropped) & cooperates[holds.life]
@@ -116,6 +118,8 @@ def _lever(world: World, cause: str) -> Lever:
 
     if cause == "expiry" and is_classic:
         return at_most("session.timeout.ms", _SHORT_SESSION_MS)
+    if cause == "first_members":
+        return at_most("group.initial.rebalance.delay.ms", 0)
     if cause in ("barrier", "second_round") or (cause == "revocation" and is_classic):
         return at_most("heartbeat.interval.ms", _SHORT_BEAT_MS)
     if cause == "heartbeat":
