@@ -63,6 +63,8 @@ SUCCESSION_REPETITIONS = 4
 CUTS: tuple[Change, ...] = tuple({"kind": "partition", "count": 1, "for_s": for_s} for for_s in (4, 14, 40))
 """A member is out of reach for less than its session, for longer, and for longer than its requests wait (30 s)."""
 CUT_REPETITIONS = 3
+CRASH_REPETITIONS = range(COMMON_REPETITIONS.stop, COMMON_REPETITIONS.stop + 4)
+"""Crashes that nobody had seen when the age of a commit was mended (23 November 2026)."""
 
 SIMPLE = (JOIN, LEAVE, CRASH)
 COMMON = (JOIN, LEAVE, RESTART, CRASH)
@@ -77,6 +79,7 @@ def cases() -> Iterator[Case]:
         (range(CONVERSION_REPETITIONS), conversions),
         (range(SUCCESSION_REPETITIONS), successions),
         (range(CUT_REPETITIONS), cuts),
+        (CRASH_REPETITIONS, crashes),
     ):
         for repetition in repetitions:
             yield from (Case(cell, repetition) for cell in some())
@@ -100,6 +103,11 @@ def cuts() -> Iterator[Cell]:
     yield from _of(CUTS, OF_EACH_PROTOCOL)
     yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=OLD_CLIENT)
     yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
+
+
+def crashes() -> Iterator[Cell]:
+    """Yield the plain cells of crashes, for each protocol that each client has."""
+    yield from (cell for cell in common_cells() if cell.blow[0] == "kill")
 
 
 def common_cells() -> Iterator[Cell]:
