@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 Queue = tuple[str | int, ...]
@@ -35,6 +35,20 @@ class Hold:
     queue: Queue
     gained_s: float
     dropped_s: float = math.inf
+
+
+def parts(hold: Hold, away: Sequence[tuple[float, float]]) -> Iterator[Hold]:
+    """Yield what is left of a hold whose member was away from and to these moments, the earliest absence first."""
+    for gone_s, back_s in away:
+        if hold.gained_s < gone_s < hold.dropped_s:
+            yield replace(hold, dropped_s=gone_s)
+        if hold.dropped_s <= back_s:
+            if hold.dropped_s <= gone_s:
+                yield hold
+            return
+        if hold.gained_s < back_s:
+            hold = replace(hold, gained_s=back_s)
+    yield hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from planner.allocation import fields
 from planner.errors import BadInputError, UnknownNameError
 from planner.simulation.dynamics.reading import required
 
-GRACEFUL, CRASH, SILENT, FREEZE = "graceful", "crash", "silent", "freeze"
+GRACEFUL, CRASH, SILENT, FREEZE, CUT = "graceful", "crash", "silent", "freeze", "cut"
 WAYS = (GRACEFUL, CRASH, SILENT)
 MOST_PLACEMENTS = 64
 

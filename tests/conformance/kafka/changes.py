@@ -91,23 +91,28 @@ def _blue_green(group: Group) -> None:
     due = {"clone_s": change["clone_s"], "stop_s": stop_s, "start_s": max(change["clone_s"], stop_s)}
     for name in sorted(due, key=lambda name: (due[name], ("stop_s", "clone_s", "start_s").index(name))):
         time.sleep(max(0.0, due[name] - (now_ms() - group.moment_ms) / 1000))
-        group.done_s[name] = (now_ms() - group.moment_ms) / 1000
-        deeds[name](group)
+        group.done_s[name] = (deeds[name](group) - group.moment_ms) / 1000
 
 
-def _stop(group: Group) -> None:
+def _stop(group: Group) -> int:
+    at_ms = now_ms()
     for member in group.victims:
         group.stage.ask_to_stop(member)
+    return at_ms
 
 
-def _copy(group: Group) -> None:
-    group.stage.cluster.commit(group.heir, committed(group.stage.cluster, group.name))
+def _copy(group: Group) -> int:
+    """Return when the offsets had been read; what is committed later is not among them."""
+    found, at_ms = committed(group.stage.cluster, group.name), now_ms()
+    group.stage.cluster.commit(group.heir, found)
+    return at_ms
 
 
-def _start(group: Group) -> None:
-    group.current = group.heir
+def _start(group: Group) -> int:
+    at_ms, group.current = now_ms(), group.heir
     for member in group.newcomers:
         group.start_member(member)
+    return at_ms
 
 
 def _close(group: Group, member: str) -> int:

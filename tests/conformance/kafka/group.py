@@ -1,7 +1,7 @@
 """One group under test: started, seen to be at work, changed, seen to be at work again."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tests.clusters.errors import StartFailedError
@@ -10,7 +10,7 @@ from tests.conformance.kafka.cells import Case, Document
 from tests.conformance.kafka.coordinator import Picture, committed, configure_group, ends, look
 from tests.conformance.kafka.logs import delivered, holds
 from tests.conformance.kafka.stage import Stage, await_true
-from tests.conformance.measure import Log, measure
+from tests.conformance.measure import Hold, Log, measure, parts
 
 SPREAD_S = 6.0
 """Groups start, and change, somewhere within this time, so that their timers have any phase."""
@@ -141,8 +141,13 @@ class Group:
         if failed := [f"{one.client} {one.detail}" for one in events if one.kind == "failed"]:
             raise DisturbedError("; ".join(failed[:3]))
         seen = delivered(self.stage.deliveries(self.topic), self.moment_ms)
-        owned = holds(events, self.moment_ms, self.gone_ms)
+        owned = [part for hold in holds(events, self.moment_ms, self.gone_ms) for part in self._parts(hold)]
         return measure(Log(seen, owned, -LOOK_BACK_S, (self.end_ms - self.moment_ms) / 1000))
+
+    def _parts(self, hold: Hold) -> Iterable[Hold]:
+        """Return what is left of a hold: who is cut off holds nothing meanwhile, whatever it believes."""
+        is_cut = self.cell.blow[0] == "cut" and hold.member in self.victims
+        return parts(hold, [(0.0, self.cell.blow[1])] if is_cut else [])
 
     def end(self) -> None:
         """Ask producers and members that still run to stop."""

@@ -62,6 +62,8 @@ SUCCESSIONS: tuple[Change, ...] = (
 SUCCESSION_REPETITIONS = 4
 CUTS: tuple[Change, ...] = tuple({"kind": "partition", "count": 1, "for_s": for_s} for for_s in (4, 14, 40))
 """A member is out of reach for less than its session, for longer, and for longer than its requests wait (30 s)."""
+CUTS_OUT: tuple[Change, ...] = tuple({"kind": "partition", "count": 1, "for_s": for_s} for for_s in (11, 20))
+"""Longer than a short session: others take over."""
 CUT_REPETITIONS = 3
 CRASH_REPETITIONS = range(COMMON_REPETITIONS.stop, COMMON_REPETITIONS.stop + 4)
 """Crashes that nobody had seen when the age of a commit was mended (23 November 2026)."""
@@ -103,6 +105,8 @@ def cuts() -> Iterator[Cell]:
     yield from _of(CUTS, OF_EACH_PROTOCOL)
     yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=OLD_CLIENT)
     yield from _of(CUTS, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
+    yield from _of(CUTS_OUT, OF_EACH_PROTOCOL)
+    yield from _of(CUTS_OUT, OF_EACH_PROTOCOL[:1], client=LIBRDKAFKA)
 
 
 def crashes() -> Iterator[Cell]:
@@ -157,7 +161,7 @@ def _cell(
 ) -> Cell:
     settings = {"auto.commit.interval.ms": str(interval_ms)} if commit == AUTO else {}
     group: dict[str, str] = {}
-    is_awaited = change["kind"] == "freeze" or change.get("how") == "crash"
+    is_awaited = change["kind"] == "freeze" or change.get("how") == "crash" or change in CUTS_OUT
     if is_awaited and assignor == "uniform":
         group["consumer.session.timeout.ms"] = session_ms
     elif is_awaited:

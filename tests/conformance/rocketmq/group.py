@@ -4,14 +4,14 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.clusters.network import Apart
 from tests.clusters.rocketmq import RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, Look, ProducerProcess, QueueCurve, RocketMQLoad
-from tests.conformance.measure import Delivered, Hold, Log
+from tests.conformance.measure import Delivered, Hold, Log, parts
 from tests.conformance.rocketmq.cells import Config
 
 MOST_SECONDS = 3600.0
@@ -295,17 +295,3 @@ def _holds(life: Life, topic: str, changed_ms: float) -> list[Hold]:
     found += (Hold(life.client_id, (topic, *queue), at_s, ended_s) for queue, at_s in gained.items())
     away = [((gone - changed_ms) / 1000, (back - changed_ms) / 1000) for gone, back in life.away]
     return [part for hold in found for part in parts(hold, away)]
-
-
-def parts(hold: Hold, away: Sequence[tuple[float, float]]) -> Iterator[Hold]:
-    """Yield what is left of a hold whose member was away from and to these moments, the earliest absence first."""
-    for gone_s, back_s in away:
-        if hold.gained_s < gone_s < hold.dropped_s:
-            yield replace(hold, dropped_s=gone_s)
-        if hold.dropped_s <= back_s:
-            if hold.dropped_s <= gone_s:
-                yield hold
-            return
-        if hold.gained_s < back_s:
-            hold = replace(hold, gained_s=back_s)
-    yield hold

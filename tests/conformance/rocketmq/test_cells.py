@@ -12,10 +12,10 @@ import pytest
 from planner.simulation.dynamics import forecast
 from tests.clusters.rocketmq_load import Delivery, QueueCurve
 from tests.conformance.fit import even_spread
-from tests.conformance.measure import Hold
+from tests.conformance.measure import Hold, parts
 from tests.conformance.rocketmq.cells import QUEUES, SELDOM, SYSTEM, VERSIONS, Config, Series, matrix
 from tests.conformance.rocketmq.changes import CREATED_S, Resize, resized_curves
-from tests.conformance.rocketmq.group import MOST_SECONDS, NO_OPTIONS, OPTIONS, Life, LiveGroup, parts
+from tests.conformance.rocketmq.group import MOST_SECONDS, NO_OPTIONS, OPTIONS, Life, LiveGroup
 from tests.conformance.store import Store
 
 RARE = (*SELDOM, "allocated", "lite_pull", "freezes", "cuts", "upgrades", "blue_green")

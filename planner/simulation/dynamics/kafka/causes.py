@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
+from planner.simulation.dynamics.changing import CRASH, CUT, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.changes import BlueGreen
 from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.simulate import Simulation
@@ -58,7 +58,7 @@ def _unnoticed(world: World, found: Simulation) -> Floats:
     """Return how long the coordinator kept waiting for the old owner after its last delivery."""
     ends, times = np.zeros(found.owners.after.shape), found.times
     for index, life in enumerate(world.lives):
-        if life.how in (CRASH, SILENT, FREEZE) or world.members[life.member].instance_id is not None:
+        if life.how in (CRASH, SILENT, FREEZE, CUT) or world.members[life.member].instance_id is not None:
             waits = np.isfinite(times.leaves[:, index]) & np.isfinite(times.stops[:, index])
             unnoticed = np.where(waits, times.leaves[:, index], 0.0) - np.where(waits, times.stops[:, index], 0.0)
             ends = np.where(found.owners.before == life.member, np.maximum(ends, unnoticed[:, None]), ends)
@@ -104,7 +104,7 @@ def _duplicate_causes(world: World, found: Simulation) -> Iterator[Cause]:
 
 def _lost(world: World, found: Simulation) -> Booleans:
     """Return the partitions whose owner before the change ends without a commit."""
-    gone = {life.member for life in world.lives if life.how in (CRASH, SILENT, FREEZE)}
+    gone = {life.member for life in world.lives if life.how in (CRASH, SILENT, FREEZE, CUT)}
     return np.isin(found.owners.before, sorted(gone))
 
 

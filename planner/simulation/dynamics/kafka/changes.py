@@ -72,6 +72,14 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
+class CutOff:
+    """The network between these members and all brokers is down for ``for_s`` seconds."""
+
+    members: tuple[str, ...]
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RollingUpdate:
     """A Deployment replaces the pods of all members by new ones, whose members these are.
 
@@ -137,7 +145,7 @@ class StrategyChange:
     interval_s: float
 
 
-OfMembers = Leave | Restart | Freeze | Upgrade | StrategyChange
+OfMembers = Leave | Restart | Freeze | CutOff | Upgrade | StrategyChange
 """What happens to members that are there, by name."""
 Change = OfMembers | Join | RollingUpdate | BlueGreen | BrokerDown | BrokerUp | PartitionCount
 
@@ -234,6 +242,10 @@ def _freeze(document: Document, around: Surroundings) -> Freeze:
     return Freeze(_named(document, around), seconds(document, "for_s", "change"))
 
 
+def _cut_off(document: Document, around: Surroundings) -> CutOff:
+    return CutOff(_named(document, around), seconds(document, "for_s", "change"))
+
+
 def _named(document: Document, around: Surroundings) -> tuple[str, ...]:
     return named_members(document, [member.id for member in around.members], "member")
 
@@ -294,6 +306,7 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Chang
     "leave": (("clients", "how", "stagger_s"), _leave),
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
+    "partition": (("clients", "for_s"), _cut_off),
     "rolling_update": (("to", "clients", *ROLLING_FIELDS), _rolling_update),
     "upgrade": (("to", "clients", "interval_s"), _upgrade),
     "blue_green": (("to_group", "clients", "clone_s", "stop_s", "start_s"), _blue_green),

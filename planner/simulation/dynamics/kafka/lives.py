@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.changing import CRASH, FREEZE, GRACEFUL, SILENT
+from planner.simulation.dynamics.changing import CRASH, CUT, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.kafka.changes import RollingUpdate
 from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.reach import through_s
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
 from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
@@ -24,8 +25,8 @@ class LifeTimes:
 
     ``arrives``: its first request to join reaches the coordinator (ALWAYS for those that run before). ``ends``: it is
     told to close, or dies (NEVER for those that stay). ``stops``: its last delivery. ``leaves``: the coordinator drops
-    it. ``sleeps`` to ``wakes`` it does nothing. ``unsaved_s``: how old its last commit is when it dies or falls asleep
-    without one. ``beat``: a moment at which it sends a heartbeat.
+    it. ``sleeps`` to ``wakes`` it does nothing, and gets records again at ``reads``. ``unsaved_s``: how old its last
+    commit is when it dies or falls asleep without one. ``beat``: a moment at which it sends a heartbeat.
 
     ``interval``: how far its heartbeats lie apart. By trial, in one column: ``busy``, from 0 to 1, how much gets in the
     way of whatever is done: what keeps one member waiting, a machine or a network, keeps the others waiting, too.
@@ -37,6 +38,7 @@ class LifeTimes:
     leaves: Floats
     sleeps: Floats
     wakes: Floats
+    reads: Floats
     unsaved_s: Floats
     beat: Floats
     interval: Floats
@@ -75,7 +77,8 @@ def live_times(
     interval = beat_intervals_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
     ends = _ends(world, random)
-    times = LifeTimes(np.full(shape, ALWAYS), ends, stops, leaves, sleeps, wakes, unsaved, beat, interval, busy)
+    arrives = np.full(shape, ALWAYS)
+    times = LifeTimes(arrives, ends, stops, leaves, sleeps, wakes, wakes.copy(), unsaved, beat, interval, busy)
     slept = [NEVER if life.asleep_s is None else life.asleep_s for life in world.lives]
     end_of_loop = loops.until_poll(random, np.minimum(ends, slept))
     closing, starting = (tailed(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
@@ -83,7 +86,9 @@ def live_times(
         if life.starts_s is not None and life.replaces is None:
             earliest = life.starts_s if life.follows is None else stops[:, life.follows]
             times.arrives[:, index] = np.maximum(life.starts_s, earliest) + starting[:, index]
-        if life.ends_s is not None or life.asleep_s is not None:
+        if life.how == CUT:
+            _cut(world, times, index, calibration, random)
+        elif life.ends_s is not None or life.asleep_s is not None:
             _end(world, times, index, end_of_loop[:, index], closing[:, index], starting[:, index])
         if life.replaces is not None:
             expired = np.isfinite(leaves[:, life.replaces])
@@ -115,13 +120,40 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         times.leaves[:, index] = stop + closing if says_so else expires
         return
     back = life.awake_s + (0.0 if life.how == FREEZE else starting)
-    times.sleeps[:, index], times.wakes[:, index] = stop, np.maximum(back, stop)
+    times.sleeps[:, index] = stop
+    times.wakes[:, index] = times.reads[:, index] = np.maximum(back, stop)
     if life.is_server_side and life.how in (CRASH, SILENT):
         # UNRELEASED_INSTANCE_ID: the broker refuses a second process until the first one's session is over.
-        times.wakes[:, index] = np.maximum(times.wakes[:, index], expires + starting)
+        times.wakes[:, index] = times.reads[:, index] = np.maximum(times.wakes[:, index], expires + starting)
+    _expire(times, index, stop, expires)
+
+
+def _expire(times: LifeTimes, index: int, stop: Floats, expires: Floats) -> None:
+    """Let the coordinator drop a life that has not woken when its session ends."""
     expired = expires < times.wakes[:, index]
     times.leaves[:, index] = np.where(expired, expires, NEVER)
     times.stops[:, index] = np.where(expired, stop, NEVER)
+
+
+def _cut(world: World, times: LifeTimes, index: int, calibration: Calibration, random: np.random.Generator) -> None:
+    """Fill in when a life that is cut off is heard again, and when it gets records again.
+
+    It has a connection of its own to the coordinator (``ConsumerCoordinator``), on which heartbeats and commits go.
+    """
+    life, settings, trials = world.lives[index], world.request.settings, len(times.stops)
+    assert life.asleep_s is not None
+    assert life.awake_s is not None
+    for_s, stop = life.awake_s - life.asleep_s, np.full(trials, life.asleep_s)
+    beat, interval = times.beat[:, index], times.interval[:, index]
+    speaks = beat + np.ceil((stop - beat) / interval) * interval - stop
+    if settings.is_on("enable.auto.commit"):
+        speaks = np.minimum(speaks, settings.seconds("auto.commit.interval.ms") * random.random(trials))
+    asked = calibration.answered_s * random.random(trials)
+    times.sleeps[:, index] = stop
+    for found, sent in ((times.wakes, speaks), (times.reads, asked)):
+        told = through_s(sent, for_s, settings, calibration, random, is_java=world.request.is_java)
+        found[:, index] = stop + told
+    _expire(times, index, stop, session_s(world, index) + _last_sign(world, times, index, stop))
 
 
 def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Floats:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.dynamics.changing import CRASH, FREEZE, SILENT
+from planner.simulation.dynamics.changing import CRASH, CUT, FREEZE, SILENT
 from planner.simulation.dynamics.kafka.brokers import Outages
 from planner.simulation.dynamics.kafka.holds import Holds
 from planner.simulation.dynamics.kafka.lives import LifeTimes
@@ -127,8 +127,8 @@ def _sleeps(
     for index, life in enumerate(world.lives):
         if life.asleep_s is None:
             continue
-        sleeps, wakes = times.sleeps[:, index, None], times.wakes[:, index, None]
-        if life.how != FREEZE:
+        sleeps, wakes = times.sleeps[:, index, None], times.reads[:, index, None]
+        if life.how not in (FREEZE, CUT):
             wakes = wakes + first_fetch(world, times, calibration, random)[:, index, None]
             wakes = wakes + tailed(random, calibration.cold_fetch_s, (shape[0], 1))
         holding = (holds.life == index) & (holds.gained <= sleeps) & (holds.dropped > wakes)

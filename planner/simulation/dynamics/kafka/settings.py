@@ -43,6 +43,9 @@ OF_CLIENTS: dict[str, Known] = {
     "auto.commit.interval.ms": Known(5_000),
     "metadata.max.age.ms": Known(300_000),
     "topic.metadata.refresh.interval.ms": Known(300_000),
+    "request.timeout.ms": Known(30_000, 1),
+    "socket.timeout.ms": Known(60_000, 10),
+    "socket.connection.setup.timeout.ms": Known(10_000, 1),
     RESET: Known("latest"),
 }
 OF_BROKERS: dict[str, Known] = {
@@ -66,7 +69,6 @@ WITHOUT_INFLUENCE: dict[str, Known] = {
     "isolation.level": Known("read_uncommitted"),
     "max.partition.fetch.bytes": Known(1_048_576),
     "reconnect.backoff.ms": Known(50),
-    "request.timeout.ms": Known(30_000),
     "retry.backoff.ms": Known(100),
     "offsets.retention.minutes": Known(10_080, 1),
 }

@@ -36,8 +36,12 @@ def _of_group(scene: Scene, *, succeeds: bool) -> Scene:
 
 
 def _as_copied(scene: Scene, change: BlueGreen, holds: Holds) -> Holds:
-    """Return holds of which as much counts as committed as the copy has: commits come every so often until the end."""
+    """Return holds of which as much counts as committed as the copy has.
+
+    Each member commits every so often, all that it owns at once, and as it ends.
+    """
     settings = scene.world.request.settings
     every_s = settings.seconds("auto.commit.interval.ms") if settings.is_on("enable.auto.commit") else 0.0
-    copied = change.clone_s - every_s * scene.random.random(holds.saved.shape)
+    ages = every_s * scene.random.random(scene.times.arrives.shape)
+    copied = change.clone_s - np.stack([np.take_along_axis(ages, np.maximum(life, 0), axis=1) for life in holds.life])
     return replace(holds, saved=np.where(holds.saved <= change.clone_s, holds.saved, np.minimum(copied, holds.saved)))

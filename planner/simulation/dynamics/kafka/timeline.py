@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.simulation.dynamics.changing import CUT
 from planner.simulation.dynamics.kafka.simulate import Simulation
 from planner.simulation.dynamics.kafka.world import NOBODY, Floats, Indexes, World
 from planner.simulation.dynamics.trials import Document, interval
@@ -16,7 +17,7 @@ def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
     """Return events in the order of their median time, the earliest 200.
 
     ``event`` is ``starts``, ``joins`` (its first request to join), ``ends``, ``stops`` (last delivery), ``sleeps``,
-    ``wakes``, ``leaves`` (the coordinator drops it), ``assigns`` (the group has all back in a round), ``drops``,
+    ``wakes``, ``loses`` (the network), ``returns`` (the coordinator hears it again), ``leaves`` (the coordinator drops it), ``assigns`` (the group has all back in a round), ``drops``,
     ``takes`` or ``delivers`` (first delivery after taking); ``client`` says whose, ``queues`` which partitions: those
     concerned in at least half of the trials.
     """
@@ -36,8 +37,9 @@ def _life_events(world: World, found: Simulation) -> Iterator[Document]:
             yield from _event("ends", member, times.ends[:, index])
             yield from _event("stops", member, times.stops[:, index])
         if life.asleep_s is not None:
-            yield from _event("sleeps", member, times.sleeps[:, index])
-            yield from _event("wakes", member, times.wakes[:, index])
+            away, back = ("loses", "returns") if life.how == CUT else ("sleeps", "wakes")
+            yield from _event(away, member, times.sleeps[:, index])
+            yield from _event(back, member, times.wakes[:, index])
         yield from _event("leaves", member, times.leaves[:, index])
 
 

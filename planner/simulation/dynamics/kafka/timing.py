@@ -54,6 +54,12 @@ class Calibration:
     """Last record to LeaveGroup of a consumer that closes, tailed: commit, callbacks."""
     election_s: Spread = (0.1, 1.0)
     """The controller's decision to the first record from a partition's new leader: metadata, retries."""
+    retransmit_s: Spread = (0.2, 0.22)
+    """How long TCP waits for a word that a packet has come before it sends it again for the first time (Linux)."""
+    answered_s: float = 0.5
+    """A fetch is answered after so long at the latest (``fetch.max.wait.ms``)."""
+    reconnect_s: Spread = (0.05, 1.2)
+    """Between two attempts to connect (``reconnect.backoff.ms`` to ``reconnect.backoff.max.ms``, a fifth more)."""
     beat_jitter_s: float = 0.03
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
     assigned_s: Spread = (0.0, 0.25)

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.allocation.ordering import java_sorted
-from planner.simulation.dynamics.changing import FREEZE, GRACEFUL
+from planner.simulation.dynamics.changing import CUT, FREEZE, GRACEFUL
 from planner.simulation.dynamics.kafka.changes import (
     BlueGreen,
+    CutOff,
     Freeze,
     Join,
     Leave,
@@ -40,9 +41,9 @@ class Life:
     """One process of a member: seconds at which it starts and ends, ``None`` where it is there all along.
 
     ``assignors``: its ``partition.assignment.strategy``. ``follows``: the life that must have ended before it starts.
-    ``asleep_s`` to ``awake_s`` it does nothing, but keeps its place in the group while its session lasts: frozen, or
-    restarted under its instance id. ``replaces``: the life in whose stead it joins where that one's session expired.
-    ``succeeds``: it is in the other group, which takes over from this one.
+    ``asleep_s`` to ``awake_s`` it does nothing, but keeps its place in the group while its session lasts: frozen, cut
+    off, or restarted under its instance id. ``replaces``: the life in whose stead it joins where that one's session
+    expired. ``succeeds``: it is in the other group, which takes over from this one.
     """
 
     member: int
@@ -185,7 +186,7 @@ def _lives(request: ForecastRequest) -> list[Life]:
         case BlueGreen():
             old = [replace(life, ends_s=change.stop_s, how=GRACEFUL) for life in lives]
             return [*old, *(Life(member, own, starts_s=change.start_s, succeeds=True) for member in begun)]
-        case Leave() | Restart() | Freeze() | Upgrade() | StrategyChange():
+        case Leave() | Restart() | Freeze() | CutOff() | Upgrade() | StrategyChange():
             _change_members(lives, request, change)
     return lives
 
@@ -210,6 +211,8 @@ def _change_members(lives: list[Life], request: ForecastRequest, change: OfMembe
                 _restart(lives, old, at_s, at_s, GRACEFUL, instance_id)
             case Freeze():
                 _sleep(lives, old, 0.0, change.for_s, FREEZE)
+            case CutOff():
+                _sleep(lives, old, 0.0, change.for_s, CUT)
 
 
 def _restart(lives: list[Life], old: int, at_s: float, back_s: float, how: str, instance_id: str | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.simulation.dynamics.changing import FREEZE
+from planner.simulation.dynamics.changing import CUT, FREEZE
 from planner.simulation.dynamics.kafka.lives import LifeTimes
 from planner.simulation.dynamics.kafka.loops import Loops
 from planner.simulation.dynamics.kafka.settings import CLASSIC
@@ -31,10 +31,13 @@ def find_zombies(
     shape = (world.request.trials, len(world.partitions))
     records, until, arrives = np.zeros(shape), np.full(shape, -np.inf), times.arrives.copy()
     for index, life in enumerate(world.lives):
-        if life.how != FREEZE:
+        if life.how not in (FREEZE, CUT):
             continue
-        expired = np.isfinite(times.leaves[:, index])
-        found = np.where(expired[:, None], _last_poll(world, owners == index, life.awake_s, calibration, random), 0)
+        expired, mine = np.isfinite(times.leaves[:, index]), owners == index
+        if life.how == FREEZE:
+            found = np.where(expired[:, None], _last_poll(world, mine, life.awake_s, calibration, random), 0)
+        else:
+            found = np.where(expired[:, None], _until_heard(world, mine, loops, times, index), 0)
         busy_s = found.sum(axis=1) / loops.capacity
         woken = np.where(expired, times.wakes[:, index], 0.0)
         records += found
@@ -43,6 +46,18 @@ def find_zombies(
             if one.replaces == index:
                 arrives[:, follower] += busy_s
     return Zombies(records, until), replace(times, arrives=arrives)
+
+
+def _until_heard(world: World, mine: Booleans, loops: Loops, times: LifeTimes, index: int) -> Floats:
+    """Return the records that a member gets again after a cut and before it hears that it is out.
+
+    Answers to its fetches and to its heartbeats come by two connections, each at its own time.
+    """
+    reads, wakes = times.reads[:, index, None], times.wakes[:, index, None]
+    due = np.where(mine, world.lags + world.rates * (wakes - times.sleeps[:, index, None]), 0.0)
+    most = loops.capacity * np.maximum(wakes - reads, 0.0)
+    whole = np.maximum(due.sum(axis=1, keepdims=True), 1.0)
+    return np.floor(np.where(wakes > reads, due * np.minimum(most / whole, 1.0), 0.0))
 
 
 def _last_poll(
