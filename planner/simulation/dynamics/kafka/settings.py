@@ -45,7 +45,6 @@ OF_CLIENTS: dict[str, Known] = {
     "topic.metadata.refresh.interval.ms": Known(300_000),
     "request.timeout.ms": Known(30_000, 1),
     "socket.timeout.ms": Known(60_000, 10),
-    "socket.connection.setup.timeout.ms": Known(10_000, 1),
     RESET: Known("latest"),
 }
 OF_BROKERS: dict[str, Known] = {

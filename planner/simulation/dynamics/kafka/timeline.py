@@ -17,9 +17,9 @@ def find_timeline(world: World, found: Simulation) -> tuple[Document, ...]:
     """Return events in the order of their median time, the earliest 200.
 
     ``event`` is ``starts``, ``joins`` (its first request to join), ``ends``, ``stops`` (last delivery), ``sleeps``,
-    ``wakes``, ``loses`` (the network), ``returns`` (the coordinator hears it again), ``leaves`` (the coordinator drops it), ``assigns`` (the group has all back in a round), ``drops``,
-    ``takes`` or ``delivers`` (first delivery after taking); ``client`` says whose, ``queues`` which partitions: those
-    concerned in at least half of the trials.
+    ``wakes``, ``loses`` (the network), ``returns`` (the coordinator hears it), ``leaves`` (the coordinator drops it),
+    ``assigns`` (the group has all back in a round), ``drops``, ``takes`` or ``delivers`` (first delivery after taking);
+    ``client`` says whose, ``queues`` which partitions: those concerned in at least half of the trials.
     """
     events = [*_life_events(world, found), *_round_events(found), *_partition_events(world, found)]
     return tuple(sorted(events, key=lambda event: float(event["at_s"]["p50"]))[:MOST_EVENTS])

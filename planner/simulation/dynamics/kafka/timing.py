@@ -58,8 +58,8 @@ class Calibration:
     """How long TCP waits for a word that a packet has come before it sends it again for the first time (Linux)."""
     answered_s: float = 0.5
     """A fetch is answered after so long at the latest (``fetch.max.wait.ms``)."""
-    reconnect_s: Spread = (0.05, 1.2)
-    """Between two attempts to connect (``reconnect.backoff.ms`` to ``reconnect.backoff.max.ms``, a fifth more)."""
+    reconnected_s: Spread = (1.0, 10.0)
+    """How long after a cut those get words through who closed their connections meanwhile: 3.7 to 9.4 s in 8 cases."""
     beat_jitter_s: float = 0.03
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
     assigned_s: Spread = (0.0, 0.25)
