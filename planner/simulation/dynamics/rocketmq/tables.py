@@ -203,7 +203,7 @@ def _expiry(world: World, index: int, died: Floats, random: np.random.Generator)
     # has the broker's retry queue, to which nothing comes. Where it pulls nothing, the last to come was a heartbeat, or
     # a question for the members.
     quiet = random.uniform(0, settings.seconds("rocketmq.client.rebalance.waitInterval"), shape)
-    waits = random.random(shape) * len(world.initial) < 1
+    waits = (random.random(shape) * len(world.initial) < 1) & (not world.request.polls)
     answered = np.where(waits, random.uniform(0, LONG_POLL_S, shape), tailed(random, ANSWERED_S, shape))
     last = np.where(_pulls(world)[index] | waits, answered, -np.minimum(quiet, heartbeat_age))
     idle = settings.value("serverChannelMaxIdleTimeSeconds") + last
