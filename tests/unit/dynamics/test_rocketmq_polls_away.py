@@ -90,6 +90,36 @@ def test_who_polls_has_no_retry_queue_whose_pull_a_broker_answers_late() -> None
     assert pushed.max() > 60 + 10
 
 
+def test_threads_that_wait_for_answers_have_waited_too_long_after_half_a_minute() -> None:
+    """Each pulls again a second later; a push client reads most answers first. Both freezes of 40 s that were seen."""
+    patient = {"serverChannelMaxIdleTimeSeconds": 120}
+    lite, pushed = (total(freeze(40.0), options, settings=patient)["settle_s"] for options in (LITE, {}))
+    assert (lite["p05"], lite["p95"]) == (pytest.approx(41.0, abs=0.05), pytest.approx(41.3, abs=0.2))
+    assert pushed["p50"] < 40.5
+    assert total(freeze(29.0), settings=patient)["settle_s"]["p95"] < 29.5
+
+
+def test_pulls_of_one_broker_fail_and_pause_together_after_a_cut() -> None:
+    """Seen in the clients' logs: all threads of a broker wait for the connection that one of them opens."""
+    found = simulated(cut(20.0), brokers=("broker-a",), queues=12)
+    is_back = found.holds.resumed
+    assert is_back.sum(axis=(1, 2)).tolist() == [SHARE] * len(is_back)
+    earliest = np.where(is_back, found.starts.first, np.inf).min(axis=(1, 2))
+    latest = np.where(is_back, found.starts.first, -np.inf).max(axis=(1, 2))
+    assert (latest - earliest).max() < 0.01
+
+
+def test_what_a_broker_forgot_is_told_where_one_comes_back() -> None:
+    def words(change: Document, options: Document = LITE, **settings: int) -> str:
+        return " ".join(forecast(request(change, options, settings=settings))["warnings"])
+
+    assert "broker-b gives its queues out from what it has on its disk: if it died and has come back, up to 10 s" in (
+        words(UP)
+    )
+    assert "up to 6 s" in words(UP, autoCommitIntervalMillis=1000)
+    assert "on its disk" not in words(DOWN) + words(UP, {})
+
+
 def test_a_broker_that_dies_makes_queues_of_the_other_one_move_that_repeat_what_was_not_committed() -> None:
     lite, pushed = total(DOWN), total(DOWN, {})
     assert lite["moved_queues"] == pushed["moved_queues"]
