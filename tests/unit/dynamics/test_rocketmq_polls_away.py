@@ -143,6 +143,14 @@ def test_when_owners_of_a_pull_consumers_queues_learn_of_it_is_told() -> None:
     assert "delivers" not in events
 
 
+@pytest.mark.parametrize("change", [freeze(300.0), cut(300.0)])
+def test_nothing_is_said_of_what_a_pull_consumer_delivers_as_it_comes_back(change: Document) -> None:
+    pull, lite = (" ".join(forecast(request(change, options))["warnings"]) for options in (PULL, LITE))
+    assert "owns what it owned until it looks anew" in pull
+    assert "delivers again" not in pull
+    assert "delivers again" in lite
+
+
 @pytest.mark.parametrize("options", [LITE, PULL])
 def test_a_cut_from_some_brokers_is_refused(options: Document) -> None:
     with pytest.raises(BadInputError, match=r"change\.brokers: found with clients that .* poll"):

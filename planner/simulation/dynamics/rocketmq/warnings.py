@@ -100,6 +100,12 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
     woken = world.resumed >= 0
     if not found.course.tables.tells_entering[:, woken].any():
         return
+    if world.request.consumer == Consumer.PULL:
+        yield (
+            "who comes back after brokers have given it up owns what it owned until it looks anew, as others do then: "
+            "what of it comes twice its application decides"
+        )
+        return
     if isinstance(world.request.change, Partition):
         yield (
             "who comes back after brokers have given it up goes on with what it owned until it looks anew, and "
