@@ -288,6 +288,7 @@ class RocketMQLoad:
         properties: Mapping[str, bool | int] | None = None,
         tells_messages: bool = False,
         polls: bool = False,
+        fetches: bool = False,
         prefix: Sequence[str] = (),
     ) -> ConsumerProcess:
         """Start a consumer with client id ``client_ip@instance``; several instances share one JVM.
@@ -302,8 +303,8 @@ class RocketMQLoad:
         loses no delivery in a crash. With ``on_order`` it returns when the process is up and waits for ``begin``.
         ``properties`` go by the consumer's own names (``clientRebalance``), and only to a client that has them;
         ``tells_messages`` logs each message's id. With ``polls`` it is a lite pull consumer with one thread that polls,
-        and without what only push consumers have (see ``Poller.java``). ``prefix``: words before
-        the command, as of a network that can be cut.
+        and without what only push consumers have (see ``Poller.java``); with ``fetches`` a pull consumer that asks each
+        of its queues in turn (``Fetcher.java``). ``prefix``: words before the command, as of a network that can be cut.
         """
         instances = (instance,) if isinstance(instance, str) else tuple(instance)
         name = f"consumer-{group}-{instances[0]}"
@@ -330,7 +331,7 @@ class RocketMQLoad:
             **(strategy_options or {}),
             **(options or {}),
         }
-        mode = "poll" if polls else "consume"
+        mode = "poll" if polls else "fetch" if fetches else "consume"
         process = self._start(name, directory, mode, flags, java_properties or {}, takes_orders=on_order, prefix=prefix)
         consumer = ConsumerProcess(tuple(f"{client_ip}@{one}" for one in instances), process, log)
         if on_order:

@@ -20,7 +20,8 @@ def main() -> None:
         "--only",
         default="",
         help="kinds of series, with commas between: members, switches, queues, orderly, backlog, settings, brokers, "
-        "silent, allocated, lite_pull, freezes, cuts, upgrades, blue_green",
+        "silent, allocated, lite_pull, freezes, cuts, upgrades, blue_green, polled_freezes, polled_cuts, "
+        "polled_brokers, fetched",
     )
     parser.add_argument("--slots", type=int, default=4)
     arguments = parser.parse_args()

@@ -191,6 +191,11 @@ PATIENCE: tuple[Mapping[str, int], ...] = (
 )
 """Brokers that wait for 120 s would be watched for minutes; they wait for more than two heartbeats, as they do."""
 UPGRADES: tuple[tuple[str, str], ...] = (("4.9.8", "5.5.0"), ("5.1.4", "5.5.0"), ("4.9.8", "5.1.4"))
+POLLED_AWAY = {"polled_freezes": "freeze", "polled_cuts": "partition"}
+"""Series of lite pull consumers of whom one is away, by kind."""
+POLLED_MEMBERS = 3
+"""So many that queues of the other broker change hands, too, when one dies."""
+FETCHED: tuple[Step, ...] = (absence("freeze", 40.0), absence("partition", 40.0), broker("down"), broker("up"))
 SELDOM = {"backlog": BACKLOG, "settings": CHANGED, "brokers": BROKERS, "silent": SILENT}
 """Chains of the kinds that come once a round: brokers need a cluster of their own, silence takes two minutes."""
 GROWN = ("members", "settings", "backlog")
@@ -266,6 +271,50 @@ def absent(kind: str, number: int) -> Series:
     return Series(kind, number, config, tuple(absence(step, for_s) for for_s in away_s))
 
 
+def polled(kind: str, number: int) -> Series:
+    """Return one series of lite pull consumers of whom one is away, twice, or whose brokers die and come back."""
+    drawn = random.Random(f"{kind} {number}")
+    client, broker = POLLED_VERSIONS[number % len(POLLED_VERSIONS)]
+    rate, service_s = drawn.choice(POLLED_LOADS)
+    config = Config(
+        client,
+        broker,
+        "AVG",
+        {},
+        POLLED_MEMBERS,
+        drawn.choice((4, 4, 6)),
+        rate,
+        service_s,
+        threads=1,
+        settings=drawn.choice(PATIENCE) if kind in POLLED_AWAY else {},
+        consumer="lite_pull",
+    )
+    if kind not in POLLED_AWAY:
+        return Series(kind, number, config, BROKERS[0])
+    away_s = ABSENCES_S[number // len(POLLED_VERSIONS) % len(ABSENCES_S)]
+    return Series(kind, number, config, tuple(absence(POLLED_AWAY[kind], for_s) for for_s in away_s))
+
+
+def fetched(number: int) -> Series:
+    """Return one series of pull consumers, of whom the forecast tells which queues move and nothing else."""
+    drawn = random.Random(f"fetched {number}")
+    client, broker = POLLED_VERSIONS[number % len(POLLED_VERSIONS)]
+    config = Config(
+        client,
+        broker,
+        "AVG",
+        {},
+        POLLED_MEMBERS,
+        4,
+        8.0,
+        0.0,
+        threads=1,
+        settings=drawn.choice(PATIENCE),
+        consumer="pull",
+    )
+    return Series("fetched", number, config, FETCHED)
+
+
 def upgraded(number: int) -> Series:
     """Return one series of a group whose clients get another release."""
     drawn = random.Random(f"upgrades {number}")
@@ -315,3 +364,6 @@ def matrix(rounds: int = 40) -> Iterator[Series]:
         yield absent("cuts", turn)
         yield upgraded(turn)
         yield succeeded(turn)
+        for kind in (*POLLED_AWAY, "polled_brokers"):
+            yield polled(kind, turn)
+        yield fetched(turn)

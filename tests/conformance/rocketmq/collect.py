@@ -26,12 +26,21 @@ from tests.conformance.store import Store
 
 WARM_S = 12.0
 ROUTE_POLL_S = 30.0
-SPREAD_S = {"queues": ROUTE_POLL_S, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S}
+SPREAD_S = dict.fromkeys(("queues", "brokers", "polled_brokers", "fetched", "silent"), ROUTE_POLL_S)
 """Within which time the first members start, by kind of series; at once where a timer of theirs decides nothing."""
-PHASES_S = {"orderly": 20.0, "brokers": ROUTE_POLL_S, "silent": ROUTE_POLL_S, "lite_pull": 5.0}
+PHASES_S = {
+    "orderly": 20.0,
+    "brokers": ROUTE_POLL_S,
+    "polled_brokers": ROUTE_POLL_S,
+    "fetched": ROUTE_POLL_S,
+    "silent": ROUTE_POLL_S,
+    **dict.fromkeys(("lite_pull", "polled_freezes", "polled_cuts"), 5.0),
+}
 SHORT_PHASES_S = 3.0
 """Within which time a change begins after the one before has settled: any phase of the clock that decides."""
-ALONE = ("brokers", "cuts", "freezes")
+CUT = ("cuts", "polled_cuts", "fetched")
+"""Kinds of series whose members have a network each, which can be cut."""
+ALONE = (*CUT, "brokers", "freezes", "polled_brokers", "polled_freezes")
 """Kinds of series whose clusters nobody else uses: brokers die, or have settings of their own."""
 AFTERWARDS_S = 4.0
 MOST_SETTLE_S = 160.0
@@ -143,7 +152,7 @@ class Collector:
     def _series(self, series: Series) -> None:
         with ExitStack() as undo:
             cluster, load = self._alone(series, undo) if series.kind in ALONE else self._started(series)
-            network = (lambda: undo.enter_context(apart())) if series.kind == "cuts" else None
+            network = (lambda: undo.enter_context(apart())) if series.kind in CUT else None
             self._change_all(series, cluster, load, network)
 
     def _change_all(

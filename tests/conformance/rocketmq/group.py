@@ -148,6 +148,7 @@ class LiveGroup:
             watched=True,
             on_order=True,
             polls=self.config.consumer == "lite_pull",
+            fetches=self.config.consumer == "pull",
             prefix=network.prefix if network else (),
         )
         life = Life(process)

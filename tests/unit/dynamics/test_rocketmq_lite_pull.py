@@ -253,8 +253,6 @@ def test_what_is_no_part_of_the_forecast_is_told() -> None:
             },
             "lite pull clients of 5.1.4, expected 5.0",
         ),
-        ({"change": {"kind": "freeze", "clients": [client_id(1)], "for_s": 5}}, "no forecast for lite_pull consumers"),
-        ({"change": {"kind": "broker_down", "broker": "broker-a"}}, "no forecast for lite_pull consumers"),
     ],
 )
 def test_what_cannot_be_is_refused(more: Document, why: str) -> None:

@@ -8,8 +8,10 @@ from planner.simulation.dynamics.changing import GRACEFUL, SILENT
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
     Change,
+    Freeze,
     Join,
     Leave,
+    Partition,
     Restart,
     RollingUpdate,
     StrategyChange,
@@ -89,9 +91,9 @@ def _is_worse(settings: Settings, name: str, wanted: int | bool) -> bool:
     return present < wanted if name in _MORE_IS_BETTER else present > wanted
 
 
-def _dies(change: Change) -> bool:
-    """Return whether processes end that store nothing any more."""
-    return isinstance(change, Leave | Restart) and change.how != GRACEFUL
+def _stores_no_more(change: Change) -> bool:
+    """Return whether processes end, or are away, that others follow from what they stored before."""
+    return isinstance(change, Freeze | Partition) or (isinstance(change, Leave | Restart) and change.how != GRACEFUL)
 
 
 def _levers(world: World) -> dict[str, Lever]:
@@ -111,7 +113,7 @@ def _levers(world: World) -> dict[str, Lever]:
         "head_of_line": {"pullThresholdForQueue": 64},
     }
     by_commits = {"autoCommitIntervalMillis": 1_000} if request.settings.is_on("autoCommit") else {}
-    by_stores = {"persistConsumerOffsetInterval": 1_000} if _dies(change) else {}
+    by_stores = {"persistConsumerOffsetInterval": 1_000} if _stores_no_more(change) else {}
     found["uncommitted"] = {**by_commits, **by_stores}
     if world.route_changes:
         found["overlap"] = faster_clocks

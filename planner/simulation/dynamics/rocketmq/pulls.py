@@ -76,12 +76,15 @@ def _resuming(
     """Return how long after waking a process delivers again: at once, or when it repeats a pull that it gave up.
 
     One that was cut off had its pulls refused all along: each tries for a connection as long as that may take, and
-    pauses after a refusal. What it had cached it works off without any pull.
+    pauses after a refusal. What it had cached it works off without any pull. Who polls has a thread for each queue that
+    waits for its pull's answer (``PullTaskImpl#run``): it wakes as soon as the one that reads answers, and gives up.
+    After a cut those of one broker wait for one connection, and fail and pause together.
     """
     shape, settings = holds.life.shape, world.request.settings
     life = np.maximum(holds.life, 0)
     slept = np.array([one.starts_s or 0.0 for one in world.lives])[life]
-    lost = random.random((shape[0], len(world.lives))) < calibration.woken_pull_lost
+    often = calibration.woken_polled_pull_lost if world.request.polls else calibration.woken_pull_lost
+    lost = random.random((shape[0], len(world.lives))) < often
     lost = lost[np.arange(shape[0])[:, None, None], life] & (slept >= PULL_TIMEOUT_S)
     lost &= ~has_backlog(world, rates.service_s)[holds.queues][None, :, None]
     each = tailed(random, calibration.woken_pull_s, (2, shape[0], len(world.lives)))
@@ -89,9 +92,20 @@ def _resuming(
     again: Floats = each[1, np.arange(shape[0])[:, None, None], life]
     retry = settings.seconds("pullTimeDelayMillsWhenException")
     if isinstance(world.request.change, Partition):
-        pauses = random.random(shape) * (retry + NETWORK_TIMEOUT_S) < retry
-        return awake + np.where(pauses, random.uniform(0, retry, shape), 0.0)
+        if world.request.polls:
+            place, part = _by_broker(world, holds, random.random((2, shape[0], len(world.lives), len(world.brokers))))
+        else:
+            place, part = random.random((2, *shape))
+        return awake + np.where(place * (retry + NETWORK_TIMEOUT_S) < retry, part * retry, 0.0)
     return awake + np.where(lost, retry + again, 0.0)
+
+
+def _by_broker(world: World, holds: Holds, values: Floats) -> Floats:
+    """Return for each hold what is known of its trial, holder and broker, the last axes of these values."""
+    brokers = np.array([world.brokers.index(world.queues[queue].broker) for queue in holds.queues], dtype=np.intp)
+    trials = np.arange(len(holds.life))[:, None, None]
+    found: Floats = values[..., trials, np.maximum(holds.life, 0), brokers[None, :, None]]
+    return found
 
 
 def _version_race(world: World, holds: Holds, calibration: Calibration, random: np.random.Generator) -> Floats:
@@ -101,11 +115,9 @@ def _version_race(world: World, holds: Holds, calibration: Calibration, random: 
     """
     if not world.traits.races.any():
         return np.zeros(holds.life.shape)
-    trials = holds.life.shape[0]
-    loses = random.random((trials, len(world.lives), len(world.brokers))) < calibration.version_race_lost
-    loses &= world.traits.races[:, None]
-    brokers = np.array([world.brokers.index(world.queues[queue].broker) for queue in holds.queues], dtype=np.intp)
-    lost = loses[np.arange(trials)[:, None, None], np.maximum(holds.life, 0), brokers[None, :, None]]
+    drawn = random.random((holds.life.shape[0], len(world.lives), len(world.brokers)))
+    loses = np.where(world.traits.races[:, None], drawn, np.inf)
+    lost = _by_broker(world, holds, loses) < calibration.version_race_lost
     return np.where(lost, world.request.settings.seconds("pullTimeDelayMillsWhenException"), 0.0)
 
 

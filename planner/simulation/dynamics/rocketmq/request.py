@@ -20,7 +20,6 @@ from planner.simulation.dynamics.rocketmq.changes import (
     BrokerUp,
     Change,
     Client,
-    Freeze,
     Join,
     Leave,
     Partition,
@@ -274,11 +273,11 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
     if (
         isinstance(request.change, Partition)
         and request.change.brokers
-        and (request.orderly or request.is_broker_allocated)
+        and (request.orderly or request.is_broker_allocated or request.polls)
     ):
         raise BadInputError(
-            "change.brokers: found with clients that are orderly or let brokers allocate, for whom a cut from some "
-            "brokers has no forecast"
+            "change.brokers: found with clients that are orderly, let brokers allocate or poll, for whom a cut from "
+            "some brokers has no forecast: nobody has watched one"
         )
     if request.polls:
         _refuse_what_polls_cannot(request)
@@ -289,7 +288,7 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
 
 
 def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
-    """Refuse what only push consumers do, and changes of which nobody knows what those do that poll."""
+    """Refuse what only push consumers do, and what leaves those without messages that poll."""
     consumer = request.consumer
     if request.orderly:
         raise BadInputError(f"clients: found orderly {consumer} consumers: only push consumers lock queues")
@@ -301,11 +300,6 @@ def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
             f"versions.broker: found {request.broker} with lite pull clients of {newest}, expected "
             f"{FIRST_LITE_PULLING} or later: they pull by a request of their own, older brokers answer that it is not "
             "supported, and the clients own queues and get nothing"
-        )
-    if isinstance(request.change, BrokerDown | BrokerUp | Freeze | Partition):
-        raise BadInputError(
-            f"change.kind: found one that has no forecast for {consumer} consumers yet, expected join, leave, restart, "
-            "rolling_update, upgrade, blue_green, strategy or queues"
         )
 
 

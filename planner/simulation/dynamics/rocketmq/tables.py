@@ -200,10 +200,10 @@ def _expiry(world: World, index: int, died: Floats, random: np.random.Generator)
     wait_for_scan = random.uniform(0, CHANNEL_SCAN_S, shape)
     scanned = settings.seconds("channelExpiredTimeout") - heartbeat_age + wait_for_scan
     # Pulls keep a channel busy to the end, and the broker still answers those that it holds: longest where the member
-    # has the broker's retry queue, to which nothing comes. Where it pulls nothing, the last to come was a heartbeat, or
-    # a question for the members.
+    # has the broker's retry queue, to which nothing comes and which only push consumers subscribe. Where it pulls
+    # nothing, the last to come was a heartbeat, or a question for the members.
     quiet = random.uniform(0, settings.seconds("rocketmq.client.rebalance.waitInterval"), shape)
-    waits = random.random(shape) * len(world.initial) < 1
+    waits = (random.random(shape) * len(world.initial) < 1) & (not world.request.polls)
     answered = np.where(waits, random.uniform(0, LONG_POLL_S, shape), tailed(random, ANSWERED_S, shape))
     last = np.where(_pulls(world)[index] | waits, answered, -np.minimum(quiet, heartbeat_age))
     idle = settings.value("serverChannelMaxIdleTimeSeconds") + last

@@ -173,6 +173,9 @@ class Calibration:
     woken_pull_lost: float = 0.3
     """Odds that a process wakes to give up a pull before it reads the answer that has come: of 13 frozen clients 4
     delivered some queue a second late (10 by hand, 3 own runs)."""
+    woken_polled_pull_lost: float = 1.0
+    """The same for who polls, each of whose threads waits for one answer (``ResponseFuture#waitResponse``): both of 2
+    clients that kept their queues after 40 s, all 6 queues, delivered them a second late (by hand, a busy machine)."""
     ack_s: Spread = (0.0, 0.01)
     """End of a popped message's call to its acknowledgement at the broker."""
     pop_closing_s: Spread = (0.01, 0.2)

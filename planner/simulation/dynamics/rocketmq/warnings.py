@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
+    BrokerUp,
     Freeze,
     Partition,
     QueueCount,
@@ -15,7 +16,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.ownership import state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
-from planner.simulation.dynamics.rocketmq.settings import Consumer
+from planner.simulation.dynamics.rocketmq.settings import Consumer, Settings
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S
 from planner.simulation.dynamics.rocketmq.world import World
@@ -99,6 +100,12 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
     woken = world.resumed >= 0
     if not found.course.tables.tells_entering[:, woken].any():
         return
+    if world.request.consumer == Consumer.PULL:
+        yield (
+            "who comes back after brokers have given it up owns what it owned until it looks anew, as others do then: "
+            "what of it comes twice its application decides"
+        )
+        return
     if isinstance(world.request.change, Partition):
         yield (
             "who comes back after brokers have given it up goes on with what it owned until it looks anew, and "
@@ -156,6 +163,12 @@ def _about_polling(world: World, found: Simulation) -> Iterator[str]:
             "several threads poll one consumer, and each poll may commit what another thread still works on: of a "
             "process that dies so much is lost, which is no part of this forecast"
         )
+    if isinstance(request.change, BrokerUp) and request.tells_commits:
+        yield (
+            f"{request.change.broker} gives its queues out from what it has on its disk: if it died and has "
+            f"come back, up to {_unstored_s(request.settings):g} s of what was delivered before, and what it had not "
+            "flushed (flushConsumerOffsetInterval), come twice; that is not in this forecast"
+        )
     threads = request.settings.value("pullThreadNums")
     most = max((int((found.owners.shown == client).sum()) for client in range(len(world.clients))), default=0)
     if most > threads:
@@ -163,6 +176,12 @@ def _about_polling(world: World, found: Simulation) -> Iterator[str]:
             f"one client pulls {most} queues by {threads} threads (pullThreadNums), and each queue to which nothing "
             f"comes keeps one of them for {LONG_POLL_S:g} s or more: what others wait for that is not in this forecast"
         )
+
+
+def _unstored_s(settings: Settings) -> float:
+    """Return how old a stored offset of an application that polls may be: as old as its commit and as it is stored."""
+    commits = settings.seconds("autoCommitIntervalMillis") if settings.is_on("autoCommit") else 0.0
+    return commits + settings.seconds("persistConsumerOffsetInterval")
 
 
 def _longest_pauses(found: Simulation) -> tuple[float, float] | None:
