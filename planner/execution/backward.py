@@ -79,22 +79,19 @@ def undoing(turn: Turn) -> StepProgress | None:
 
 def drop_claim(turn: Turn) -> Perform | None:
     """Return the effect that gives one claimed Deployment free, ``None`` when none is claimed any more, or can be."""
-    if turn.untidy is not None:
-        return None
     for found in turn.claimed.values():
-        if found.facts is not None:
-            return Perform(DropClaim(found.name, found.facts.resource_version))
+        if found.facts is not None and (DropClaim, found.name) not in turn.untidy:
+            return Perform(DropClaim(found.name, found.facts.resource_version), turn.untidy)
     return None
 
 
 def clear_marks(turn: Turn) -> Perform | None:
-    """Return the effect that gives pods their deletion cost back where they outlived their mark."""
-    if turn.untidy is not None:
-        return None
+    """Return the effect that gives pods their deletion cost back where they outlived their mark, and that can be."""
     for progress in turn.status.steps:
         step = turn.plan.steps[progress.index]
-        if isinstance(step, MarkVictims) and (unmark := _unmark(turn, step, progress)) is not None:
-            return Perform(unmark)
+        unmark = _unmark(turn, step, progress) if isinstance(step, MarkVictims) else None
+        if unmark is not None and (MarkPods, unmark.deployment) not in turn.untidy:
+            return Perform(unmark, turn.untidy)
     return None
 
 
