@@ -20,7 +20,7 @@ from planner.simulation.dynamics.kafka.changes import (
     newcomers,
 )
 from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest, Partition
-from planner.simulation.dynamics.kafka.settings import CONSUMER
+from planner.simulation.dynamics.kafka.settings import CLASSIC, CONSUMER
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
@@ -161,10 +161,11 @@ def _lives(request: ForecastRequest) -> list[Life]:
         return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
     if isinstance(change, RollingUpdate):
         # Which one ends at which of the times is drawn later.
+        had, gets = _lists(request, change)
         ended = zip(lives, change.rolling.pods_stop_s, strict=True)
-        lives = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
+        lives = [replace(life, assignors=had, ends_s=at, how=GRACEFUL) for life, at in ended]
         begun = enumerate(change.rolling.clients_start_s, start=len(members))
-        return [*lives, *(Life(member, (request.assignor_after,), starts_s=at) for member, at in begun)]
+        return [*lives, *(Life(member, gets, starts_s=at) for member, at in begun)]
     if not isinstance(change, Leave | Restart | Freeze | StrategyChange):
         return lives
     place = {member.id: index for index, member in enumerate(members)}
@@ -180,6 +181,18 @@ def _lives(request: ForecastRequest) -> list[Life]:
         else:
             _sleep(lives, old, 0.0, change.for_s, FREEZE)
     return lives
+
+
+def _lists(request: ForecastRequest, change: RollingUpdate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lists of assignors of old pods and of new ones.
+
+    A clients' assignor comes in two rolls, as ``rolls`` has it of members that restart: this is one of them.
+    """
+    own, asked = request.strategy, request.assignor_after
+    if change.beside is not None:
+        return (own,), (own, change.beside)
+    in_rolls = asked != own and request.protocol == CLASSIC and not request.converts
+    return (own, asked) if in_rolls else (own,), (asked,)
 
 
 def _restart(lives: list[Life], old: int, at_s: float, change: Restart, instance_id: str | None) -> None:
