@@ -233,8 +233,8 @@ class Loop:
             assert not lost(self.produced(), read_given(self.logs))
 
     def end(self) -> None:
-        """Remove the Deployment and wait until its pods are gone: other tests share the machine."""
-        self.cluster.kubectl("delete", "deployment", APP, "-n", self.namespace)
+        """Remove all Deployments and wait until their pods are gone: other tests share the machine."""
+        self.cluster.kubectl("delete", "deployment", "--all", "-n", self.namespace)
         self.cluster.wait_until("no pods", lambda: not self.pods(), READY_S)
 
 
