@@ -5,18 +5,24 @@ consumers, and held against what the plan said and what its verdict saw.
 """
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from planner.documents.plan import PLAN, read_document
+from planner.model.queues import TopicPartition
 from planner.rollout.plan import RolloutPlan
+from planner.sources import kafka as kafka_source
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.deliveries import Course, Given, Lane, lost, read_given
+from tests.clusters.kafka import CLIENT, KafkaCluster
+from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.consumers import rocketmq_consumer
 from tests.clusters.kubernetes.rest import ApiError, Json
@@ -63,10 +69,15 @@ class Changed:
         return datetime.fromisoformat(ends[-1]).timestamp()
 
     def settled_s(self) -> float:
-        """Return how long after the step that changed the group every moved queue was delivered by its last owner."""
-        (begun,) = [step["startedAt"] for step in self.status["steps"] if step["kind"] in CHANGES]
-        since_s = datetime.fromisoformat(begun).timestamp()
-        return max(self.course.first_s(lane, self.owners[lane][1], since_s) for lane in self.moved) - since_s
+        """Return how long every moved queue took until its last owner delivered it, all steps that change the group
+        together: each one's last owners are those when the next one begins."""
+        begun = [step["startedAt"] for step in self.status["steps"] if step["kind"] in CHANGES]
+        times = [*(datetime.fromisoformat(one).timestamp() for one in begun), math.inf]
+        return sum(self._settled_s(*span) for span in pairwise(times))
+
+    def _settled_s(self, since_s: float, until_s: float) -> float:
+        last = {one.lane: one.client for one in self.course.given if one.at_s < until_s}
+        return max(self.course.first_s(lane, last[lane], since_s) for lane in self.moved) - since_s
 
     def check_seen(self, unseen: Sequence[str] = ()) -> None:
         """Assert that what was true lies in what the executor saw, and that it saw all but what is ``unseen``."""
@@ -159,6 +170,15 @@ class Loop:
         assert "Plan written" in found.stdout, path.read_text(encoding="utf-8")
         return self.approve(path)
 
+    def migrate(self, policy: Path, *words: str) -> Path:
+        """Have the planner plan a migration out of a fresh snapshot, and approve it."""
+        path = self.folder / f"plan-{self.made}.yaml"
+        self.made += 1
+        kind, *change = words
+        found = planner("migrate", kind, self.snapshot(policy), "-p", policy, "-o", path, *change)
+        assert found.returncode == 0, found.stderr
+        return self.approve(path)
+
     def approve(self, path: Path) -> Path:
         """Approve a plan file."""
         found = planner("approve", path)
@@ -213,8 +233,8 @@ class Loop:
             assert not lost(self.produced(), read_given(self.logs))
 
     def end(self) -> None:
-        """Remove the Deployment and wait until its pods are gone: other tests share the machine."""
-        self.cluster.kubectl("delete", "deployment", APP, "-n", self.namespace)
+        """Remove all Deployments and wait until their pods are gone: other tests share the machine."""
+        self.cluster.kubectl("delete", "deployment", "--all", "-n", self.namespace)
         self.cluster.wait_until("no pods", lambda: not self.pods(), READY_S)
 
 
@@ -300,4 +320,53 @@ def rocketmq_loop(
     producer.stop()
     if all_arrive:
         loop.check_nothing_lost()
+    loop.end()
+
+
+@contextmanager
+def kafka_loop(
+    cluster: ControlPlane,
+    kafka: KafkaCluster,
+    folder: Path,
+    group: str,
+    container: Callable[[Path], Json],
+    *,
+    partitions: int,
+    rate: float,
+    client: str,
+    settings: Mapping[str, str | int],
+) -> Iterator[Loop]:
+    """Give a loop of three Kafka consumers whose topic is named as their group, and end it.
+
+    ``container`` is made with the folder of the delivery logs. ``rate`` messages per second come to each partition. The
+    policy tells ``client``, its version as forecasts take it, and ``settings``, its own and the brokers'.
+    """
+    kafka.create_topic(group, partitions)
+    namespace, servers = cluster.namespace(group), kafka.bootstrap.split(",")
+
+    def policy(limits: Limits) -> str:
+        source = f"system: kafka, bootstrapServers: {servers}, cluster: test"
+        return limits.policy(group, namespace, source, cluster.kubeconfig) + (
+            f"  timing: {{clientVersion: {client}, brokerVersion: {kafka.version}, settings: {json.dumps(settings)}}}\n"
+        )
+
+    def produced() -> Mapping[Lane, int]:
+        with kafka_source.KafkaAdmin(servers) as admin:
+            ends = admin.end_offsets(TopicPartition(group, number) for number in range(partitions))
+        return {(one.topic, str(one.partition)): end for one, end in ends.items() if isinstance(end, int)}
+
+    def members() -> int:
+        with kafka_source.KafkaAdmin(servers) as admin:
+            found = kafka_source.observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
+        return len(found.members)
+
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * partitions)
+    loop.start(3, container(loop.logs))
+    producing = kafka.load(CLIENT).start()
+    flat = ((0.0, rate), (LONG_S, rate))
+    producing.produce(f"{group}-producer", [PartitionCurve(group, number, flat) for number in range(partitions)])
+    loop.await_deliveries(partitions)
+    yield loop
+    producing.stop()
+    loop.check_nothing_lost()
     loop.end()

@@ -7,11 +7,13 @@ from datetime import timedelta
 from planner.execution.course import deployment_of, fewest_ready, has_no_way_back
 from planner.execution.effects import Delete, DropClaim, MarkPods, RestoreTemplate, SetClaim, SetReplicas
 from planner.execution.fence import overruled, ready_after, ready_now
+from planner.execution.group_drift import seen_group
 from planner.execution.look import Claim, DeploymentLook
 from planner.execution.moves import Move, Perform, Turn, Write
 from planner.execution.phases import Phase
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
 from planner.execution.scalers import find_scaler, our_claim, set_scaler, state_of_scaler
+from planner.model.deployments import Deployment
 from planner.rollout.steps import (
     CreateDeployment,
     DeleteDeployment,
@@ -79,22 +81,19 @@ def undoing(turn: Turn) -> StepProgress | None:
 
 def drop_claim(turn: Turn) -> Perform | None:
     """Return the effect that gives one claimed Deployment free, ``None`` when none is claimed any more, or can be."""
-    if turn.untidy is not None:
-        return None
     for found in turn.claimed.values():
-        if found.facts is not None:
-            return Perform(DropClaim(found.name, found.facts.resource_version))
+        if found.facts is not None and (DropClaim, found.name) not in turn.untidy:
+            return Perform(DropClaim(found.name, found.facts.resource_version), turn.untidy)
     return None
 
 
 def clear_marks(turn: Turn) -> Perform | None:
-    """Return the effect that gives pods their deletion cost back where they outlived their mark."""
-    if turn.untidy is not None:
-        return None
+    """Return the effect that gives pods their deletion cost back where they outlived their mark, and that can be."""
     for progress in turn.status.steps:
         step = turn.plan.steps[progress.index]
-        if isinstance(step, MarkVictims) and (unmark := _unmark(turn, step, progress)) is not None:
-            return Perform(unmark)
+        unmark = _unmark(turn, step, progress) if isinstance(step, MarkVictims) else None
+        if unmark is not None and (MarkPods, unmark.deployment) not in turn.untidy:
+            return Perform(unmark, turn.untidy)
     return None
 
 
@@ -185,7 +184,34 @@ def _undo_template(turn: Turn, step: UpdateTemplate, progress: StepProgress) -> 
     if not facts.is_observed or facts.updated != facts.replicas or found.ready != facts.replicas:
         told = f"{found.ready} pods are ready, {facts.updated} of {facts.replicas} have the old template"
         return _held(turn, step, progress, told)
+    if _another_comes_back(turn, progress) and (left := _left_over(turn, facts)) is not None:
+        return _held(turn, step, progress, left)
     return _undone(turn, progress)
+
+
+def _another_comes_back(turn: Turn, progress: StepProgress) -> bool:
+    earlier = (turn.plan.steps[one.index] for one in _left(turn.status) if one.index < progress.index)
+    return any(isinstance(step, UpdateTemplate) for step in earlier)
+
+
+def _left_over(turn: Turn, facts: Deployment) -> str | None:
+    """Return who is left of a template that was taken back, ``None`` once nobody is.
+
+    Pods that are about to end, and members that ended without a word, must not meet those of a template before it: two
+    rolls are there as the first and the last of their lists have no assignor in common (INCONSISTENT_GROUP_PROTOCOL).
+    """
+    if facts.pods is None:
+        return f"the pods of Deployment {facts.name} could not be read"
+    there = sum(not pod.has_finished for pod in facts.pods)
+    if there > facts.replicas:
+        return f"{there} pods of Deployment {facts.name} are there, {facts.replicas} are to stay"
+    name = turn.plan.group.group
+    group = seen_group(turn.look, name)
+    if group is None or group.members is None:
+        return f"the members of group {name} could not be read"
+    if len(group.members) > facts.replicas:
+        return f"group {name} has {len(group.members)} members, {facts.replicas} are to stay"
+    return None
 
 
 def _undo_create(turn: Turn, step: CreateDeployment, progress: StepProgress) -> Move:

@@ -13,7 +13,7 @@ from planner.execution.course import deployment_of
 from planner.execution.effects import DropClaim, Effect, MarkPods
 from planner.execution.engine import decide
 from planner.execution.look import Look
-from planner.execution.moves import Move, Turn
+from planner.execution.moves import Move, Perform, Turn
 from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError, StoredPlan
 from planner.rollout.steps import UpdateTemplate
@@ -25,15 +25,18 @@ TIDY_S: Final = 60
 
 
 def decide_denied(
-    stored: StoredPlan, look: Look, effect: Effect, error: ConflictError | DeniedError, now: datetime
+    stored: StoredPlan, look: Look, denied: Perform, error: ConflictError | DeniedError, now: datetime
 ) -> Move | None:
-    """Return the move after an effect that was not had; ``None`` where the next turn just tries again."""
-    turn = Turn(stored, look, now)
+    """Return the move after an effect that was not had; ``None`` where the next turn just tries again.
+
+    A plan that is over may have another effect to try: what one request is denied does not keep the next one back.
+    """
+    turn = Turn(stored, look, now, denied.untidy)
     if turn.status.phase is Phase.RUNNING:
         return _not_done(turn, error)
     if turn.status.phase is Phase.ABORTING and undoing(turn) is not None:
         return _not_undone(turn, error)
-    return _not_tidied(turn, effect, error)
+    return _not_tidied(turn, denied.effect, error)
 
 
 def _not_done(turn: Turn, error: ConflictError | DeniedError) -> Move | None:
@@ -66,7 +69,8 @@ def _not_tidied(turn: Turn, effect: Effect, error: ConflictError | DeniedError) 
         return None if isinstance(error, ConflictError) else turn.hold(str(error), turn.plan.valid_until)
     if not turn.past(_over_since(turn), TIDY_S):
         return None if isinstance(error, ConflictError) else turn.hold(str(error))
-    return decide(turn.stored, turn.look, turn.now, f"{_left(turn, effect)}: {error}")
+    untidy = {**turn.untidy, (type(effect), effect.deployment): f"{_left(turn, effect)}: {error}"}
+    return decide(turn.stored, turn.look, turn.now, untidy)
 
 
 def _left(turn: Turn, effect: DropClaim | MarkPods) -> str:

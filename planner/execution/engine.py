@@ -16,7 +16,7 @@ from planner.execution.course import created, deployments
 from planner.execution.effects import SetClaim
 from planner.execution.forward import paused, running
 from planner.execution.look import Claim, Look
-from planner.execution.moves import Done, Move, Perform, Turn, Write
+from planner.execution.moves import Done, Move, Perform, Turn, Untidy, Write
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import Refusal, StepProgress
@@ -26,13 +26,13 @@ from planner.verification.seen import Seen
 from planner.verification.verdict import Verdict
 
 
-def decide(stored: StoredPlan, look: Look, now: datetime, untidy: str | None = None) -> Move:
+def decide(stored: StoredPlan, look: Look, now: datetime, untidy: Untidy | None = None) -> Move:
     """Return the one move that the plan's phase, the world and the time ask for.
 
-    With ``untidy``, why that cannot be, a plan that is over ends without giving Deployments free.
+    A plan that is over ends without what is ``untidy``, and says why.
     """
     phase = stored.status.phase
-    return Done(phase) if phase.is_final else _MOVES[phase](Turn(stored, look, now, untidy))
+    return Done(phase) if phase.is_final else _MOVES[phase](Turn(stored, look, now, untidy or {}))
 
 
 def _pending(turn: Turn) -> Move:

@@ -1,7 +1,7 @@
 """The moves that one turn may end with, and the turn itself as a value: all that a move is decided by."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -12,12 +12,16 @@ from planner.execution.ports import StoredPlan
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
 from planner.rollout.plan import RolloutPlan
 
+Untidy = Mapping[tuple[type[Effect], str], str]
+"""What a plan that is over goes without, each with why: the effect's class and the Deployment's name -> a sentence."""
+
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Have one effect; the next turn sees whether it is in."""
+    """Have one effect; the next turn sees whether it is in. ``untidy`` is what the plan goes without already."""
 
     effect: Effect
+    untidy: Untidy = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Turn:
     stored: StoredPlan
     look: Look
     now: datetime
-    untidy: str | None = None
+    untidy: Untidy = field(default_factory=dict)
 
     @property
     def plan(self) -> RolloutPlan:
@@ -86,7 +90,7 @@ class Turn:
     @property
     def surprises(self) -> tuple[str, ...]:
         """What went otherwise than planned without harm, up to now."""
-        return (*self.status.surprises, self.untidy) if self.untidy else self.status.surprises
+        return (*self.status.surprises, *self.untidy.values())
 
     @cached_property
     def claimed(self) -> Mapping[str, DeploymentLook]:

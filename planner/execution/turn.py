@@ -12,7 +12,6 @@ from enum import StrEnum
 
 from planner.errors import OutOfReachError
 from planner.execution.denied import decide_denied
-from planner.execution.effects import Effect
 from planner.execution.engine import decide
 from planner.execution.lease import holder_name, is_free, lease_name, may_act, needs_renewal
 from planner.execution.look import Look
@@ -106,7 +105,7 @@ def _led(ports: Ports, stored: StoredPlan, executor: str) -> Turned:
     look = ports.world.look(fresh, now)
     move = decide(fresh, look, now)
     if isinstance(move, Perform):
-        return _perform(ports, fresh, look, move.effect, executor, lease)
+        return _perform(ports, fresh, look, move, executor, lease)
     return _make(ports, fresh, move, executor)
 
 
@@ -119,17 +118,19 @@ def _take(ports: Ports, name: str, holder: str) -> Lease | None:
     return lease
 
 
-def _perform(ports: Ports, stored: StoredPlan, look: Look, effect: Effect, executor: str, lease: Lease) -> Turned:
+def _perform(ports: Ports, stored: StoredPlan, look: Look, wanted: Perform, executor: str, lease: Lease) -> Turned:
     if not may_act(lease, holder_name(executor, stored.key), ports.clock()):
         return Turned(Outcome.AGAIN, "the lease has run too short while the world was looked at")
     try:
-        ports.world.perform(effect)
+        ports.world.perform(wanted.effect)
     except (ConflictError, DeniedError) as error:
-        move = decide_denied(stored, look, effect, error, ports.clock())
-        if move is None or isinstance(move, Perform):
+        move = decide_denied(stored, look, wanted, error, ports.clock())
+        if move is None:
             raise
+        if isinstance(move, Perform):
+            return _perform(ports, stored, look, move, executor, lease)
         return _make(ports, stored, move, executor)
-    return Turned(Outcome.MOVED, f"performed {type(effect).__name__}")
+    return Turned(Outcome.MOVED, f"performed {type(wanted.effect).__name__}")
 
 
 def _make(ports: Ports, stored: StoredPlan, move: Write | Wait | Done, executor: str) -> Turned:

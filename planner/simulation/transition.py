@@ -12,7 +12,7 @@ from typing import Any
 from planner.errors import PlannerError
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.dynamics.answers import run_totals
-from planner.simulation.dynamics.trials import Document, pooled
+from planner.simulation.dynamics.trials import Document, interval, pooled
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Messages, Seconds, Transition
 from planner.simulation.requests import ENDS, kafka, rocketmq
 
@@ -78,7 +78,10 @@ def transition_of(
         for end, change in zip(ENDS, changes, strict=True)
     )
     seed = seed_of(digest, snapshot.group, current.strategy, current.count)
-    return _transition(pooled([run_totals(one) for one in _shared(lower, upper, seed, trials)]).document())
+    totals = pooled([run_totals(one) for one in _shared(lower, upper, seed, trials)])
+    found = totals.document()
+    # Where queues pass through several hands others deliver them in between: a pause is then as long as nobody does.
+    return _transition(found if totals.unread_s is None else {**found, "pause_s": interval(totals.unread_s)})
 
 
 def _shared(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:

@@ -55,13 +55,18 @@ class Course:
 
     def twice(self) -> int:
         """Return how many deliveries within the span were of messages that had been delivered before."""
-        seen: set[tuple[Lane, int]] = set()
-        again = 0
+        return len(self.repeated())
+
+    def repeated(self) -> list[Given]:
+        """Return the last delivery before each one within the span that was not its message's first."""
+        seen: dict[tuple[Lane, int], Given] = {}
+        before = []
         for one in self.given:
             key = (one.lane, one.offset)
-            again += key in seen and self.since_s <= one.at_s <= self.until_s
-            seen.add(key)
-        return again
+            if key in seen and self.since_s <= one.at_s <= self.until_s:
+                before.append(seen[key])
+            seen[key] = one
+        return before
 
     def longest_s(self, lanes: Iterable[Lane]) -> float:
         """Return the longest that messages of one of the queues waited within the span while none was delivered."""

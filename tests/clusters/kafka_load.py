@@ -105,19 +105,13 @@ class ClientProcess:
         record. ``commit`` is ``auto`` (every second), ``sync`` (after each poll) or ``never``. One topic that begins
         with ``^`` is a pattern.
         """
-        settings = {
+        own = {
             "bootstrap.servers": self.bootstrap,
-            "group.id": group,
-            "client.id": client,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": str(commit == "auto").lower(),
-            "auto.commit.interval.ms": "1000",
             **(_serializers("Deserializer", "deserializer") if self.is_java else {}),
             **(config or {}),
         }
-        self._tell(
-            "start", client, topics=list(topics), config=settings, service_us=round(service_ms * 1000), commit=commit
-        )
+        order = _start_order(client, group=group, topics=topics, config=own, service_ms=service_ms, commit=commit)
+        self.process.tell(json.dumps(order))
 
     def stop_consumer(self, client: str, timeout_s: float = READY_S) -> None:
         """Close one consumer gracefully and wait until it is closed."""
@@ -224,6 +218,40 @@ class KafkaLoad:
     def stop(self) -> None:
         """Stop every process that still runs, all at the same time."""
         stop_together(self.processes)
+
+
+def java_consumer(
+    bootstrap: str,
+    client: str,
+    *,
+    client_version: str,
+    group: str,
+    topic: str,
+    delivery_log: str,
+    config: Mapping[str, str],
+    service_ms: float = 0.0,
+) -> list[str]:
+    """Return the command of a process that is one Java consumer, and closes it on SIGTERM; see ``start_consumer``."""
+    own = {"bootstrap.servers": bootstrap, **_serializers("Deserializer", "deserializer"), **config}
+    order = _start_order(client, group=group, topics=[topic], config=own, service_ms=service_ms, commit="auto")
+    return [*_java_argv(client_version), delivery_log, json.dumps(order)]
+
+
+def _start_order(
+    client: str, *, group: str, topics: Sequence[str], config: Mapping[str, str], service_ms: float, commit: str
+) -> dict[str, object]:
+    """Return the load programs' order to start a consumer."""
+    settings = {
+        "group.id": group,
+        "client.id": client,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": str(commit == "auto").lower(),
+        "auto.commit.interval.ms": "1000",
+        **config,
+    }
+    service_us = round(service_ms * 1000)
+    order = {"do": "start", "id": client, "topics": list(topics), "config": settings}
+    return {**order, "service_us": service_us, "commit": commit}
 
 
 def _delivery(line: str) -> Delivery:

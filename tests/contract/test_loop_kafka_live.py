@@ -1,19 +1,15 @@
 """Real Kafka consumers in pods, scaled, updated and turned back by ``planner``; every delivery is looked at."""
 
-import json
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import libversion
 
-from planner.model.queues import TopicPartition
-from planner.sources.kafka import KafkaAdmin, observe_group
-from tests.clusters.deliveries import Lane
-from tests.clusters.kafka import CLIENT, KafkaCluster
-from tests.clusters.kafka_load import PartitionCurve
+from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.consumers import kafka_consumer
+from tests.clusters.kubernetes.rest import Json
 from tests.loop_checks import (
     check_duplicates_forecast,
     check_grown,
@@ -22,11 +18,11 @@ from tests.loop_checks import (
     check_turned_back,
     check_updated,
 )
-from tests.loops import LONG_S, Limits, Loop, exactly
+from tests.loops import Loop, exactly, kafka_loop
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
-GROUP = "loop"
+GROUP = "loop-kafka"
 PARTITIONS, RATE = 10, 4.0
 """How many, and messages per second to each of them."""
 SETTINGS = {"auto.commit.interval.ms": 1000, "session.timeout.ms": 30_000, "heartbeat.interval.ms": 1000}
@@ -36,44 +32,23 @@ SETTINGS = {"auto.commit.interval.ms": 1000, "session.timeout.ms": 30_000, "hear
 def loop(
     control_plane_with_plans: ControlPlane, kafka_cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Loop]:
-    cluster = control_plane_with_plans
-    kafka_cluster.create_topic(GROUP, PARTITIONS)
-    namespace, folder = cluster.namespace("loop-kafka"), tmp_path_factory.mktemp("loop-kafka")
-    servers = kafka_cluster.bootstrap
+    def container(logs: Path) -> Json:
+        log, servers = f"{logs}/$(POD_NAME).tsv", kafka_cluster.bootstrap
+        return kafka_consumer(servers, group=GROUP, topic=GROUP, delivery_log=log, settings=SETTINGS)
 
-    def policy(limits: Limits) -> str:
-        source = f"system: kafka, bootstrapServers: {servers.split(',')}, cluster: test"
-        return limits.policy(GROUP, namespace, source, cluster.kubeconfig) + (
-            f"  timing: {{clientVersion: librdkafka {libversion()[0]}, brokerVersion: {kafka_cluster.version}, "
-            f"settings: {json.dumps(SETTINGS)}}}\n"
-        )
-
-    def produced() -> Mapping[Lane, int]:
-        with KafkaAdmin(servers.split(",")) as admin:
-            ends = admin.end_offsets(TopicPartition(GROUP, number) for number in range(PARTITIONS))
-        return {(one.topic, str(one.partition)): end for one, end in ends.items() if isinstance(end, int)}
-
-    def members() -> int:
-        with KafkaAdmin(servers.split(",")) as admin:
-            return len(observe_group(admin, cluster=None, group=GROUP, topics=None, at=datetime.now(UTC)).members)
-
-    loop = Loop(cluster, namespace, folder, policy, produced, members, RATE * PARTITIONS)
-    container = kafka_consumer(
-        servers,
-        group=GROUP,
-        topic=GROUP,
-        delivery_log=f"{loop.logs}/$(POD_NAME).tsv",
+    folder, client = tmp_path_factory.mktemp(GROUP), f"librdkafka {libversion()[0]}"
+    with kafka_loop(
+        control_plane_with_plans,
+        kafka_cluster,
+        folder,
+        GROUP,
+        container,
+        partitions=PARTITIONS,
+        rate=RATE,
+        client=client,
         settings=SETTINGS,
-    )
-    loop.start(3, container)
-    producing = kafka_cluster.load(CLIENT).start()
-    flat = ((0.0, RATE), (LONG_S, RATE))
-    producing.produce("loop-producer", [PartitionCurve(GROUP, number, flat) for number in range(PARTITIONS)])
-    loop.await_deliveries(PARTITIONS)
-    yield loop
-    producing.stop()
-    loop.check_nothing_lost()
-    loop.end()
+    ) as loop:
+        yield loop
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:

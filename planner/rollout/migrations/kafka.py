@@ -1,14 +1,17 @@
 """A Kafka group's assignor, or its protocol: rolls, as the group protocol demands them (KIP-429, KIP-848)."""
 
+from collections.abc import Sequence
+
 from planner.errors import BadInputError, UnknownNameError
+from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, Green, in_a_window, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
 from planner.rollout.migrations.requests import Variable
 from planner.rollout.migrations.update import rolled, update_steps
+from planner.rollout.plan import Cost
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from planner.simulation.dynamics.trials import Document
-from planner.simulation.outcome import Transition
 
 ASSIGNOR, PROTOCOL = "assignor", "consumerProtocol"
 JAVA_ASSIGNORS = {
@@ -40,7 +43,7 @@ def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> 
         roll = update_steps(found, _listing(variable, names), from_revision + number, ONE_AT_A_TIME, moved, names[0])
         # The forecast is checked once, at the end.
         steps += roll if number == len(wanted) - 1 else roll[:-1]
-    forecast = _switched(found, to)
+    forecast = _rolled(found, ({"to": to},) if has_both else ({"beside": to}, {"to": to}))
     return Migration(
         kind=ASSIGNOR,
         steps=tuple(steps),
@@ -55,7 +58,7 @@ def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> 
             "assignor in common.",
         ),
         moved=moved,
-        cost=known_cost(forecast),
+        cost=None if isinstance(forecast, str) else forecast,
         unknowns=(forecast,) if isinstance(forecast, str) else (),
     )
 
@@ -89,7 +92,7 @@ def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int,
     if found.strategy in SERVER_ASSIGNORS:
         raise BadInputError(f"group {found.snapshot.group} has the consumer protocol already: nothing is to be changed")
     moved = all_owned(found)
-    forecast = _converted(found, to)
+    forecast = _rolled(found, ({"to": to},))
     return Migration(
         kind=PROTOCOL,
         steps=update_steps(found, change, from_revision, ONE_AT_A_TIME, moved, to),
@@ -102,7 +105,7 @@ def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int,
         ),
         why=(f"One roll, one member at a time: the first one converts the group, and {to} takes over for all.",),
         moved=moved,
-        cost=known_cost(forecast),
+        cost=None if isinstance(forecast, str) else forecast,
         unknowns=(forecast,) if isinstance(forecast, str) else (),
     )
 
@@ -125,26 +128,22 @@ def _check(found: Ground, to: str) -> None:
         raise BadInputError(f"group {snapshot.group} has assignor {to} already: nothing is to be changed")
 
 
-def _converted(found: Ground, to: str) -> Transition | str:
-    """Return what the roll costs whose new pods come by the consumer protocol, as ``update_steps`` carries it out."""
-    ready = found.ready_s(ONE_AT_A_TIME)
+def _rolled(found: Ground, lists: Sequence[Document]) -> Cost | str:
+    """Return what rolls cost whose new pods list these assignors, or in half a sentence why that cannot be told.
+
+    As ``update_steps`` carries them out, one after the other: the next one begins when the group has settled.
+    """
+    ready, deployment = found.ready_s(ONE_AT_A_TIME), found.deployment
     if ready is None:
         return _UNKNOWN_READY
-
-    def change(ready_s: float) -> Document:
-        deployment = found.deployment
-        return {**rolled(ONE_AT_A_TIME, 0, ready_s, deployment.min_ready_s, deployment.grace_s), "to": to}
-
-    return timed(found, (change(ready.least), change(ready.most)))
-
-
-def _switched(found: Ground, to: str) -> Transition | str:
-    ready = found.ready_s(ONE_AT_A_TIME)
-    if ready is None:
-        return _UNKNOWN_READY
-
-    def change(interval_s: float) -> Document:
-        clients = list(found.snapshot.clients)
-        return {"kind": "strategy", "to": to, "clients": clients, "interval_s": interval_s}
-
-    return timed(found, (change(ready.least), change(ready.most)))
+    least, most = (
+        rolled(ONE_AT_A_TIME, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
+        for ready_s in (ready.least, ready.most)
+    )
+    costs = []
+    for listed in lists:
+        cost = timed(found, ({**least, **listed}, {**most, **listed}))
+        if isinstance(cost, str):
+            return cost
+        costs.append(cost_of(cost))
+    return costs_together(costs)

@@ -39,6 +39,8 @@ class Totals:
 
     ``None`` where there is no such figure: no pause where nobody consumes before or after, nothing settles where nobody
     does after, no end of the backlog where one client never keeps up, and none that rests on what nobody told.
+    ``unread_s``, of changes in which queues pass through several hands: the longest that some queue has nobody; the
+    pause runs from the first of them to the last one.
     """
 
     pause_s: Floats | None
@@ -48,6 +50,7 @@ class Totals:
     settle_s: Floats | None
     drained_s: Floats | None
     moved_queues: NDArray[Any]
+    unread_s: Floats | None = None
 
     def document(self) -> Document:
         """Return every figure's interval."""
@@ -72,6 +75,7 @@ def pooled(parts: Sequence[Totals]) -> Totals:
         _joined([part.settle_s for part in parts]),
         _joined([part.drained_s for part in parts]),
         np.concatenate([part.moved_queues for part in parts]),
+        _joined([part.unread_s for part in parts]),
     )
 
 
@@ -91,7 +95,8 @@ class Trials:
     ``pause_s`` is NaN where nobody delivers the queue before or after; ``moves`` says where the owner changes, then
     ``pause_s`` lies between two owners, else it is a stall of a queue that stays. ``owner_before`` and ``owner_after``
     name the client of each queue, ``None`` for nobody. ``moved`` are the queues that the answer lists as such.
-    ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never. ``untold`` are
+    ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never. ``unread_s``, by
+    trial, too, is for how long some queue has nobody, where queues pass through several hands. ``untold`` are
     the figures, by their names in the answer, that rest on what nobody told: each of them is ``null`` there.
     """
 
@@ -110,6 +115,7 @@ class Trials:
     warnings: Sequence[str] = ()
     causes: Sequence[Cause] = ()
     timeline: Sequence[Document] = ()
+    unread_s: Floats | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     untold: frozenset[str] = frozenset()
 
@@ -124,6 +130,7 @@ class Trials:
             "warnings": list(self.warnings),
             "causes": [_cause_document(cause) for cause in self.causes],
             "timeline": list(self.timeline),
+            **({} if self.unread_s is None else {"unread_s": interval(self.unread_s)}),
             **self.extra,
         }
 
@@ -139,6 +146,7 @@ class Trials:
             settle_s=self.settle_s if has or not had else None,
             drained_s=None if never_drained else self.drained_s,
             moved_queues=self.moves.sum(axis=1),
+            unread_s=self.unread_s,
         )
         untold: dict[str, Any] = dict.fromkeys(self.untold)
         return replace(found, **untold)

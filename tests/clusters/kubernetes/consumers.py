@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.clusters.artifacts import find_program
+from tests.clusters.kafka_load import java_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq_load import API_TIMEOUT_MS, compiled
 
@@ -66,6 +67,39 @@ def kafka_consumer(
         "args": words,
         "env": [_field("POD_NAME", "metadata.name")],
         "readinessProbe": _probe("test", "-e", "assigned"),
+    }
+
+
+def java_kafka_consumer(
+    bootstrap: str,
+    *,
+    group: str,
+    topic: str,
+    client_version: str,
+    delivery_log: str,
+    settings: Mapping[str, str | int],
+    service_ms: float,
+) -> Json:
+    """Return a container that runs a Java consumer whose client id is the pod's name.
+
+    ``delivery_log`` and ``settings``, which are the client's own, may hold variables, as ``$(POD_NAME)``. It is ready
+    once it was assigned something, and leaves the group on SIGTERM. Raises CannotRunHereError without Java or the jars.
+    """
+    program, *words = java_consumer(
+        bootstrap,
+        "$(POD_NAME)",
+        client_version=client_version,
+        group=group,
+        topic=topic,
+        delivery_log=delivery_log,
+        config={name: str(value) for name, value in settings.items()},
+        service_ms=service_ms,
+    )
+    return {
+        "command": [program],
+        "args": words,
+        "env": [_field("POD_NAME", "metadata.name")],
+        "readinessProbe": _probe("grep", "-q", " assigned ", _LOG),
     }
 
 

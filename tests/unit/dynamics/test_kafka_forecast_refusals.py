@@ -81,7 +81,10 @@ def test_the_consumer_protocol_refuses_settings_of_the_classic_one(name: str) ->
         ({"kind": "queues", "topic": "t", "partitions": 7}, "cannot take partitions away"),
         ({"kind": "queues", "topic": "t", "read_queues": 9, "write_queues": 10}, "expected one number"),
         ({"kind": "strategy", "to": "AVG", "clients": ["c1"], "interval_s": 1}, "change.to: found"),
-        ({"kind": "rolling_update", "to": "roundrobin", "ready_s": 1}, "only an assignor of the server"),
+        ({"kind": "rolling_update", "beside": "AVG", "ready_s": 1}, "change.beside: found"),
+        ({"kind": "rolling_update", "beside": "uniform", "ready_s": 1}, "expected another assignor of clients"),
+        ({"kind": "rolling_update", "beside": "range", "ready_s": 1}, "expected another assignor of clients"),
+        ({"kind": "rolling_update", "beside": "sticky", "to": "sticky", "ready_s": 1}, "expected one of them"),
         ({"kind": "broker_down"}, "change.broker: missing"),
     ],
 )
@@ -89,9 +92,21 @@ def test_a_wrong_change_is_named(change: Document, words: str) -> None:
     assert words in refused(kafka_request(change))
 
 
-def test_librdkafka_cannot_roll_between_eager_and_cooperative() -> None:
-    change = {"kind": "strategy", "to": "cooperative-sticky", "clients": ["c1"], "interval_s": 1}
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "strategy", "to": "cooperative-sticky", "clients": ["c1"], "interval_s": 1},
+        {"kind": "rolling_update", "to": "cooperative-sticky", "ready_s": 1},
+        {"kind": "rolling_update", "beside": "cooperative-sticky", "ready_s": 1},
+    ],
+)
+def test_librdkafka_cannot_roll_between_eager_and_cooperative(change: Document) -> None:
     assert "stop all" in refused(kafka_request(change, versions=LIBRDKAFKA))
+
+
+def test_members_of_the_consumer_protocol_list_no_assignors() -> None:
+    change = {"kind": "rolling_update", "beside": "range-server", "ready_s": 1}
+    assert "in a classic group" in refused(kafka_request(change, "uniform"))
 
 
 def test_an_instance_id_that_is_taken_is_refused() -> None:

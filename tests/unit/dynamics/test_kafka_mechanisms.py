@@ -15,6 +15,7 @@ from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_reques
 
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}
 EAGER = ("range", "roundrobin", "sticky")
+SURGE = {"kind": "rolling_update", "max_surge": 1, "max_unavailable": 0, "ready_s": 10}
 SHORT_SESSION = {"session.timeout.ms": 10_000}
 
 
@@ -281,6 +282,36 @@ def test_a_rolling_update_hands_every_partition_to_a_new_member_and_leaves_with_
     ends = [event["at_s"] for event in found["timeline"] if event["event"] == "ends"]
     assert [end["p05"] for end in ends] == [10, 10, 10]
     assert {end["p95"] for end in ends} == {30}
+
+
+def test_two_rolls_bring_an_assignor_that_pods_list_behind_the_old_one_first() -> None:
+    """As ``planner migrate assignor`` carries it out; the second one's old pods list both."""
+    first, second = ({**SURGE, "beside": "cooperative-sticky"}, {**SURGE, "to": "cooperative-sticky"})
+    mixed, alone = ("range", "cooperative-sticky"), ("cooperative-sticky",)
+    assert _lists(first) == [("range",)] * 3 + [mixed] * 3
+    assert _lists(second) == [mixed] * 3 + [alone] * 3
+    # While both are listed everybody goes on as with the old one alone: a list is as eager as its most eager name.
+    assert forecast(kafka_request(first, members=3))["total"] == forecast(kafka_request(SURGE, members=3))["total"]
+
+
+def test_members_hand_over_as_the_new_assignor_has_it_once_it_stands_alone() -> None:
+    """Cooperative ones repeat what they delivered since they rejoined; eager ones commit it, and so do mixed ones."""
+    there, back = ({**SURGE, "to": name} for name in ("cooperative-sticky", "range"))
+    twice = [
+        total(kafka_request(change, strategy, members=3), "duplicates")["p95"]
+        for change, strategy in ((there, "range"), (back, "cooperative-sticky"), (SURGE, "cooperative-sticky"))
+    ]
+    assert 0 == twice[1] < twice[0] < twice[2]
+
+
+def _lists(change: Document) -> list[tuple[str, ...]]:
+    return [life.assignors for life in build_world(read_request(kafka_request(change, members=3))).lives]
+
+
+def test_a_queue_that_others_deliver_in_between_is_unread_for_less_than_it_takes_to_its_last_owner() -> None:
+    found = forecast(kafka_request(SURGE, members=3))
+    assert 0 < found["unread_s"]["p05"] < found["unread_s"]["p95"] < 5 < found["total"]["pause_s"]["p50"]
+    assert "unread_s" not in forecast(kafka_request(JOIN, members=3))
 
 
 def test_a_rolling_update_with_a_new_member_too_few_is_refused() -> None:

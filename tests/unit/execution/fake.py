@@ -107,7 +107,8 @@ class Touched:
 class Faults:
     """What goes wrong. ``down_until`` is for the API server, ``broker_down_until`` for the broker.
 
-    ``denied`` has the error with which the server answers effects of a class, instead of having them.
+    ``denied`` has the error with which the server answers effects of a class, instead of having them. ``ghosts`` are
+    members that were killed, and whose sessions go on.
     """
 
     never_ready: bool = False
@@ -115,6 +116,7 @@ class Faults:
     down_until: float = 0.0
     broker_down_until: float = 0.0
     answers_lost: int = 0
+    ghosts: tuple[str, ...] = ()
     denied: dict[type[Effect], OutOfReachError] = field(default_factory=dict)
 
 
@@ -217,9 +219,14 @@ class FakeCluster:
         for group in {deployment.group for deployment in self.deployments.values()} | set(self._members):
             now = tuple(
                 sorted(
-                    pod.member
-                    for pod in self.pods
-                    if pod.group == group and pod.is_ready(self.now_s) and not pod.never_joins
+                    [
+                        *self.faults.ghosts,
+                        *(
+                            pod.member
+                            for pod in self.pods
+                            if pod.group == group and pod.is_ready(self.now_s) and not pod.never_joins
+                        ),
+                    ]
                 )
             )
             if self._members.get(group) != now:

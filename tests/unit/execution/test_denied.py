@@ -11,7 +11,7 @@ from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, DeniedError, ImpossibleError
 from planner.execution.progress import RolloutStatus
 from tests.unit.execution.fake import FakeCluster
-from tests.unit.execution.worlds import DEPLOYMENT, LIMIT_S, SCENARIOS, drive, is_old, untouched, world
+from tests.unit.execution.worlds import DEPLOYMENT, LIMIT_S, SCENARIOS, drive, is_old, ports, untouched, world
 
 UP, DOWN, RENEWED, BLUE_GREEN, MOVED, *_ = SCENARIOS
 STORM = ConflictError("the object has been modified")
@@ -33,6 +33,20 @@ def aborted(cluster: FakeCluster, finished: int, then: Callable[[], None] = lamb
 
     drive(cluster, meanwhile=meanwhile)
     return cluster.status("plan-1")
+
+
+def outlived(then: Callable[[FakeCluster], None]) -> tuple[RolloutStatus, FakeCluster]:
+    """Drive a plan to its end in which another pod stops than was marked, and something happens with that."""
+    cluster = world(DOWN)
+    other = cluster.live(DEPLOYMENT)[4]
+
+    def falls_over(what: str) -> None:
+        if what == "perform SetReplicas":
+            cluster.crash(other, 3.0)
+            then(cluster)
+
+    drive(cluster, through=ports(cluster, falls_over))
+    return cluster.status("plan-1"), cluster
 
 
 def test_an_old_template_that_is_gone_leaves_the_plan_stuck_at_once() -> None:
@@ -134,6 +148,26 @@ def test_a_claim_that_cannot_be_taken_away_keeps_no_plan_from_its_end(error: Out
     status = cluster.status("plan-1")
     assert (status.phase, status.ended) == (Phase.SUCCEEDED, "new")
     assert f"the plan's claim stays on Deployment {DEPLOYMENT}: {error}" in status.surprises
+
+
+@pytest.mark.parametrize("error", [STORM, FORBIDDEN])
+def test_a_mark_that_cannot_be_taken_away_keeps_no_claim_on_the_deployment(error: OutOfReachError) -> None:
+    status, cluster = outlived(lambda cluster: deny(cluster, MarkPods, error))
+    assert (status.phase, status.ended) == (Phase.SUCCEEDED, "new")
+    assert status.surprises[-1] == f"a pod's deletion cost stays on Deployment {DEPLOYMENT}: {error}"
+    assert cluster.deployments[DEPLOYMENT].claim is None
+
+
+def test_what_is_denied_one_after_the_other_is_named_each() -> None:
+    def both(cluster: FakeCluster) -> None:
+        deny(cluster, MarkPods, FORBIDDEN)
+        deny(cluster, DropClaim, FORBIDDEN)
+
+    status, cluster = outlived(both)
+    assert status.phase is Phase.SUCCEEDED
+    left = ("a pod's deletion cost stays", "the plan's claim stays")
+    assert status.surprises[-2:] == tuple(f"{what} on Deployment {DEPLOYMENT}: {FORBIDDEN}" for what in left)
+    assert cluster.deployments[DEPLOYMENT].claim is not None
 
 
 @pytest.mark.parametrize("error", [STORM, FORBIDDEN])

@@ -40,7 +40,7 @@ from tests.unit.execution.worlds import (
     world,
 )
 
-UP, DOWN, RENEWED, BLUE_GREEN, MOVED, *_ = SCENARIOS
+UP, DOWN, RENEWED, BLUE_GREEN, MOVED, _, ROLLED_TWICE = SCENARIOS
 
 
 def when(cluster: FakeCluster, phase: Phase, step: int, happens: Callable[[], None]) -> Callable[[int], None]:
@@ -446,6 +446,40 @@ def test_the_old_state_is_there_again_only_once_its_pods_are_ready() -> None:
     status = ended(cluster, when(cluster, Phase.RUNNING, 2, lambda: cluster.ask("plan-1", abort=True)))
     assert status.phase is Phase.ROLLED_BACK
     assert cluster.ready == 5
+
+
+def test_a_template_comes_back_once_nobody_of_the_one_after_the_next_is_there() -> None:
+    """Members of the first and the third have no assignor in common where those of the second have both."""
+    cluster = world(ROLLED_TWICE)
+    meet: list[int] = []
+
+    def look(what: str) -> None:
+        if what == "perform RestoreTemplate":
+            meet.append(sum(pod.deployment == DEPLOYMENT for pod in cluster.pods))
+
+    hook = when(cluster, Phase.RUNNING, 4, lambda: cluster.ask("plan-1", abort=True))
+    drive(cluster, through=ports(cluster, look), meanwhile=hook)
+    assert cluster.status("plan-1").phase is Phase.ROLLED_BACK
+    assert is_old(cluster)
+    assert meet[-1] == 3
+
+
+def test_a_template_comes_back_once_no_member_is_left_without_its_pod() -> None:
+    cluster = world(ROLLED_TWICE)
+    hook = when(cluster, Phase.RUNNING, 4, lambda: cluster.ask("plan-1", abort=True))
+    ghosts: list[float] = []
+
+    def killed(number: int) -> None:
+        hook(number)
+        if cluster.status("plan-1").phase is Phase.ABORTING and not ghosts:
+            cluster.faults.ghosts = ("10.0.0.1@killed",)
+            ghosts.append(cluster.now_s)
+        if ghosts and cluster.now_s > ghosts[0] + 45:
+            cluster.faults.ghosts = ()
+
+    assert ended(cluster, killed).phase is Phase.ROLLED_BACK
+    assert is_old(cluster)
+    assert ("Held", "plan-1: group billing has 4 members, 3 are to stay") in cluster.told
 
 
 def test_new_consumers_are_not_stopped_while_too_few_old_ones_are_ready_again() -> None:

@@ -37,6 +37,7 @@ from tests.unit.rollout.test_victims import in_pods
 SETTINGS = RolloutSettings("billing", "app")
 CHANGE = TemplateChange((ContainerChange("app", image="shop:2"),))
 STARTED = AT - timedelta(hours=1)
+TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002)
 NEARBY = "MACHINE_ROOM_NEARBY"
 BROKERS = {"broker-a": "r", "broker-b": "s"}
 
@@ -299,6 +300,20 @@ def test_an_eager_kafka_group_becomes_cooperative_in_two_rolls() -> None:
     assert [step.strategy for step in made.steps if step.kind == "awaitSettled"] == ["range", "cooperative-sticky"]
 
 
+def test_what_two_rolls_cost_is_forecast_of_pods_that_start_before_others_stop_one_roll_after_the_other() -> None:
+    """A roll of three pods that take 8 to 11 s until they are ready."""
+    grounds = {lists: kafka(lists=lists, timing=TIMING) for lists in (("range",), ("range", "cooperative-sticky"))}
+    two, one = (assignor(each, "cooperative-sticky", Variable("app", "A"), 5).cost for each in grounds.values())
+    assert two is not None
+    assert one is not None
+    assert two.settle_seconds is not None
+    assert one.settle_seconds is not None
+    assert 2 * 3 * (8 - 1) < two.settle_seconds.p05 < two.settle_seconds.p95 < 2 * 3 * (11 + 2)
+    assert 3 * (8 - 1) < one.settle_seconds.p05 < one.settle_seconds.p95 < 3 * (11 + 2)
+    assert two.pause_seconds is not None
+    assert two.pause_seconds.p95 < 5, "a partition is paused while nobody has it, and others have it on its way"
+
+
 def test_one_roll_is_enough_where_every_list_has_both() -> None:
     both = kafka(lists=("range", "cooperative-sticky"))
     made = assignor(both, "cooperative-sticky", Variable("app", "ASSIGNORS"), 5)
@@ -311,7 +326,7 @@ def test_clients_that_refuse_mixed_lists_stop_before_any_starts() -> None:
 
 
 def test_the_consumer_protocol_comes_in_one_roll_of_new_pods_before_old_ones_whose_cost_is_forecast() -> None:
-    made = consumer_protocol(kafka(timing=KafkaTiming("4.4.0", "4.3.1", 0.002)), CHANGE, 1)
+    made = consumer_protocol(kafka(timing=TIMING), CHANGE, 1)
     assert kinds(made) == [*ROLL, "checkForecast"]
     assert made.unknowns == ()
     assert made.cost is not None

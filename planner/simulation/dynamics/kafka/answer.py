@@ -5,6 +5,7 @@ from typing import Any
 
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.kafka.causes import find_causes
+from planner.simulation.dynamics.kafka.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.kafka.request import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
 from planner.simulation.dynamics.kafka.timeline import find_timeline
@@ -43,6 +44,7 @@ def _trials(world: World, found: Simulation) -> Trials:
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
+        unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
         warnings=warnings(world, found),
         causes=find_causes(world, found),
         timeline=find_timeline(world, found),

@@ -83,12 +83,15 @@ class CutOff:
 class RollingUpdate:
     """A Deployment replaces the pods of all members by new ones, whose members these are.
 
-    ``to``: the server's assignor that new ones ask for, where they come to a classic group by the consumer protocol.
+    ``to``: the assignor that new ones ask for. One of the server's comes to a classic group by the consumer protocol;
+    one of the clients' must be in the list of every old member already. ``beside``: a clients' assignor that new ones
+    list behind the group's own.
     """
 
     members: tuple[Member, ...]
     rolling: Rolling
     to: str | None = None
+    beside: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +190,15 @@ def _rolling_update(document: Document, around: Surroundings) -> RollingUpdate:
         raise BadInputError(
             f"change.clients: found {len(members)}, expected {count}, one new member for each that is there"
         )
-    to = None if document.get("to") is None else _assignor(document, around)
-    return RollingUpdate(members, read_rolling(document, count), to)
+    to, beside = (
+        None if document.get(name) is None else _assignor(document, around, name) for name in ("to", "beside")
+    )
+    if to is not None and beside is not None:
+        raise BadInputError(
+            f"change.beside: found {beside} with to {to}, expected one of them: new pods list another assignor behind "
+            f"the group's own in a first roll, and alone in a second one"
+        )
+    return RollingUpdate(members, read_rolling(document, count), to, beside)
 
 
 def _upgrade(document: Document, around: Surroundings) -> Upgrade:
@@ -281,16 +291,16 @@ def _queues(document: Document, around: Surroundings) -> PartitionCount:
 
 def _strategy(document: Document, around: Surroundings) -> StrategyChange:
     required(document, "change", {"to": "an assignor's name"})
-    to = _assignor(document, around)
+    to = _assignor(document, around, "to")
     fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
     return StrategyChange(to, _named(document, around), seconds(document, "interval_s", "change"))
 
 
-def _assignor(document: Document, around: Surroundings) -> str:
-    to = fields.text(document["to"], "change.to", "an assignor's name")
-    if to not in around.strategies:
-        raise fields.refusal("change.to", to, f"one of {', '.join(around.strategies)}")
-    return to
+def _assignor(document: Document, around: Surroundings, field: str) -> str:
+    found = fields.text(document[field], f"change.{field}", "an assignor's name")
+    if found not in around.strategies:
+        raise fields.refusal(f"change.{field}", found, f"one of {', '.join(around.strategies)}")
+    return found
 
 
 def _broker(document: Document, around: Surroundings) -> str:
@@ -307,9 +317,9 @@ KINDS: dict[str, tuple[tuple[str, ...], Callable[[Document, Surroundings], Chang
     "restart": (("clients", "how", "interval_s", "stagger_s"), _restart),
     "freeze": (("clients", "for_s"), _freeze),
     "partition": (("clients", "for_s"), _cut_off),
-    "rolling_update": (("to", "clients", *ROLLING_FIELDS), _rolling_update),
     "upgrade": (("to", "clients", "interval_s"), _upgrade),
     "blue_green": (("to_group", "clients", "clone_s", "stop_s", "start_s"), _blue_green),
+    "rolling_update": (("to", "beside", "clients", *ROLLING_FIELDS), _rolling_update),
     "broker_down": (("broker",), _broker_down),
     "broker_up": (("broker",), _broker_up),
     "queues": (("topic", "broker", "partitions", "read_queues", "write_queues"), _queues),

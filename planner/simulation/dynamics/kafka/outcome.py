@@ -34,7 +34,8 @@ class Owners:
 class Observed:
     """By trial and partition, seconds and records as the contract defines them.
 
-    By trial: ``settle_s``, and ``drained_s``, when no backlog is left (NaN: never).
+    By trial: ``settle_s``, ``drained_s``, when no backlog is left (NaN: never), and ``unread_s``, the longest that
+    nobody delivers some partition between two of the hands through which it passes.
     """
 
     pause_s: Floats
@@ -42,6 +43,7 @@ class Observed:
     burst: Floats
     settle_s: Floats
     drained_s: Floats
+    unread_s: Floats
 
 
 def observe(
@@ -62,11 +64,11 @@ def observe(
     stays = before == owners.after
     slept, woken = _sleeps(world, holds, times, calibration, random)
     slept, woken = np.maximum(slept, outages.stall_s), np.maximum(woken, outages.until_s)
-    between = _between_owners(member, before, owners.after, holds, found, zombies)
+    between, gap = _between_owners(member, before, owners.after, holds, found, zombies), _longest_gap(holds, found)
     pause = np.where(
         owners.moves,
         between,
-        np.where(stays, np.maximum(_longest_gap(holds, found), np.maximum(slept, found.delayed)), np.nan),
+        np.where(stays, np.maximum(gap, np.maximum(slept, found.delayed)), np.nan),
     )
     pause = np.where(before == NOBODY, np.nan, pause)
     first, start = _final_hold(member, owners.after, holds, found)
@@ -79,7 +81,7 @@ def observe(
     waiting = np.where(waits, due, world.lags + np.where(slept > 0, world.rates * slept, 0.0))
     gone = _drained(world, owners.after, settled, waiting, loops)
     settle = settled.max(axis=1, initial=0.0)
-    return Observed(pause, found.duplicates + again, burst, settle, gone)
+    return Observed(pause, found.duplicates + again, burst, settle, gone, gap.max(axis=1, initial=0.0))
 
 
 def _between_owners(

@@ -367,18 +367,24 @@ def _refuse_what_has_no_model(request: ForecastRequest) -> None:
             f"change.to: found {to} for protocol {request.protocol}; a roll back to the classic protocol has no "
             f"forecast, expected one of {', '.join(OF_PROTOCOL[request.protocol])}"
         )
-    if isinstance(change, RollingUpdate) and change.to is not None and request.protocol == CLASSIC:
-        raise BadInputError(
-            f"change.to: found {to} for a rolling update of a classic group, where only an assignor of the server "
-            f"may come, expected one of {', '.join(OF_PROTOCOL[CONSUMER])}, or kind strategy, which rolls twice"
-        )
-    if not isinstance(change, StrategyChange) or request.is_java or change.to == request.strategy:
+    if isinstance(change, RollingUpdate) and change.beside is not None:
+        to = change.beside
+        if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
+            raise BadInputError(
+                f"change.beside: found {to} for protocol {request.protocol} and {request.strategy}, expected another "
+                f"assignor of clients in a classic group"
+            )
+    if not isinstance(change, StrategyChange | RollingUpdate) or request.is_java or to == request.strategy:
         return
-    if COOPERATIVE in {change.to, request.strategy}:
+    if COOPERATIVE in {to, request.strategy}:
         raise BadInputError(
-            f"change.to: found {change.to} for librdkafka and {request.strategy}, between which its members cannot "
-            f"roll: stop all, wait until the group is empty, start all"
+            f"change.{_field_of(change)}: found {to} for librdkafka and {request.strategy}, between which its members "
+            f"cannot roll: stop all, wait until the group is empty, start all"
         )
+
+
+def _field_of(change: StrategyChange | RollingUpdate) -> str:
+    return "beside" if isinstance(change, RollingUpdate) and change.beside else "to"
 
 
 def _check_conversion(request: ForecastRequest) -> None:

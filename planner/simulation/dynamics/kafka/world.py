@@ -24,7 +24,7 @@ from planner.simulation.dynamics.kafka.changes import (
     newcomers,
 )
 from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest, Partition
-from planner.simulation.dynamics.kafka.settings import CONSUMER
+from planner.simulation.dynamics.kafka.settings import CLASSIC, CONSUMER
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
@@ -179,16 +179,29 @@ def _lives(request: ForecastRequest) -> list[Life]:
             return [*lives, *(Life(member, own, starts_s=order * change.stagger_s) for order, member in started)]
         case RollingUpdate():
             # Which one ends at which of the times is drawn later.
+            had, gets = _lists(request, change)
             ended = zip(lives, change.rolling.pods_stop_s, strict=True)
-            old = [replace(life, ends_s=at, how=GRACEFUL) for life, at in ended]
+            old = [replace(life, assignors=had, ends_s=at, how=GRACEFUL) for life, at in ended]
             starts = zip(begun, change.rolling.clients_start_s, strict=True)
-            return [*old, *(Life(member, (request.assignor_after,), starts_s=at) for member, at in starts)]
+            return [*old, *(Life(member, gets, starts_s=at) for member, at in starts)]
         case BlueGreen():
             old = [replace(life, ends_s=change.stop_s, how=GRACEFUL) for life in lives]
             return [*old, *(Life(member, own, starts_s=change.start_s, succeeds=True) for member in begun)]
         case Leave() | Restart() | Freeze() | CutOff() | Upgrade() | StrategyChange():
             _change_members(lives, request, change)
     return lives
+
+
+def _lists(request: ForecastRequest, change: RollingUpdate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lists of assignors of old pods and of new ones.
+
+    A clients' assignor comes in two rolls, as ``rolls`` has it of members that restart: this is one of them.
+    """
+    own, asked = request.strategy, request.assignor_after
+    if change.beside is not None:
+        return (own,), (own, change.beside)
+    in_rolls = asked != own and request.protocol == CLASSIC and not request.converts
+    return (own, asked) if in_rolls else (own,), (asked,)
 
 
 def _change_members(lives: list[Life], request: ForecastRequest, change: OfMembers) -> None:

@@ -53,14 +53,8 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
         warnings=warnings(world, found),
         causes=tuple(cause for cause in find_causes(world, found) if cause.effect not in trials.untold),
         timeline=find_timeline(world, found),
-        extra={**find_split_brain(world, found), **_unread(world, found), **_again(found)},
+        extra={**find_split_brain(world, found), **_again(found)},
     )
-
-
-def _unread(world: World, found: Simulation) -> dict[str, Any]:
-    """Return under ``unread_s`` for how long some queue has nobody, where queues pass through several hands."""
-    passes_on = isinstance(world.request.change, RollingUpdate | Upgrade)
-    return {"unread_s": interval(found.observed.unread_s)} if passes_on else {}
 
 
 def _again(found: Simulation) -> dict[str, Any]:
@@ -92,6 +86,7 @@ def _trials(world: World, found: Simulation) -> Trials:
         burst=found.observed.burst,
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
+        unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
         untold=_untold(world),
     )
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -17,7 +18,8 @@ import java.util.Map;
  * {@code {"do": "subscribe", "id": "c0", "topics": [...]}} and
  * {@code {"do": "produce", "id": "p0", "config": {...}, "lanes": ["topic partition seconds:rate ..."]}}. What happens
  * is printed by {@link Events}; each delivery goes to the log that the first argument names. At the end of the input,
- * and on SIGTERM, everything is closed gracefully.
+ * and on SIGTERM, everything is closed gracefully. A second argument is the only order, as in a pod: then nothing is
+ * read, and the program ends with the consumer.
  */
 public final class KafkaMain {
     private final Map<String, ConsumerThread> consumers = new LinkedHashMap<>();
@@ -33,8 +35,13 @@ public final class KafkaMain {
             KafkaMain main = new KafkaMain(log);
             Runtime.getRuntime().addShutdownHook(new Thread(main::closeAll, "graceful-shutdown"));
             System.out.println("READY");
-            main.obey(new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)));
-            main.closeAll();
+            if (arguments.length > 1) {
+                main.obey(new BufferedReader(new StringReader(arguments[1])));
+                main.consumers.values().forEach(KafkaMain::await);
+            } else {
+                main.obey(new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)));
+                main.closeAll();
+            }
         }
     }
 
