@@ -8,13 +8,13 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reach import through_s
+from planner.simulation.dynamics.kafka.reach import patience_s, through_s
 from planner.simulation.dynamics.kafka.settings import read_settings
 from planner.simulation.dynamics.kafka.timing import DEFAULT
 from planner.simulation.dynamics.reading import Version
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
-EXACT = replace(DEFAULT, retransmit_s=(0.2, 0.2), reconnected_s=(2.5, 2.5))
+EXACT = replace(DEFAULT, retransmit_s=(0.2, 0.2))
 SHORT_SESSION = {"session.timeout.ms": 8_000}
 STRATEGIES = ["range", "cooperative-sticky", "uniform"]
 
@@ -26,8 +26,9 @@ def cut(for_s: float) -> Document:
 def through(cut_s: float, sent_s: float = 0.0, *, is_java: bool = True, **settings: int) -> float:
     known = {name.replace("_", "."): value for name, value in settings.items()}
     read = read_settings(known, "classic", Version(4, 4), Version(4, 3), is_java=is_java)
-    found = through_s(np.array([sent_s]), cut_s, read, EXACT, np.random.default_rng(1), is_java=is_java)
-    return float(found[0])
+    sent = np.array([sent_s])
+    closed = sent + patience_s(read, is_java=is_java)
+    return float(through_s(sent, cut_s, closed, np.array([2.5]), EXACT, np.random.default_rng(1))[0])
 
 
 @pytest.mark.parametrize(

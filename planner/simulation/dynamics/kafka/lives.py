@@ -7,7 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.changing import CRASH, CUT, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.kafka.changes import RollingUpdate
 from planner.simulation.dynamics.kafka.loops import Loops
-from planner.simulation.dynamics.kafka.reach import through_s
+from planner.simulation.dynamics.kafka.reach import patience_s, through_s
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
 from planner.simulation.dynamics.kafka.world import Booleans, Floats, World
@@ -138,7 +138,8 @@ def _expire(times: LifeTimes, index: int, stop: Floats, expires: Floats) -> None
 def _cut(world: World, times: LifeTimes, index: int, calibration: Calibration, random: np.random.Generator) -> None:
     """Fill in when a life that is cut off is heard again, and when it gets records again.
 
-    It has a connection of its own to the coordinator (``ConsumerCoordinator``), on which heartbeats and commits go.
+    It has a connection of its own to the coordinator (``ConsumerCoordinator``), on which heartbeats and commits go. The
+    classic Java client closes that one when its session is over by its own clock (``Heartbeat#sessionTimeoutExpired``).
     """
     life, settings, trials = world.lives[index], world.request.settings, len(times.stops)
     assert life.asleep_s is not None
@@ -148,12 +149,17 @@ def _cut(world: World, times: LifeTimes, index: int, calibration: Calibration, r
     speaks = beat + np.ceil((stop - beat) / interval) * interval - stop
     if settings.is_on("enable.auto.commit"):
         speaks = np.minimum(speaks, settings.seconds("auto.commit.interval.ms") * random.random(trials))
+    patience, session = patience_s(settings, is_java=world.request.is_java), session_s(world, index)
+    expires = session + _last_sign(world, times, index, stop)
+    watches = world.request.is_java and not life.is_server_side
+    closes = np.minimum(speaks + patience, expires - stop if watches else NEVER)
+    anew, found = (spread(random, ends, (trials,)) for ends in (calibration.reconnected_s, calibration.found_again_s))
+    opens = np.where(closes < speaks + patience, found, anew)
     asked = calibration.answered_s * random.random(trials)
     times.sleeps[:, index] = stop
-    for found, sent in ((times.wakes, speaks), (times.reads, asked)):
-        told = through_s(sent, for_s, settings, calibration, random, is_java=world.request.is_java)
-        found[:, index] = stop + told
-    _expire(times, index, stop, session_s(world, index) + _last_sign(world, times, index, stop))
+    times.wakes[:, index] = stop + through_s(speaks, for_s, closes, opens, calibration, random)
+    times.reads[:, index] = stop + through_s(asked, for_s, asked + patience, anew, calibration, random)
+    _expire(times, index, stop, expires)
 
 
 def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Floats:

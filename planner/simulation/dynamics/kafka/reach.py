@@ -16,20 +16,21 @@ from planner.simulation.dynamics.spreads import spread
 _SENDINGS = 16
 
 
+def patience_s(settings: Settings, *, is_java: bool) -> float:
+    """Return how long a client waits for an answer before it closes the connection."""
+    return settings.seconds("request.timeout.ms" if is_java else "socket.timeout.ms")
+
+
 def through_s(
-    sent: Floats,
-    cut_s: float,
-    settings: Settings,
-    calibration: Calibration,
-    random: np.random.Generator,
-    *,
-    is_java: bool,
+    sent: Floats, cut_s: float, closed: Floats, opens: Floats, calibration: Calibration, random: np.random.Generator
 ) -> Floats:
-    """Return when what is sent first after the beginning of a cut comes through, in seconds since then; any shape."""
-    closed = sent + settings.seconds("request.timeout.ms" if is_java else "socket.timeout.ms")
+    """Return when what is sent first after the beginning of a cut comes through, in seconds since then; any shape.
+
+    ``closed``: when the client gives the connection up; ``opens``: how long after the cut it has another one then.
+    """
     again = spread(random, calibration.retransmit_s, sent.shape)[..., None] * (2.0 ** np.arange(_SENDINGS) - 1)
     times = sent[..., None] + again
     by_tcp = np.where(times >= cut_s, times, np.inf).min(axis=-1)
-    opens = np.where(closed < cut_s, cut_s + spread(random, calibration.reconnected_s, sent.shape), closed)
-    found = np.where(by_tcp <= closed, by_tcp, opens)
+    again_at = np.where(closed < cut_s, cut_s + opens, closed)
+    found = np.where(by_tcp <= closed, by_tcp, again_at)
     return np.where(sent >= cut_s, sent, found)

@@ -60,6 +60,8 @@ class Calibration:
     """A fetch is answered after so long at the latest (``fetch.max.wait.ms``)."""
     reconnected_s: Spread = (1.0, 10.0)
     """How long after a cut those get words through who closed their connections meanwhile: 3.7 to 9.4 s in 8 cases."""
+    found_again_s: Spread = (0.0, 2.0)
+    """The same for the coordinator, where the session is over by the member's own clock: it asks all the time."""
     beat_jitter_s: float = 0.03
     """By how much one heartbeat differs from the interval: members' beats drift apart with the root of their number."""
     assigned_s: Spread = (0.0, 0.25)

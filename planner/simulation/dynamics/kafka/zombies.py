@@ -51,11 +51,14 @@ def find_zombies(
 def _until_heard(world: World, mine: Booleans, loops: Loops, times: LifeTimes, index: int) -> Floats:
     """Return the records that a member gets again after a cut and before it hears that it is out.
 
-    Answers to its fetches and to its heartbeats come by two connections, each at its own time.
+    Answers to its fetches and to its heartbeats come by two connections, each at its own time. What a poll has returned
+    it works off, whatever it hears meanwhile.
     """
+    request = world.request
     reads, wakes = times.reads[:, index, None], times.wakes[:, index, None]
     due = np.where(mine, world.lags + world.rates * (wakes - times.sleeps[:, index, None]), 0.0)
-    most = loops.capacity * np.maximum(wakes - reads, 0.0)
+    in_hand = request.settings.value("max.poll.records") if request.is_java else 1
+    most = np.maximum(loops.capacity * (wakes - reads), in_hand)
     whole = np.maximum(due.sum(axis=1, keepdims=True), 1.0)
     return np.floor(np.where(wakes > reads, due * np.minimum(most / whole, 1.0), 0.0))
 
