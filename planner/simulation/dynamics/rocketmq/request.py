@@ -54,6 +54,8 @@ COMMITS = ("commit_after_poll", "commit_on_shutdown")
 """Options by which a request tells when an application that polls commits by itself."""
 FIRST_LITE_PULLING = Version(5, 0)
 """Lite pull clients send LITE_PULL_MESSAGE since then (``MQClientAPIImpl#pullMessage``), and brokers know it."""
+UNWATCHED_OF_BROKERS = (BrokerDown, BrokerUp, QueueCount)
+WATCHED_OF_POP = (Join, Leave, Restart, RollingUpdate, Upgrade, Freeze, Partition)
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -149,18 +151,19 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     change = read_change(document["change"], clients, [(queue.topic, queue.broker) for queue in queues])
     if consumer != Consumer.PUSH and not clients:
         change = _polling_newcomers(change, document["change"])
+    strategy = find_strategy(fields.text(document["strategy"], "strategy", "a strategy's name"), options)
     request = ForecastRequest(
         client,
         broker,
         group,
-        find_strategy(fields.text(document["strategy"], "strategy", "a strategy's name"), options),
+        strategy,
         queues,
         rates,
         lags,
         clients,
         number(document["service_time_s"], "service_time_s", 0, MOST_SECONDS),
         settings,
-        change,
+        _shared_alike(change, strategy),
         trials,
         seed,
         (*warnings, *_about_target(change), *unknown_lags, *_about_settings(settings)),
@@ -170,6 +173,20 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     _refuse_what_has_no_model(request)
     _check_size(request)
     return request
+
+
+def _shared_alike(change: Change, strategy: Strategy) -> Change:
+    """Return the change of a group that pops with the share that it has: that is a setting of its brokers."""
+    if not (isinstance(change, StrategyChange) and isinstance(strategy, PopSharing)):
+        return change
+    if isinstance(change.to, PopSharing):
+        if change.to.share_queues != strategy.share_queues:
+            raise BadInputError(
+                f"change.options.pop_share_queues: found {change.to.share_queues}, expected {strategy.share_queues} as "
+                "it is: a command to the brokers changes it, not a restart of the clients"
+            )
+        return change
+    return replace(change, to=PopSharing(change.to, strategy.share_queues))
 
 
 def _polling_newcomers(change: Change, document: Any) -> Change:
@@ -317,10 +334,10 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
             "options.pop_share_queues: found with clients that allocate for themselves, expected clientRebalance false "
             "and clients that are neither orderly nor broadcasting: only those pop"
         )
-    if not isinstance(request.change, Join | Leave | Restart | RollingUpdate | Upgrade):
+    if not isinstance(request.change, WATCHED_OF_POP):
         raise BadInputError(
-            "change.kind: found one that has no forecast for POP yet, expected join, leave, restart, rolling_update or "
-            "upgrade"
+            "change.kind: found one that has no forecast for POP yet, expected join, leave, restart, rolling_update, "
+            "upgrade, freeze or partition"
         )
     if not settings.is_on("timerWheelEnable"):
         raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
@@ -339,7 +356,7 @@ def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
             f"versions.broker: found {request.broker} with clientRebalance false, expected {FIRST_ALLOCATING} or "
             "later: older brokers refuse to allocate, and the clients would get no queue"
         )
-    if isinstance(request.change, BrokerDown | BrokerUp | QueueCount):
+    if isinstance(request.change, UNWATCHED_OF_BROKERS):
         raise BadInputError(
             "change.kind: found a change of routes with clientRebalance false, which has no forecast yet: brokers "
             "allocate by copies of the route that they renew every 30 s"

@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
+    BrokerUp,
     Freeze,
     Partition,
     QueueCount,
@@ -36,6 +37,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_standstills(world, found),
         *_about_rolling(world, found),
         *_about_groups(world),
+        *_about_popping(world, found),
         *_about_polling(world, found),
         *_about_load(world, found),
     )
@@ -82,7 +84,7 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
     if not isinstance(world.request.change, StrategyChange) or not world.final:
         return
     counts = state_matrix(world, found.names, AFTER, world.final).sum(axis=0)
-    doubled, orphans = int((counts > 1).sum()), int((counts == 0).sum())
+    doubled, orphans = int((counts > 1).sum()) * (not world.request.pops), int((counts == 0).sum())
     if doubled or orphans:
         yield (
             f"two strategies stay side by side: {doubled} queues have two owners for good and every message of theirs "
@@ -97,7 +99,7 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
             "change hands each time"
         )
     woken = world.resumed >= 0
-    if not found.course.tables.tells_entering[:, woken].any():
+    if world.request.pops or not found.course.tables.tells_entering[:, woken].any():
         return
     if isinstance(world.request.change, Partition):
         yield (
@@ -133,6 +135,23 @@ def _about_groups(world: World) -> Iterator[str]:
     )
     if change.stop_s > change.start_s:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
+
+
+def _about_popping(world: World, found: Simulation) -> Iterator[str]:
+    change, again = world.request.change, found.again
+    if again is None:
+        return
+    if isinstance(change, BlueGreen):
+        low, high = np.quantile(again.lost, [LEVELS["p05"], LEVELS["p95"]])
+        group = world.request.group or "the old group"
+        yield (
+            f"{change.to_group} never gets {low:.0f}–{high:.0f} messages that {group} has popped and not acknowledged "
+            f"as it stops: they come again to {group} alone, popInvisibleTime later; let one of its clients run on "
+            "until then"
+        )
+        yield f"{change.to_group} pulls unless brokers are told before it starts that it is to pop"
+    if isinstance(change, BrokerUp):
+        yield f"who asks {change.broker} for its queues is told to pull unless that broker, too, was told to let it pop"
 
 
 def _about_polling(world: World, found: Simulation) -> Iterator[str]:
