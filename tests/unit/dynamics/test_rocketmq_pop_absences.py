@@ -68,4 +68,5 @@ def test_a_pop_that_was_given_up_comes_when_it_is_visible_again() -> None:
     """A client gives up a pop after 25 s; whether it reads the answer first is not known."""
     brief, longer = (popped(away("freeze", for_s), popInvisibleTime=60_000) for for_s in (24.0, 40.0))
     assert brief["redelivered_s"]["p95"] < 24.4
-    assert longer["redelivered_s"]["p50"] < 40.4 < 60 < longer["redelivered_s"]["p95"]
+    assert longer["redelivered_s"]["p50"] < 40.4
+    assert longer["redelivered_s"]["p95"] > 60

@@ -11,17 +11,18 @@ import numpy as np
 
 from planner.allocation.rocketmq import PopSharing
 from planner.simulation.dynamics.changing import FREEZE, SILENT
+from planner.simulation.dynamics.rocketmq.absences import find_absence
 from planner.simulation.dynamics.rocketmq.changes import CUT, BlueGreen
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
-from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
+from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.names import Names
 from planner.simulation.dynamics.rocketmq.offsets import Deliveries
 from planner.simulation.dynamics.rocketmq.outcome import Observed, between_owners, longest_gap
 from planner.simulation.dynamics.rocketmq.ownership import Owners, state_matrix
-from planner.simulation.dynamics.rocketmq.processes import AFTER
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
-from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S, POP_THRESHOLD, POP_TIMEOUT_S, Calibration
+from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S, POP_THRESHOLD, Calibration
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -91,78 +92,56 @@ def popped_deliveries(
     ended_s = np.where(world.there[holds.queues][None, :, None], holds.dropped, np.minimum(holds.dropped, 0.0))
     delivers = (holds.life != NOBODY) & (starts.first < ended_s)
     ends = delivers & np.isfinite(ended_s) & ~_on_dead_broker(world, holds)
-    share = _shares(holds, before)
+    share, absence = _shares(holds, before), find_absence(world, times, holds, calibration, random)
+    odds = share * absence.unacknowledged
+    twice = np.where(ends, _unacknowledged(times, holds, rates, odds, calibration, random), 0.0)
+    late = np.where(ends, _never_started(world, holds, rates, share, calibration, random), 0.0)
+    lost, causes = np.zeros(shape), dict[str, Floats]()
+    if isinstance(request.change, BlueGreen):
+        is_left = world.groups[np.maximum(holds.life, 0)] == BEFORE
+        lost = np.where(is_left, twice + late, 0.0)
+        twice, late = np.where(is_left, 0.0, twice), np.where(is_left, 0.0, late)
+        causes = {"clone": _popped_after_copy(request.change, holds, rates, random)}
+    visible_s = ended_s + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
+    again_s = visible_s + _revival(world, holds, calibration, random)
+    late_s = np.where(absence.reads, absence.reads_s, again_s)
+    last = np.maximum(np.where(twice > 0, again_s, -np.inf), np.where(late > 0, late_s, -np.inf))
+    last = last.max(axis=(1, 2), initial=-np.inf)
+    causes = {"in_flight": twice.sum(axis=2), **causes}
+    return (
+        Deliveries(np.sum(list(causes.values()), axis=0), causes, np.zeros(shape), delivers),
+        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2))),
+    )
+
+
+def _unacknowledged(
+    times: LifeTimes, holds: Holds, rates: Rates, odds: Floats, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return how many calls run in each hold as it ends and are not acknowledged; ``odds``: for each of the queue's."""
+    shape = holds.life.shape
     age_s = rates.service_s * random.uniform(*calibration.overtaking, shape) + spread(random, calibration.ack_s, shape)
     graceful = times.of_holders(times.graceful, holds.life) & holds.dies
     open_s = np.where(graceful, tailed(random, calibration.pop_closing_s, shape), 0.0)
     left = np.where(age_s > 0, np.clip((age_s - open_s) / age_s, 0.0, 1.0), 0.0)
     running = np.floor(rates.consumed[holds.queues][None, :, None] * age_s + random.random(shape))
-    absence = _absence(world, times, holds, calibration, random)
-    twice = np.where(ends, random.binomial(running.astype(np.intp), share * left * absence.unacknowledged), 0).astype(
-        float
-    )
-    unnoticed_s = tailed(random, calibration.popped_unread_s, shape)
-    late = np.where(ends, _never_started(world, holds, rates, share, unnoticed_s, random), 0.0)
-    visible_s = ended_s + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
-    again_s = visible_s + _revival(world, holds, calibration, random)
-    late_s = np.where(absence.reads, absence.reads_s, again_s)
-    found = np.maximum(np.where(twice > 0, again_s, -np.inf), np.where(late > 0, late_s, -np.inf))
-    found = found.max(axis=(1, 2), initial=-np.inf)
-    flown, lost = twice.sum(axis=2), np.zeros(len(found))
-    causes = {"in_flight": flown}
-    if isinstance(request.change, BlueGreen):
-        lost = flown.sum(axis=1) + late.sum(axis=(1, 2))
-        overlap = rates.consumed[holds.queues] * max(request.change.stop_s - request.change.clone_s, 0.0)
-        flown = np.floor(overlap + random.random(flown.shape))
-        late, found, causes = np.zeros(shape), np.full(len(found), -np.inf), {"clone": flown}
-    return (
-        Deliveries(flown, causes, np.zeros(shape), delivers),
-        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(found), found, np.nan), lost),
-    )
+    found: Floats = random.binomial(running.astype(np.intp), odds * left).astype(float)
+    return found
+
+
+def _popped_after_copy(change: BlueGreen, holds: Holds, rates: Rates, random: np.random.Generator) -> Floats:
+    """Return what the group pops after the copy of its offsets, and the other one again.
+
+    A broker counts a message as consumed as soon as it is popped (``PopMessageProcessor#appendCheckPoint``).
+    """
+    popped = rates.consumed[holds.queues] * max(change.stop_s - change.clone_s, 0.0)
+    found: Floats = np.floor(popped + random.random(holds.life.shape[:2]))
+    return found
 
 
 def _on_dead_broker(world: World, holds: Holds) -> Booleans:
     """Return which holds are of a broker that dies: it gives nothing again until it is back."""
     dead = [world.brokers.index(world.queues[pick].broker) == world.down for pick in holds.queues.tolist()]
     return np.array(dead, dtype=bool)[None, :, None]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Absence:
-    """By hold, of its holder where it stands still or is cut off as the hold ends, and comes back.
-
-    ``reads_s``: when it reads again, NEVER for all others; ``unacknowledged``: odds that a call that ran then is not
-    acknowledged in time; ``reads``: it reads, and calls in time, what a broker has answered meanwhile.
-    """
-
-    reads_s: Floats
-    unacknowledged: Floats
-    reads: Booleans
-
-
-def _absence(
-    world: World, times: LifeTimes, holds: Holds, calibration: Calibration, random: np.random.Generator
-) -> _Absence:
-    """Return who comes back after which holds.
-
-    A client calls and acknowledges nothing that it popped ``popInvisibleTime`` ago (``ConsumeRequest#isPopTimeout``).
-    The calls of a process that stood still are taken to wait, not to compute: they are over as it wakes. Who is cut off
-    goes on calling. TCP sends its acknowledgements again when the network is back, unless it closed the connection.
-    """
-    shape = (world.request.trials, len(world.lives))
-    back = np.full(shape, NEVER)
-    for index in np.flatnonzero(world.resumed >= 0).tolist():
-        back[:, world.resumed[index]] = times.heartbeat[:, index]
-    back_s = np.where(holds.dies, times.of_holders(back, holds.life), NEVER)
-    away_s = back_s - np.where(np.isfinite(back_s), holds.dropped, 0.0)
-    invisible_s, service_s = world.request.settings.seconds("popInvisibleTime"), world.request.service_time_s
-    too_late = np.clip((away_s + service_s - invisible_s) / max(service_s, LEAST_SERVICE_S), 0.0, 1.0)
-    given_up = np.isfinite(times.closed)
-    frozen = np.array([life.how == FREEZE for life in world.lives])
-    lost = frozen & (back >= POP_TIMEOUT_S) & (random.random(shape) < calibration.woken_pull_lost)
-    is_closed, is_lost = (times.of_holders(part, holds.life) for part in (given_up, given_up | lost))
-    reads_s = back_s + tailed(random, calibration.woken_pull_s, back_s.shape)
-    return _Absence(reads_s, np.where(is_closed, 1.0, too_late), (away_s < invisible_s) & ~is_lost)
 
 
 def observe_shared(
@@ -197,7 +176,12 @@ def observe_shared(
 
 
 def _never_started(
-    world: World, holds: Holds, rates: Rates, share: Floats, unnoticed_s: Floats, random: np.random.Generator
+    world: World,
+    holds: Holds,
+    rates: Rates,
+    share: Floats,
+    calibration: Calibration,
+    random: np.random.Generator,
 ) -> Floats:
     """Return how many messages a hold has popped and not begun as it ends.
 
@@ -211,6 +195,7 @@ def _never_started(
     says_nothing = np.array([life.how in (SILENT, FREEZE, CUT) for life in world.lives])
     is_silent = says_nothing[np.maximum(holds.life, 0)] & holds.dies
     asks = (is_silent | ~holds.dies) & ((world.rates > 0)[holds.queues] & _asked(world, holds))[None, :, None]
+    unnoticed_s = tailed(random, calibration.popped_unread_s, holds.life.shape)
     lost = np.where(holds.dies & ~is_silent, rates.consumed[holds.queues][None, :, None] * share * unnoticed_s, 0.0)
     found: Floats = np.where(waits, np.round(cached), asks + random.poisson(lost))
     return found

@@ -22,11 +22,8 @@ from planner.simulation.dynamics.rocketmq.changes import (
     Client,
     Freeze,
     Join,
-    Leave,
     Partition,
     QueueCount,
-    Restart,
-    RollingUpdate,
     StrategyChange,
     Upgrade,
     newcomers,
@@ -54,8 +51,6 @@ COMMITS = ("commit_after_poll", "commit_on_shutdown")
 """Options by which a request tells when an application that polls commits by itself."""
 FIRST_LITE_PULLING = Version(5, 0)
 """Lite pull clients send LITE_PULL_MESSAGE since then (``MQClientAPIImpl#pullMessage``), and brokers know it."""
-UNWATCHED_OF_BROKERS = (BrokerDown, BrokerUp, QueueCount)
-WATCHED_OF_POP = (Join, Leave, Restart, RollingUpdate, Upgrade, Freeze, Partition)
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -334,11 +329,6 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
             "options.pop_share_queues: found with clients that allocate for themselves, expected clientRebalance false "
             "and clients that are neither orderly nor broadcasting: only those pop"
         )
-    if not isinstance(request.change, WATCHED_OF_POP):
-        raise BadInputError(
-            "change.kind: found one that has no forecast for POP yet, expected join, leave, restart, rolling_update, "
-            "upgrade, freeze or partition"
-        )
     if not settings.is_on("timerWheelEnable"):
         raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
     if request.service_time_s >= settings.seconds("popInvisibleTime"):
@@ -356,10 +346,11 @@ def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
             f"versions.broker: found {request.broker} with clientRebalance false, expected {FIRST_ALLOCATING} or "
             "later: older brokers refuse to allocate, and the clients would get no queue"
         )
-    if isinstance(request.change, UNWATCHED_OF_BROKERS):
+    if isinstance(request.change, BrokerDown | BrokerUp | QueueCount) and not request.pops:
         raise BadInputError(
-            "change.kind: found a change of routes with clientRebalance false, which has no forecast yet: brokers "
-            "allocate by copies of the route that they renew every 30 s"
+            "change.kind: found a change of routes with clientRebalance false and clients that pull, which has no "
+            "forecast yet: brokers allocate by copies of the route that they renew every 30 s, clients ask any of them "
+            "every second, and queues go back and forth until all copies are new"
         )
     strategies = (
         [request.strategy, request.change.to] if isinstance(request.change, StrategyChange) else [request.strategy]

@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
+    BrokerDown,
     BrokerUp,
     Freeze,
     Partition,
@@ -18,7 +19,7 @@ from planner.simulation.dynamics.rocketmq.ownership import state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.settings import Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
-from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S
+from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S, OFFSETS_FLUSHED_S
 from planner.simulation.dynamics.rocketmq.world import World
 from planner.simulation.dynamics.trials import LEVELS
 from planner.simulation.dynamics.words import seconds_between
@@ -150,6 +151,13 @@ def _about_popping(world: World, found: Simulation) -> Iterator[str]:
             "until then"
         )
         yield f"{change.to_group} pulls unless brokers are told before it starts that it is to pop"
+    if isinstance(change, BrokerDown):
+        of_broker = np.array([queue.broker == change.broker for queue in world.queues])
+        most = world.rates[of_broker].sum() * (OFFSETS_FLUSHED_S + world.request.service_time_s)
+        yield (
+            f"when {change.broker} is back it gives up to {most:.0f} messages again: what nobody had acknowledged, and "
+            f"what was popped in the {OFFSETS_FLUSHED_S:g} s since it had stored offsets"
+        )
     if isinstance(change, BrokerUp):
         yield f"who asks {change.broker} for its queues is told to pull unless that broker, too, was told to let it pop"
 
