@@ -69,5 +69,7 @@ def test_what_the_old_group_pops_after_the_copy_comes_twice() -> None:
     assert clone["cause"] == "clone"
 
 
-def test_shares_of_the_new_group_change_as_its_members_come() -> None:
-    assert popped(blue_green(), TWO_SHARES)["total"]["duplicates"]["p95"] > 0
+def test_who_shares_queues_has_no_forecast_of_a_group_that_takes_over() -> None:
+    with pytest.raises(BadInputError, match="drops them in the midst of all that waited"):
+        popped(blue_green(), TWO_SHARES)
+    assert popped(blue_green(), {"pop_share_queues": CLIENTS - 1})["total"]["duplicates"] == NOTHING

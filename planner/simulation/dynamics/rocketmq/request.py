@@ -331,12 +331,23 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
         )
     if not settings.is_on("timerWheelEnable"):
         raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
+    change = request.change
+    if isinstance(change, BlueGreen) and not _share_all(request, len(change.clients)):
+        raise BadInputError(
+            f"change.kind: found blue_green to {len(change.clients)} clients that share queues, which has no forecast: "
+            "each takes whole brokers until the last ones are there, and then drops them in the midst of all that "
+            "waited (three that were watched took 20 to 25 messages twice, 15 at most were forecast)"
+        )
     if request.service_time_s >= settings.seconds("popInvisibleTime"):
         raise BadInputError(
             f"service_time_s: found {request.service_time_s:g}, expected less than popInvisibleTime "
             f"({settings.seconds('popInvisibleTime'):g} s): no call would be acknowledged in time, and each "
             "message would come again and again"
         )
+
+
+def _share_all(request: ForecastRequest, clients: int) -> bool:
+    return isinstance(request.strategy, PopSharing) and request.strategy.shares_all(clients)
 
 
 def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
