@@ -87,7 +87,8 @@ class Group:
 
     @property
     def members(self) -> list[str]:
-        return sorted(member for process in self.processes if process.running for member in process.client_ids)
+        """The ids of those that are up, once each: a successor that waits for its turn has the id of who goes."""
+        return sorted({member for process in self.processes if process.running for member in process.client_ids})
 
     def deliveries(self) -> list[Delivery]:
         found = [one for process in self.processes for one in process.deliveries()]
@@ -144,9 +145,15 @@ class Watch:
         self.counts = {broker.name: QUEUES for broker in cluster.brokers}
         self._changes: list[tuple[float, dict[str, tuple[Group, Document]]]] = []
         self.more: list[str] = []
+
+    def warm(self, groups: Sequence[Group]) -> None:
+        """Return when messages come to members that all are there."""
+        for process in [process for group in groups for process in group.processes]:
+            process.await_ready()
         places = [(broker, queue) for broker in self.counts for queue in range(QUEUES)]
         curves = [QueueCurve(TOPIC, *place, ((0.0, RATE), (MOST_S, RATE))) for place in places]
-        cluster.load().start_producer(curves, options={"poll-ms": 1000})
+        self.cluster.load().start_producer(curves, options={"poll-ms": 1000})
+        time.sleep(WARM_S)
 
     def begin(self, groups: Sequence[Group], change: Callable[[Group], Document]) -> None:
         """Note a change of these groups that happens now."""
@@ -185,7 +192,7 @@ def absences(watch: Watch) -> None:
         for group in groups:
             group.start(*MEMBERS)
             group.start(ABSENT, prefix=networks[group.name].prefix)
-        _warm(groups)
+        watch.warm(groups)
         for kind, for_s in (*ABSENCES, *LONG_ABSENCES):
             change = {"kind": kind, "for_s": for_s, "clients": [f"127.0.0.1@{ABSENT}"]}
             watch.begin(groups, lambda _, change=change: change)
@@ -204,7 +211,7 @@ def brokers(watch: Watch) -> None:
         for group in groups:
             group.start(member)
         time.sleep(APART_S / 3)
-    _warm(groups)
+    watch.warm(groups)
     staying, victim = watch.cluster.brokers
     for kind, act in (("broker_down", victim.kill), ("broker_up", victim.start)):
         watch.begin(groups, lambda _, kind=kind: {"kind": kind, "broker": victim.name})
@@ -224,7 +231,7 @@ def successions(watch: Watch) -> None:
     for group in groups:
         for member in MEMBERS:
             group.start(member)
-    _warm(groups)
+    watch.warm(groups)
     for group in groups:
         for member in MEMBERS:
             group.start(member, strategy="AVG_BY_CIRCLE", on_order=True)
@@ -263,13 +270,6 @@ def _take_over(watch: Watch, group: Group) -> None:
         f"(forecast: {told.split(' messages')[0]}), {twice} of its messages came to {heir.name}, too "
         f"{_told(answer['total']['duplicates'])}"
     )
-
-
-def _warm(groups: Sequence[Group]) -> None:
-    for group in groups:
-        for process in group.processes:
-            process.await_ready()
-    time.sleep(WARM_S)
 
 
 RUNS = {run.__name__: run for run in (absences, brokers, successions)}

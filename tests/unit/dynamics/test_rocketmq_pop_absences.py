@@ -16,8 +16,12 @@ ONE_A_BROKER = {"p05": 2, "p50": 2, "p95": 2}
 def popped(change: Document, options: Document = EVERYTHING, **settings: Any) -> Document:
     """The answer for four clients that pop, 200 ms a message."""
     invisible = {"popInvisibleTime": int(INVISIBLE_S * 1000), **settings}
-    request = rocketmq_request(change, options=options, clients=4, rate=8.0, service_time_s=0.2, settings=invisible)
-    return forecast(request)
+    return forecast(asked(change, options, invisible))
+
+
+def asked(change: Document, options: Document, settings: Document, lag: float = 0) -> Document:
+    usual = {"clients": 4, "rate": 8.0, "service_time_s": 0.2}
+    return rocketmq_request(change, options=options, settings=settings, lag=lag, **usual)
 
 
 def away(kind: str, for_s: float) -> Document:
@@ -70,3 +74,15 @@ def test_a_pop_that_was_given_up_comes_when_it_is_visible_again() -> None:
     assert brief["redelivered_s"]["p95"] < 24.4
     assert longer["redelivered_s"]["p50"] < 40.4
     assert longer["redelivered_s"]["p95"] > 60
+
+
+def test_of_a_backlog_who_is_cut_off_calls_what_it_had_popped_and_who_stands_still_does_not() -> None:
+    """What both had popped comes again to others: a second time after a cut, the first time after a standstill."""
+    cut, frozen = (forecast(asked(away(kind, 30.0), EVERYTHING, {}, 10_000)) for kind in ("partition", "freeze"))
+    assert cut["late_messages"] == NOTHING
+    assert frozen["late_messages"]["p50"] > 100
+    lost, calls = (
+        forecast(asked(away(kind, 90.0), EVERYTHING, {}, 10_000))["total"]["duplicates"]["p50"]
+        for kind in ("partition", "freeze")
+    )
+    assert lost > calls + 100

@@ -96,6 +96,9 @@ def popped_deliveries(
     odds = share * absence.unacknowledged
     twice = np.where(ends, _unacknowledged(times, holds, rates, odds, calibration, random), 0.0)
     late = np.where(ends, _never_started(world, holds, rates, share, calibration, random), 0.0)
+    # Who is cut off works off what it had popped, whether it can acknowledge that or not.
+    called = np.where(_is_cut(world, holds) & has_backlog(world, rates.service_s)[holds.queues][None, :, None], late, 0)
+    twice, late = twice + np.round(called * absence.unacknowledged), late - called
     lost, causes = np.zeros(shape), dict[str, Floats]()
     if isinstance(request.change, BlueGreen):
         is_left = world.groups[np.maximum(holds.life, 0)] == BEFORE
@@ -135,6 +138,12 @@ def _popped_after_copy(change: BlueGreen, holds: Holds, rates: Rates, random: np
     """
     popped = rates.consumed[holds.queues] * max(change.stop_s - change.clone_s, 0.0)
     found: Floats = np.floor(popped + random.random(holds.life.shape[:2]))
+    return found
+
+
+def _is_cut(world: World, holds: Holds) -> Booleans:
+    is_cut = np.array([life.how == CUT for life in world.lives])
+    found: Booleans = is_cut[np.maximum(holds.life, 0)] & holds.dies
     return found
 
 
