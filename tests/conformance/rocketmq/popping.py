@@ -264,7 +264,7 @@ def _take_over(watch: Watch, group: Group) -> None:
         successor.begin()
     time.sleep(AFTERWARDS_S)
     twice = len(old & {one.message for one in heir.deliveries()})
-    (told,) = (word for word in answer["warnings"] if "never gets" in word)
+    (told,) = (word for word in answer["warnings"] if "never come to" in word)
     watch.more.append(
         f"{group.name} blue_green: {group.given_again() - earlier} given again to it alone "
         f"(forecast: {told.split(' messages')[0]}), {twice} of its messages came to {heir.name}, too "

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from planner.cli.forecast import sentence
 from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
@@ -30,8 +31,8 @@ def blue_green(clone_s: float = 1.0, stop_s: float = 0.0) -> Document:
 
 
 def lost(answer: Document) -> str:
-    (sentence,) = (word for word in answer["warnings"] if "h never gets" in word)
-    return sentence.split(" messages")[0].removeprefix("h never gets ")
+    (told,) = (word for word in answer["warnings"] if "never come to h" in word)
+    return told.split(" messages")[0]
 
 
 def test_where_everybody_takes_everything_a_switch_is_a_restart_of_all() -> None:
@@ -59,6 +60,7 @@ def test_what_the_old_group_has_popped_is_lost_for_the_new_one_and_told() -> Non
     # 64 a second, 200 ms each: 12.8 calls run
     low, high = map(int, lost(answer).split("–"))
     assert 6 <= low < 12.8 < high <= 21
+    assert sentence(answer).startswith("8 queues move; ")
     assert int(lost(popped(blue_green(), lag=10_000)).split("–")[0]) > 100
 
 

@@ -146,11 +146,11 @@ def _about_popping(world: World, found: Simulation) -> Iterator[str]:
         low, high = np.quantile(again.lost, [LEVELS["p05"], LEVELS["p95"]])
         group = world.request.group or "the old group"
         yield (
-            f"{change.to_group} never gets {low:.0f}–{high:.0f} messages that {group} has popped and not acknowledged "
-            f"as it stops: they come again to {group} alone, popInvisibleTime later; let one of its clients run on "
-            "until then"
+            f"{low:.0f}–{high:.0f} messages that {group} has popped and not acknowledged as it stops never come to "
+            f"{change.to_group}, whether their calls end well or not: {group} alone is given them again, "
+            "popInvisibleTime later; let one of its clients run on until then"
         )
-        yield f"{change.to_group} pulls unless brokers are told before it starts that it is to pop"
+        yield f"unless brokers are told before it starts that {change.to_group} is to pop, it pulls"
     if isinstance(change, BrokerDown):
         of_broker = np.array([queue.broker == change.broker for queue in world.queues])
         most = world.rates[of_broker].sum() * (OFFSETS_FLUSHED_S + world.request.service_time_s)
