@@ -76,5 +76,10 @@ def test_who_pulls_what_brokers_allocate_has_no_forecast_of_routes(change: Docum
 
 
 def test_no_split_brain_is_told_where_several_have_each_queue_all_along() -> None:
-    assert "split_brain" not in popped(UP, TWO_SHARES)
+    assert "split_brain" not in popped(resize(6), TWO_SHARES)
     assert "split_brain" in forecast(rocketmq_request(UP))
+
+
+def test_a_broker_that_starts_has_no_forecast_where_queues_are_shared() -> None:
+    with pytest.raises(BadInputError, match="lists few members at first"):
+        popped(UP, TWO_SHARES)

@@ -338,6 +338,12 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
             "each takes whole brokers until the last ones are there, and then drops them in the midst of all that "
             "waited (three that were watched took 20 to 25 messages twice, 15 at most were forecast)"
         )
+    if isinstance(change, BrokerUp) and not _share_all(request, len(request.clients)):
+        raise BadInputError(
+            "change.kind: found broker_up with clients that share queues, which has no forecast: the new broker lists "
+            "few members at first and gives them other shares (two that were watched took 4 and 25 messages twice, 5 to "
+            "22 were forecast)"
+        )
     if request.service_time_s >= settings.seconds("popInvisibleTime"):
         raise BadInputError(
             f"service_time_s: found {request.service_time_s:g}, expected less than popInvisibleTime "
