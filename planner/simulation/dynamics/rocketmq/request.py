@@ -341,7 +341,7 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
     if isinstance(change, BrokerUp) and not _share_all(request, len(request.clients)):
         raise BadInputError(
             "change.kind: found broker_up with clients that share queues, which has no forecast: the new broker lists "
-            "few members at first and gives them other shares (two that were watched took 4 and 25 messages twice, 5 to "
+            "few members at first, gives them other shares (two that were watched took 4 and 25 messages twice, 5 to "
             "22 were forecast)"
         )
     if request.service_time_s >= settings.seconds("popInvisibleTime"):
