@@ -79,11 +79,13 @@ def _noun(request: object) -> str:
 def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
     """Return the result as one sentence; ``noun`` is what the system calls a queue."""
     total, moved = document["total"], len(document["moved"])
-    count = len({json.dumps(queue) for queues in document["before"].values() for queue in queues})
+    owned = [queue for queues in document["before"].values() for queue in queues]
+    # Who has a whole broker has queue -1 of it: how many that are its answer does not say.
+    of_all = "" if any(queue[-1] < 0 for queue in owned) else f"of {len({json.dumps(queue) for queue in owned})} "
     if not moved and not document["queues"]:
         again = [*(_twice(total) if total["duplicates"] and total["duplicates"]["p95"] else []), *_again(document)]
         return "; ".join(["Nothing moves, nothing pauses", *again]) + "."
-    parts = [f"{_range(total['moved_queues'])} of {count} {noun} move"]
+    parts = [f"{_range(total['moved_queues'])} {of_all}{noun} move"]
     lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
     if lost:
         parts.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")

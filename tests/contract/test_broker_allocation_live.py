@@ -1,4 +1,7 @@
-"""Groups whose queues the brokers of a real 5.5.0 cluster give out, by pull and by POP, while one member dies."""
+"""Groups whose queues the brokers of a real 5.5.0 cluster give out, by pull and by POP.
+
+One member dies. Where members pop it stands still before, until what it worked on has come again to the others.
+"""
 
 import time
 from collections import Counter
@@ -39,10 +42,24 @@ STEADY_S = 4 * SERVICE_S
 
 
 @dataclass(frozen=True)
+class Stood:
+    """What was seen while a member stood still: the ids of messages whose calls surely ran as it began, and its end.
+
+    ``owners``: what each member was given last, as it ended.
+    """
+
+    began_ms: float
+    ended_ms: float
+    ran: set[str]
+    owners: Mapping[str, set[tuple[str, int]]]
+    answer: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Watched:
     """What was seen of a group: its owners by client before and after, all deliveries, and what was forecast.
 
-    ``ran``: the ids of messages whose calls surely ran as one member died.
+    ``ran``: the ids of messages whose calls surely ran as one member died; ``stood``: where it stood still before.
     """
 
     before: Mapping[str, set[tuple[str, int]]]
@@ -52,6 +69,7 @@ class Watched:
     ran: set[str]
     answer: Mapping[str, Any]
     produced: int
+    stood: Stood | None
 
     @property
     def twice(self) -> set[str]:
@@ -87,7 +105,7 @@ class Group:
             for instances in (STAYING, (DYING,))
         ]
 
-    def request(self) -> dict[str, Any]:
+    def request(self, **change: Any) -> dict[str, Any]:
         return {
             "system": "rocketmq",
             "versions": {"client": NEW, "broker": NEW},
@@ -102,7 +120,7 @@ class Group:
             "clients": [{"id": f"127.0.0.1@{one}", "threads": 20} for one in sorted((*STAYING, DYING))],
             "service_time_s": SERVICE_S,
             "settings": {"clientRebalance": False, "popInvisibleTime": INVISIBLE_MS},
-            "change": {"kind": "leave", "how": "crash", "clients": [f"127.0.0.1@{DYING}"]},
+            "change": {**change, "clients": [f"127.0.0.1@{DYING}"]},
             "trials": 200,
             "seed": 1,
         }
@@ -139,31 +157,49 @@ def watch(group: Group, produced: Callable[[], int], all_dead: Barrier) -> Watch
 
     Nobody may ask for what was produced before one member of each group is dead.
     """
-    answer = forecast(group.request())
+    answer = forecast(group.request(kind="leave", how="crash"))
     until(lambda: {one.client_id for one in group.deliveries()} >= set(answer["before"]), ALLOCATED_S)
     await_steady(lambda: group.owners() == expected(answer, "before"), STEADY_S, ALLOCATED_S)
     before = group.owners()
+    stood = stand_still(group) if group.options else None
     ran, died_ms = kill_at_work(group)
     all_dead.wait()
     until(lambda: group.owners() == expected(answer, "after"), ALLOCATED_S)
     until(lambda: ran <= counted_twice(group), COME_S)
     until(lambda: len({one.message for one in group.deliveries()}) >= produced(), COME_S)
-    return Watched(before, group.owners(), group.deliveries(), died_ms, ran, answer, produced())
+    return Watched(before, group.owners(), group.deliveries(), died_ms, ran, answer, produced(), stood)
+
+
+def stand_still(group: Group) -> Stood:
+    """Freeze the member that is to die until what it worked on has come again, and wait until it works again."""
+    ran, began_ms = freeze_at_work(group)
+    until(lambda: ran <= counted_twice(group), COME_S)
+    owners, ended_ms = group.owners(), time.time() * 1000
+    group.processes[1].resume()
+    until(lambda: group.processes[1].deliveries()[-1].epoch_ms > ended_ms, COME_S)
+    answer = forecast(group.request(kind="freeze", for_s=(ended_ms - began_ms) / 1000))
+    return Stood(began_ms, ended_ms, ran, owners, answer)
 
 
 def kill_at_work(group: Group) -> tuple[set[str], float]:
-    """Kill the member that is to die while calls of it run; return the ids of their messages, and when it died.
+    """Kill the member that is to die while calls of it run; return the ids of their messages, and when it died."""
+    found = freeze_at_work(group)
+    group.processes[1].kill()
+    return found
 
-    It is frozen first. A call that began in the half of the service time before it surely stood still had not ended.
+
+def freeze_at_work(group: Group) -> tuple[set[str], float]:
+    """Freeze the member that is to die while calls of it run; return the ids of their messages, and when.
+
+    A call that began in the half of the service time before it surely stood still had not ended.
     """
     dying, deadline = group.processes[1], time.monotonic() + ALLOCATED_S
     while True:
         dying.freeze()
-        died_ms = time.time() * 1000
-        ran = {one.message for one in dying.deliveries() if one.epoch_ms > died_ms - SERVICE_S * 500}
+        froze_ms = time.time() * 1000
+        ran = {one.message for one in dying.deliveries() if one.epoch_ms > froze_ms - SERVICE_S * 500}
         if ran or time.monotonic() > deadline:
-            dying.kill()
-            return ran, died_ms
+            return ran, froze_ms
         dying.resume()
         time.sleep(SERVICE_S / 4)
 
@@ -225,6 +261,29 @@ def test_what_the_dead_member_had_not_acknowledged_comes_again(
         f"{name}: duplicates {len(watched.twice)}, forecast {total['duplicates']['p05']} to "
         f"{total['duplicates']['p95']}; the last one after {max(late) / 1000:.1f} s, "
         f"forecast {again['p05']} to {again['p95']}",
+    )
+
+
+@pytest.mark.parametrize("name", POPPING)
+def test_what_a_member_that_stands_still_had_not_acknowledged_comes_again_to_others(
+    seen: Mapping[str, Watched], name: str, record_property: Callable[[str, object], None]
+) -> None:
+    stood = seen[name].stood
+    assert stood is not None
+    assert stood.ran, "the member that stood still had nothing to do"
+    assert stood.owners == expected(stood.answer, "after")
+    meanwhile = [one for one in seen[name].deliveries if stood.began_ms < one.epoch_ms < stood.ended_ms]
+    again = {one.message: one.epoch_ms for one in reversed(meanwhile) if one.came_back}
+    assert stood.ran <= again.keys()
+    assert not [one for one in meanwhile if one.client_id.endswith(DYING)]
+    assert [one for one in seen[name].deliveries if one.client_id.endswith(DYING) and one.epoch_ms > stood.ended_ms]
+    earlier = {one.message for one in seen[name].deliveries if one.epoch_ms <= stood.began_ms}
+    told, last = stood.answer["total"]["duplicates"], stood.answer["redelivered_s"]
+    record_property(
+        TOLD,
+        f"{name}: a member stood still for {(stood.ended_ms - stood.began_ms) / 1000:.0f} s, "
+        f"duplicates {len(again.keys() & earlier)}, forecast {told['p05']} to {told['p95']}; the last one after "
+        f"{(max(again.values()) - stood.began_ms) / 1000:.1f} s, forecast {last['p05']} to {last['p95']}",
     )
 
 

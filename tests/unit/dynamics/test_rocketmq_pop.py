@@ -113,7 +113,6 @@ def test_members_that_cannot_keep_up_together_are_told() -> None:
         ({"settings": {"clientRebalance": True}}, "allocate for themselves"),
         ({"orderly": True}, "allocate for themselves"),
         ({"versions": {"client": "5.5.0", "broker": "4.9.7"}}, "expected 5.0"),
-        ({"change": {"kind": "freeze", "clients": [client_id(1)], "for_s": 5}}, "no forecast for POP"),
     ],
 )
 def test_what_does_not_pop_is_refused(more: Document, why: str) -> None:

@@ -221,7 +221,7 @@ def _registered_after(client: str, settings: dict[str, Any]) -> float:
     change = {"kind": "broker_up", "broker": "broker-b"}
     request = read_request(rocketmq_request(change, client, clients=4, settings=settings))
     course = simulate(build_world(request), DEFAULT).course
-    waited = course.tables.entered[:, :, 1] - course.learned
+    waited = course.tables.entered[:, :, 1] - course.routes.learned
     assert (waited >= 0).all()
     return float(waited.mean())
 

@@ -99,7 +99,8 @@ def _stores_no_more(change: Change) -> bool:
 def _levers(world: World) -> dict[str, Lever]:
     request, change = world.request, world.request.change
     leaves_gracefully = isinstance(change, Leave | Restart) and change.how == GRACEFUL
-    faster_clocks = {"pollNameServerInterval": 5_000, "rocketmq.client.rebalance.waitInterval": 5_000}
+    polls_route = "loadBalancePollNameServerInterval" if request.is_broker_allocated else "pollNameServerInterval"
+    faster_clocks = {polls_route: 5_000, "rocketmq.client.rebalance.waitInterval": 5_000}
     found: dict[str, Lever] = {
         "route": faster_clocks,
         "expiry": {"serverChannelMaxIdleTimeSeconds": 40},

@@ -11,7 +11,7 @@ from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.tables import Tables, member_tables, notifications
 from planner.simulation.dynamics.rocketmq.timing import Calibration
-from planner.simulation.dynamics.rocketmq.views import asked_brokers
+from planner.simulation.dynamics.rocketmq.views import Routes, asked_brokers
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
@@ -21,10 +21,10 @@ _PASSES = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What happens up to the looks; ``learned``: when each life has the route of after the change (trials, lives)."""
+    """What happens up to the looks; ``routes``: who has the route of after the change from when on."""
 
     times: LifeTimes
-    learned: Floats
+    routes: Routes
     tables: Tables
     looks: Looks
 
@@ -33,25 +33,31 @@ def find_course(world: World, rates: Rates, takes_there: Booleans, calibration: 
     """Return the course; ``takes_there`` says by life whether it will own a queue of the broker that starts."""
     times = live_times(world, rates, calibration, draws.of(Stage.LIVES))
     tables = member_tables(world, times, calibration, draws.of(Stage.TABLES))
-    learned = _route_learned(world, times, calibration, draws.of(Stage.ROUTES))
-    tables = _with_returned_broker(world, tables, learned, draws.of(Stage.RETURNS))
-    course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))
+    routes = _routes(world, times, calibration, draws.of(Stage.ROUTES))
+    tables = _with_returned_broker(world, tables, routes.learned, draws.of(Stage.RETURNS))
+    course = Course(times, routes, tables, _looks(world, times, tables, routes, calibration, draws))
     connects = world.request.generation.registers_on_connect
     if world.up is not None and connects and world.request.settings.is_on("enableHeartbeatChannelEventListener"):
         for _ in range(_PASSES):
             tables = _with_connections(world, course, takes_there, calibration, draws)
-            course = Course(times, learned, tables, _looks(world, times, tables, learned, calibration, draws))
+            course = Course(times, routes, tables, _looks(world, times, tables, routes, calibration, draws))
     return course
 
 
-def _route_learned(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
-    """Return when each life has the route of after the change: at its next poll once the name server has it."""
-    shape = times.heartbeat.shape
+def _routes(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Routes:
+    """Return when each life and each broker has the route of after the change: at its next poll of the name server.
+
+    Brokers that allocate poll it, too (``TopicRouteInfoManager``, 5.0+); one that starts does so as it is asked first.
+    """
+    shape, brokers = times.heartbeat.shape, (len(times.heartbeat), len(world.brokers))
     if not world.route_changes:
-        return np.full(shape, ALWAYS)
+        return Routes(np.full(shape, ALWAYS), np.full(brokers, ALWAYS))
     start = spread(random, calibration.broker_start_s, (shape[0], 1)) if world.up is not None else 0.0
-    found: Floats = start + random.uniform(0, world.request.settings.seconds("pollNameServerInterval"), shape)
-    return found
+    learned: Floats = start + random.uniform(0, world.request.settings.seconds("pollNameServerInterval"), shape)
+    renewed = start + random.uniform(0, world.request.settings.seconds("loadBalancePollNameServerInterval"), brokers)
+    if world.up is not None:
+        renewed[:, world.up] = ALWAYS
+    return Routes(learned, renewed if world.request.is_broker_allocated else np.full(brokers, ALWAYS))
 
 
 def _with_returned_broker(world: World, tables: Tables, learned: Floats, random: np.random.Generator) -> Tables:
@@ -72,10 +78,10 @@ def _with_connections(
     A member connects when it asks that broker for the members, or pulls a queue of it that it has just taken.
     """
     random = draws.of(Stage.CONNECTIONS)
-    knows = course.learned[:, :, None] <= course.looks.at
+    knows = course.routes.learned[:, :, None] <= course.looks.at
     asks = np.zeros(knows.shape, dtype=bool)
     for number in range(len(world.topics)):
-        asked, _ = asked_brokers(world, course.looks, course.learned, number, draws.of(Stage.VIEWS, number))
+        asked, _ = asked_brokers(world, course.looks, course.routes, number, draws.of(Stage.VIEWS, number))
         asks |= asked == world.up
     asking = np.where(knows & asks, course.looks.at, NEVER).min(axis=2, initial=NEVER)
     pulling = np.where(knows, course.looks.at, NEVER).min(axis=2, initial=NEVER) + world.request.generation.first_pull_s
@@ -90,7 +96,7 @@ def _looks(
     world: World,
     times: LifeTimes,
     tables: Tables,
-    learned: Floats,
+    routes: Routes,
     calibration: Calibration,
     draws: Draws,
 ) -> Looks:
@@ -107,10 +113,10 @@ def _looks(
         if isinstance(world.request.change, Partition):
             awake = awake + random.random(ready.shape) * world.traits.tick_s
         ready = np.where(world.resumed >= 0, awake, ready)
-    until = np.maximum(tables.last_change[:, None], np.where(np.isfinite(learned), learned, 0.0))
+    until = np.maximum(tables.last_change[:, None], routes.known_s)
     changes = np.concatenate([tables.entered, tables.left], axis=1).reshape(len(wakes), -1)
     first = np.where(np.isfinite(changes), changes, np.inf).min(axis=1, initial=np.inf)
-    first = np.minimum(first, np.where(np.isfinite(learned), learned, np.inf).min(axis=1, initial=np.inf))
+    first = np.minimum(first, routes.first_s)
     first = np.where(np.isfinite(first), np.maximum(first, 0.0), 0.0)
     return member_looks(world, times, wakes, ready, until, first, calibration, draws.of(Stage.LOOKS))
 

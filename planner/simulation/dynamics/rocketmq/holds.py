@@ -110,18 +110,20 @@ def _holds_of(
     Who is given queues for brokers, or brokers for queues, drops the ones and takes the others.
     """
     lives, queues = pairs
+    was = world.shares_whole_brokers(len(world.initial))
     held = _held(views, lives, queues, before)
     had = np.broadcast_to(before[lives, queues][None, :, None], (*held.shape[:2], 1))
     if whole is not None:
         latest = latest_views(views.view)[:, lives, :]
-        was = world.shares_whole_brokers(len(world.initial))
         held = held & (np.where(latest == NOTHING_NEW, was, views.whole[latest] if len(views.whole) else was) == whole)
         had = had & (was == whole)
     none = np.zeros((*held.shape[:2], 1), dtype=bool)
-    course = np.concatenate([none, had, held, none], axis=2)
     resumes = world.resumed >= 0
     first = np.where(resumes, times.heartbeat, ALWAYS)[:, :, None]
-    at = np.concatenate([first, views.at, times.stopped[:, :, None]], axis=2)
+    at_once = [np.zeros(first.shape)] if whole and world.resizes else []
+    now = [np.broadcast_to(world.there[queues][None, :, None] & was, none.shape)] if at_once else []
+    course = np.concatenate([none, had, *now, held, none], axis=2)
+    at = np.concatenate([first, *at_once, views.at, times.stopped[:, :, None]], axis=2)
     trial, pair, step = np.nonzero(course[:, :, 1:] & ~course[:, :, :-1])
     gained = at[trial, lives[pair], step]
     _, _, end = np.nonzero(course[:, :, :-1] & ~course[:, :, 1:])

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.allocation.rocketmq import PopSharing
-from planner.simulation.dynamics.changing import SILENT
+from planner.simulation.dynamics.changing import FREEZE, SILENT
+from planner.simulation.dynamics.rocketmq.absences import find_absence
+from planner.simulation.dynamics.rocketmq.changes import CUT, BlueGreen
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
 from planner.simulation.dynamics.rocketmq.names import Names
 from planner.simulation.dynamics.rocketmq.offsets import Deliveries
 from planner.simulation.dynamics.rocketmq.outcome import Observed, between_owners, longest_gap
 from planner.simulation.dynamics.rocketmq.ownership import Owners, state_matrix
-from planner.simulation.dynamics.rocketmq.processes import AFTER
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S, POP_THRESHOLD, Calibration
@@ -30,11 +32,13 @@ class Again:
     """What comes again because of the change, by trial.
 
     ``late``: messages that were popped and never handed to a listener, so that they come once, but late;
-    ``redelivered_s``: when the last message that comes twice or late does so, NaN where none does.
+    ``redelivered_s``: when the last message that comes twice or late does so, NaN where none does. ``lost``: messages
+    that come again to a group that has nobody left, and to no other.
     """
 
     late: Floats
     redelivered_s: Floats
+    lost: Floats
 
 
 def shared_owners(world: World, names: Names, before: Booleans) -> Owners:
@@ -61,7 +65,9 @@ def shared_rates(world: World, before: Booleans, after: Booleans) -> Rates:
     batch = request.settings.value("consumeMessageBatchMaxSize")
     per_life = np.array([life.threads for life in world.lives], dtype=float) * batch / service_s
     could, can = ((_evenly(held) * per_life[:, None]).sum(axis=0) for held in (before, after))
-    consumed = np.where(has_backlog(world, service_s), could, np.minimum(world.rates, could))
+    told = dict(zip(request.queues, request.rates, strict=True))
+    arriving = np.maximum(world.rates, [told.get(queue, 0.0) for queue in world.queues])
+    consumed = np.where(has_backlog(world, service_s), could, np.minimum(arriving, could))
     return Rates(service_s, consumed, can, per_life, np.full(len(world.queues), NOBODY))
 
 
@@ -78,28 +84,73 @@ def popped_deliveries(
     """Return what comes twice, and what late: the calls that run in a hold as it ends, and what it had popped.
 
     A queue that is dropped acknowledges nothing any more (``ConsumeRequest#run``); a shutdown waits for no popped
-    message, and its calls run on until it closes the connections (``DefaultMQPushConsumerImpl#shutdown``).
+    message, and its calls run on until it closes the connections (``DefaultMQPushConsumerImpl#shutdown``). Who is back
+    before popInvisibleTime is over acknowledges its calls after all.
     """
     shape, request = holds.life.shape, world.request
-    delivers = (holds.life != NOBODY) & (starts.first < holds.dropped)
-    ends = delivers & np.isfinite(holds.dropped)
-    share = _shares(holds, before)
+    # A queue that is no longer there is popped no more, whoever drops it when.
+    ended_s = np.where(world.there[holds.queues][None, :, None], holds.dropped, np.minimum(holds.dropped, 0.0))
+    delivers = (holds.life != NOBODY) & (starts.first < ended_s)
+    ends = delivers & np.isfinite(ended_s) & ~_on_dead_broker(world, holds)
+    share, absence = _shares(holds, before), find_absence(world, times, holds, calibration, random)
+    odds = share * absence.unacknowledged
+    twice = np.where(ends, _unacknowledged(times, holds, rates, odds, calibration, random), 0.0)
+    late = np.where(ends, _never_started(world, holds, rates, share, calibration, random), 0.0)
+    # Who is cut off works off what it had popped, whether it can acknowledge that or not.
+    called = np.where(_is_cut(world, holds) & has_backlog(world, rates.service_s)[holds.queues][None, :, None], late, 0)
+    twice, late = twice + np.round(called * absence.unacknowledged), late - called
+    lost, causes = np.zeros(shape), dict[str, Floats]()
+    if isinstance(request.change, BlueGreen):
+        is_left = world.groups[np.maximum(holds.life, 0)] == BEFORE
+        lost = np.where(is_left, twice + late, 0.0)
+        twice, late = np.where(is_left, 0.0, twice), np.where(is_left, 0.0, late)
+        causes = {"clone": _popped_after_copy(request.change, holds, rates, random)}
+    visible_s = ended_s + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
+    again_s = visible_s + _revival(world, holds, calibration, random)
+    late_s = np.where(absence.reads, absence.reads_s, again_s)
+    last = np.maximum(np.where(twice > 0, again_s, -np.inf), np.where(late > 0, late_s, -np.inf))
+    last = last.max(axis=(1, 2), initial=-np.inf)
+    causes = {"in_flight": twice.sum(axis=2), **causes}
+    return (
+        Deliveries(np.sum(list(causes.values()), axis=0), causes, np.zeros(shape), delivers),
+        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2))),
+    )
+
+
+def _unacknowledged(
+    times: LifeTimes, holds: Holds, rates: Rates, odds: Floats, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return how many calls run in each hold as it ends and are not acknowledged; ``odds``: for each of the queue's."""
+    shape = holds.life.shape
     age_s = rates.service_s * random.uniform(*calibration.overtaking, shape) + spread(random, calibration.ack_s, shape)
     graceful = times.of_holders(times.graceful, holds.life) & holds.dies
     open_s = np.where(graceful, tailed(random, calibration.pop_closing_s, shape), 0.0)
     left = np.where(age_s > 0, np.clip((age_s - open_s) / age_s, 0.0, 1.0), 0.0)
     running = np.floor(rates.consumed[holds.queues][None, :, None] * age_s + random.random(shape))
-    twice = np.where(ends, random.binomial(running.astype(np.intp), share * left), 0).astype(float)
-    unnoticed_s = tailed(random, calibration.popped_unread_s, shape)
-    late = np.where(ends, _never_started(world, holds, rates, share, unnoticed_s, random), 0.0)
-    visible_s = holds.dropped + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
-    again_s = visible_s + _revival(world, holds, calibration, random)
-    found = np.where(twice + late > 0, again_s, -np.inf).max(axis=(1, 2), initial=-np.inf)
-    flown = twice.sum(axis=2)
-    return (
-        Deliveries(flown, {"in_flight": flown}, np.zeros(shape), delivers),
-        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(found), found, np.nan)),
-    )
+    found: Floats = random.binomial(running.astype(np.intp), odds * left).astype(float)
+    return found
+
+
+def _popped_after_copy(change: BlueGreen, holds: Holds, rates: Rates, random: np.random.Generator) -> Floats:
+    """Return what the group pops after the copy of its offsets, and the other one again.
+
+    A broker counts a message as consumed as soon as it is popped (``PopMessageProcessor#appendCheckPoint``).
+    """
+    popped = rates.consumed[holds.queues] * max(change.stop_s - change.clone_s, 0.0)
+    found: Floats = np.floor(popped + random.random(holds.life.shape[:2]))
+    return found
+
+
+def _is_cut(world: World, holds: Holds) -> Booleans:
+    is_cut = np.array([life.how == CUT for life in world.lives])
+    found: Booleans = is_cut[np.maximum(holds.life, 0)] & holds.dies
+    return found
+
+
+def _on_dead_broker(world: World, holds: Holds) -> Booleans:
+    """Return which holds are of a broker that dies: it gives nothing again until it is back."""
+    dead = [world.brokers.index(world.queues[pick].broker) == world.down for pick in holds.queues.tolist()]
+    return np.array(dead, dtype=bool)[None, :, None]
 
 
 def observe_shared(
@@ -134,19 +185,26 @@ def observe_shared(
 
 
 def _never_started(
-    world: World, holds: Holds, rates: Rates, share: Floats, unnoticed_s: Floats, random: np.random.Generator
+    world: World,
+    holds: Holds,
+    rates: Rates,
+    share: Floats,
+    calibration: Calibration,
+    random: np.random.Generator,
 ) -> Floats:
     """Return how many messages a hold has popped and not begun as it ends.
 
-    With a backlog a client pops on until ``popThresholdForQueue`` wait. Who drops a queue or falls silent leaves a
-    request with the broker, which answers it with the next message, to nobody. What is on its way to a process that
-    dies is lost with it.
+    With a backlog a client pops on until ``popThresholdForQueue`` wait. Who drops a queue, falls silent, stands still
+    or is cut off leaves a request with the broker, which answers it with the next message, to nobody. What is on its
+    way to a process that dies is lost with it.
     """
     waits = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
     threshold = POP_THRESHOLD * random.random(holds.life.shape)
     cached = np.minimum(world.lags[holds.queues][None, :, None] * share, threshold)
-    is_silent = np.array([life.how == SILENT for life in world.lives])[np.maximum(holds.life, 0)] & holds.dies
+    says_nothing = np.array([life.how in (SILENT, FREEZE, CUT) for life in world.lives])
+    is_silent = says_nothing[np.maximum(holds.life, 0)] & holds.dies
     asks = (is_silent | ~holds.dies) & ((world.rates > 0)[holds.queues] & _asked(world, holds))[None, :, None]
+    unnoticed_s = tailed(random, calibration.popped_unread_s, holds.life.shape)
     lost = np.where(holds.dies & ~is_silent, rates.consumed[holds.queues][None, :, None] * share * unnoticed_s, 0.0)
     found: Floats = np.where(waits, np.round(cached), asks + random.poisson(lost))
     return found

@@ -48,7 +48,10 @@ def first_deliveries(
         interval = world.request.settings.seconds("rocketmq.client.rebalance.lockInterval")
         waits = ~world.traits.starts_locked[np.maximum(holds.life, 0)]
         delays["lock_renewal"] = np.where(waits, random.uniform(0, interval, shape), 0.0)
-    delays = {cause: np.where(is_new & ~holds.resumed, seconds, 0.0) for cause, seconds in delays.items()}
+    is_new &= ~holds.resumed
+    if world.request.pops and world.resizes:
+        is_new &= holds.gained > 0  # a pop of a whole broker that waits there is answered from its new queues, too
+    delays = {cause: np.where(is_new, seconds, 0.0) for cause, seconds in delays.items()}
     if holds.resumed.any():
         delays["pull"] = np.where(holds.resumed, _resuming(world, holds, rates, calibration, random), delays["pull"])
         read = np.where(holds.resumed, holds.gained, read)

@@ -64,6 +64,7 @@ KNOWN: dict[str, Known] = {
     _JVM + "unlockDelayTimeMills": Known(20_000, 0),
     "popInvisibleTime": Known(60_000, 5_000, 300_000, since=Version(5, 0)),
     "timerWheelEnable": Known(True, since=Version(5, 0)),
+    "loadBalancePollNameServerInterval": Known(30_000, 10, since=Version(5, 0)),
     "notifyConsumerIdsChangedEnable": Known(True),
     "realTimeNotifyConsumerChange": Known(True, since=Version(5, 0)),
     "channelExpiredTimeout": Known(120_000, 10, since=Version(5, 0)),
@@ -104,7 +105,12 @@ LACKS: Mapping[Consumer, tuple[str, ...]] = {
 OWN_DEFAULTS: Mapping[Consumer, Mapping[str, int]] = {Consumer.LITE_PULL: {"pullBatchSize": 10}}
 """Where a class begins with another value than a push consumer (``DefaultLitePullConsumer``)."""
 
-OF_BROKERS = ("realTimeNotifyConsumerChange", "channelExpiredTimeout", "timerWheelEnable")
+OF_BROKERS = (
+    "realTimeNotifyConsumerChange",
+    "channelExpiredTimeout",
+    "timerWheelEnable",
+    "loadBalancePollNameServerInterval",
+)
 """Settings with a first version that belong to the broker, not to the client."""
 
 

@@ -64,7 +64,7 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     )
     course = find_course(world, rates, (after & there).any(axis=1), calibration, draws)
     views = [
-        topic_views(world, names, course.tables, course.looks, course.learned, number, draws.of(Stage.VIEWS, number))
+        topic_views(world, names, course.tables, course.looks, course.routes, number, draws.of(Stage.VIEWS, number))
         for number in range(len(world.topics))
     ]
     holds = queue_holds(world, course.times, views, before)

@@ -17,10 +17,11 @@ def find_split_brain(world: World, found: Simulation) -> dict[str, Any]:
     """Return under ``split_brain`` the queue-seconds with two owners and with none, and their means by second.
 
     Changes of routes and strategies only, which members adopt by their own clocks, and cuts from some brokers, which
-    then list other members than the rest. ``per_second`` ends with the
-    95th percentile of settling, at most ten minutes. Queues that go or come with the route are left out.
+    then list other members than the rest; not where clients pop, as several have each queue all along. ``per_second``
+    ends with the 95th percentile of settling, at most ten minutes. Queues that go or come with the route are left out.
     """
-    if not (isinstance(world.request.change, BrokerUp | QueueCount | StrategyChange) or world.severed_s):
+    splits = isinstance(world.request.change, BrokerUp | QueueCount | StrategyChange) or world.severed_s
+    if world.request.pops or not splits:
         return {}
     times, counts = _holders(found)
     last = min(MOST_SECONDS, int(np.ceil(np.quantile(found.observed.settle_s, 0.95))))

@@ -43,6 +43,12 @@ CLOSING_WAIT_S = 1.0
 POP_THRESHOLD = 96 + 32
 """A client pops on while no more than ``popThresholdForQueue`` messages (96) of a queue wait, 32 at once."""
 
+OFFSETS_FLUSHED_S = 5.0
+"""A broker stores offsets every 5 s (``flushConsumerOffsetInterval``), and forgets so much as it dies."""
+
+POP_TIMEOUT_S = 25.0
+"""A client gives up a pop after 25 s: the 15 s that a broker may hold it, and 10 more (``PullAPIWrapper#popAsync``)."""
+
 FIRST_HEARTBEAT_S = 1.0
 """A client's timer sends its first heartbeat a second after it was set up (``MQClientInstance#startScheduledTask``)."""
 

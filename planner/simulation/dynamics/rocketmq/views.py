@@ -13,10 +13,35 @@ from numpy.typing import NDArray
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.names import Names
 from planner.simulation.dynamics.rocketmq.ownership import Seen, ownership_matrices
+from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.tables import Tables
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 NOTHING_NEW = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routes:
+    """Seconds from which on the route of after the change is known, ALWAYS where it is no other.
+
+    ``learned``: to each life (trials, lives); ``renewed``: to each broker, where brokers allocate (trials, brokers).
+    """
+
+    learned: Floats
+    renewed: Floats
+
+    @property
+    def known_s(self) -> Floats:
+        """Return when each life knows it and is answered by it, whomever it asks (trials, lives); 0 where always."""
+        latest = np.maximum(self.learned, self.renewed.max(axis=1, keepdims=True))
+        return np.where(np.isfinite(latest), latest, 0.0)
+
+    @property
+    def first_s(self) -> Floats:
+        """Return by trial when the first one learns it; infinite where nothing is to be learned."""
+        times = np.concatenate([self.learned, self.renewed], axis=1)
+        first: Floats = np.where(np.isfinite(times), times, np.inf).min(axis=1, initial=np.inf)
+        return first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,14 +64,14 @@ def topic_views(
     names: Names,
     tables: Tables,
     looks: Looks,
-    learned: Floats,
+    routes: Routes,
     number: int,
     random: np.random.Generator,
 ) -> Views:
-    """Return the views of topic ``number``; ``learned`` is when each life has the new route (trials, lives)."""
+    """Return the views of topic ``number``."""
     topic = world.topics[number]
     at = looks.at + (number + 1) * looks.query_s
-    asked, route = asked_brokers(world, looks, learned, number, random)
+    asked, route = asked_brokers(world, looks, routes, number, random)
     keys, members = _keys(world, names, tables, asked, route, at)
     # An empty table is "no consumer for this group", a dead broker no answer: nothing changes.
     is_answered = np.isfinite(at) & (asked >= 0) & (members > 0)
@@ -60,17 +85,21 @@ def topic_views(
     seen = Seen(route[trial, life, look], strategy, names.of_trial[trial], listed)
     owned = ownership_matrices(world, names, topic, seen)
     whole = np.array([world.shares_whole_brokers(count) for count in listed.sum(axis=1).tolist()], dtype=bool)
+    for row in np.flatnonzero(whole).tolist():  # whoever asks, listed or not (``allocate4Pop``)
+        owned[row] = False
+        owned[row][:, topic.queues[AFTER if world.resizes else seen.route[row]]] = True
     return Views(at, view, owned, whole)
 
 
 def asked_brokers(
-    world: World, looks: Looks, learned: Floats, number: int, random: np.random.Generator
+    world: World, looks: Looks, routes: Routes, number: int, random: np.random.Generator
 ) -> tuple[Indexes, Indexes]:
     """Return the broker that each look asks for topic ``number``, -1 where it has none, and the route it goes by.
 
-    A member's nth look draws the same figure however many looks there are.
+    A broker that allocates goes by its own route, whichever the member has. A member's nth look draws the same figure
+    however many looks there are.
     """
-    route = (learned[:, :, None] <= looks.at).astype(np.intp)
+    route = (routes.learned[:, :, None] <= looks.at).astype(np.intp)
     drawn = np.moveaxis(random.random((route.shape[2], *route.shape[:2])), 0, 2)
     asked = np.full(route.shape, -1, dtype=np.intp)
     for side, brokers in enumerate(world.topics[number].brokers):
@@ -80,6 +109,9 @@ def asked_brokers(
         # Who asks a broker that is out of reach has no answer.
         lost = world.severed[np.arange(len(world.lives))[None, :, None], asked] & (looks.at < world.severed_s)
         asked = np.where(lost, -1, asked)
+    if world.route_changes and world.request.is_broker_allocated:
+        trial = np.arange(len(route))[:, None, None]
+        route = (routes.renewed[trial, np.maximum(asked, 0)] <= looks.at).astype(np.intp)
     return asked, route
 
 

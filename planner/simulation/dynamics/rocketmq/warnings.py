@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.simulation.dynamics.rocketmq.changes import (
     BlueGreen,
+    BrokerDown,
     BrokerUp,
     Freeze,
     Partition,
@@ -18,7 +19,7 @@ from planner.simulation.dynamics.rocketmq.ownership import state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.settings import Consumer, Settings
 from planner.simulation.dynamics.rocketmq.simulate import Simulation
-from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S
+from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S, OFFSETS_FLUSHED_S
 from planner.simulation.dynamics.rocketmq.world import World
 from planner.simulation.dynamics.trials import LEVELS
 from planner.simulation.dynamics.words import seconds_between
@@ -37,6 +38,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_standstills(world, found),
         *_about_rolling(world, found),
         *_about_groups(world),
+        *_about_popping(world, found),
         *_about_polling(world, found),
         *_about_load(world, found),
     )
@@ -83,7 +85,7 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
     if not isinstance(world.request.change, StrategyChange) or not world.final:
         return
     counts = state_matrix(world, found.names, AFTER, world.final).sum(axis=0)
-    doubled, orphans = int((counts > 1).sum()), int((counts == 0).sum())
+    doubled, orphans = int((counts > 1).sum()) * (not world.request.pops), int((counts == 0).sum())
     if doubled or orphans:
         yield (
             f"two strategies stay side by side: {doubled} queues have two owners for good and every message of theirs "
@@ -98,7 +100,7 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
             "change hands each time"
         )
     woken = world.resumed >= 0
-    if not found.course.tables.tells_entering[:, woken].any():
+    if world.request.pops or not found.course.tables.tells_entering[:, woken].any():
         return
     if world.request.consumer == Consumer.PULL:
         yield (
@@ -140,6 +142,30 @@ def _about_groups(world: World) -> Iterator[str]:
     )
     if change.stop_s > change.start_s:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
+
+
+def _about_popping(world: World, found: Simulation) -> Iterator[str]:
+    change, again = world.request.change, found.again
+    if again is None:
+        return
+    if isinstance(change, BlueGreen):
+        low, high = np.quantile(again.lost, [LEVELS["p05"], LEVELS["p95"]])
+        group = world.request.group or "the old group"
+        yield (
+            f"{low:.0f}–{high:.0f} messages that {group} has popped and not acknowledged as it stops never come to "
+            f"{change.to_group}, whether their calls end well or not: {group} alone is given them again, "
+            "popInvisibleTime later; let one of its clients run on until then"
+        )
+        yield f"unless brokers are told before it starts that {change.to_group} is to pop, it pulls"
+    if isinstance(change, BrokerDown):
+        of_broker = np.array([queue.broker == change.broker for queue in world.queues])
+        most = world.rates[of_broker].sum() * (OFFSETS_FLUSHED_S + world.request.service_time_s)
+        yield (
+            f"when {change.broker} is back it gives up to {most:.0f} messages again: what nobody had acknowledged, and "
+            f"what was popped in the {OFFSETS_FLUSHED_S:g} s since it had stored offsets"
+        )
+    if isinstance(change, BrokerUp):
+        yield f"who asks {change.broker} for its queues is told to pull unless that broker, too, was told to let it pop"
 
 
 def _about_polling(world: World, found: Simulation) -> Iterator[str]:

@@ -20,7 +20,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     StrategyChange,
     newcomers,
 )
-from planner.simulation.dynamics.rocketmq.processes import BEFORE, Life, processes
+from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE, Life, processes
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
 from planner.simulation.dynamics.rocketmq.traits import Traits, find_traits
 
@@ -71,6 +71,18 @@ class World:
         """Return whether so many members are given whole brokers instead of queues (``allocate4Pop``)."""
         sharing = self.strategies[BEFORE]
         return isinstance(sharing, PopSharing) and sharing.shares_all(members)
+
+    @property
+    def resizes(self) -> bool:
+        """True when a topic gets other queues on a broker: who has the whole broker pops them at once."""
+        return isinstance(self.request.change, QueueCount)
+
+    @property
+    def there(self) -> Booleans:
+        """Return which queues are there after the change."""
+        found = np.zeros(len(self.queues), dtype=bool)
+        found[np.concatenate([topic.queues[AFTER] for topic in self.topics])] = True
+        return found
 
     @property
     def groups(self) -> Indexes:
