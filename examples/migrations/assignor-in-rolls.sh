@@ -3,4 +3,4 @@
 set -eu
 here=$(dirname "$0")
 exec planner migrate assignor --to cooperative-sticky --variable PARTITION_ASSIGNMENT_STRATEGY \
-  "$here/shop-payments.json" --policy "$here/shop-payments.yaml" --at snapshot --output "${1:-assignor-in-rolls.yaml}"
+  "$here/shop-invoices.json" --policy "$here/shop-invoices.yaml" --at snapshot --output "${1:-assignor-in-rolls.yaml}"

@@ -1,6 +1,7 @@
 """Record the snapshots of examples/migrations: real groups whose consumers run in pods of a real control plane.
 
-``python -m tests.load.record_migrations examples/migrations``. The policies that lie there say how each is read.
+``python -m tests.load.record_migrations examples/migrations``; names behind it are the only ones to be recorded. The
+policies that lie there say how each is read.
 """
 
 import sys
@@ -12,13 +13,14 @@ from planner import pipeline
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.snapshot import GroupSnapshot
+from planner.rollout.migrations.kafka import JAVA_ASSIGNORS
 from planner.simulation.candidates import unsettled_queues
 from planner.sources.live import SAMPLE_EVERY_S, watch
 from planner.storage.files import write_atomically
-from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kafka import CLIENT, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.kubernetes import ControlPlane, deployment
-from tests.clusters.kubernetes.consumers import rocketmq_consumer
+from tests.clusters.kubernetes.consumers import java_kafka_consumer, rocketmq_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
@@ -41,14 +43,19 @@ consumer.close()
 """
 
 
-def main(folder: Path) -> None:
-    """Write both snapshots into the folder."""
+def main(folder: Path, *names: str) -> None:
+    """Write the snapshots of these names into the folder, all of them where none is named."""
+    wanted = names or ("shop-orders", "shop-payments", "shop-invoices")
     with ControlPlane.start() as cluster:
         cluster.rest.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        with RocketMQCluster.start(NEW, brokers=2) as rocketmq:
-            record_rocketmq(cluster, rocketmq, folder)
+        if "shop-orders" in wanted:
+            with RocketMQCluster.start(NEW, brokers=2) as rocketmq:
+                record_rocketmq(cluster, rocketmq, folder)
         with KafkaCluster.start(brokers=2, settings={"group.initial.rebalance.delay.ms": "0"}) as kafka:
-            record_kafka(cluster, kafka, folder)
+            if "shop-payments" in wanted:
+                record_kafka(cluster, kafka, folder)
+            if "shop-invoices" in wanted:
+                record_java_kafka(cluster, kafka, folder)
 
 
 def record_rocketmq(cluster: ControlPlane, rocketmq: RocketMQCluster, folder: Path) -> None:
@@ -80,6 +87,25 @@ def record_kafka(cluster: ControlPlane, kafka: KafkaCluster, folder: Path) -> No
     load.stop()
 
 
+def record_java_kafka(cluster: ControlPlane, kafka: KafkaCluster, folder: Path) -> None:
+    """Three Java consumers of 12 partitions, 60 records a second, which take their assignors from a variable."""
+    kafka.create_topic("invoices", 12)
+    load = kafka.load().start()
+    load.produce("p", [PartitionCurve("invoices", number, STEADY) for number in range(12)])
+    container = java_kafka_consumer(
+        kafka.bootstrap,
+        group="shop-invoices",
+        topic="invoices",
+        client_version=CLIENT,
+        delivery_log="deliveries.tsv",
+        settings={"partition.assignment.strategy": "$(PARTITION_ASSIGNMENT_STRATEGY)"},
+        service_ms=5,
+    )
+    container["env"].append({"name": "PARTITION_ASSIGNMENT_STRATEGY", "value": JAVA_ASSIGNORS["range"]})
+    _record(cluster, folder / "shop-invoices", 3, container, {"bootstrapServers": kafka.bootstrap.split(",")})
+    load.stop()
+
+
 def _record(cluster: ControlPlane, place: Path, replicas: int, container: Json, servers: Json) -> None:
     """Run the consumers in pods and write the snapshot of their group once it has settled."""
     document = yaml.safe_load(place.with_suffix(".yaml").read_text(encoding="utf-8"))
@@ -105,4 +131,4 @@ def _is_settled(taken: GroupSnapshot, members: int) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -21,6 +21,7 @@ JAVA_ASSIGNORS = {
     "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
 }
 SERVER_ASSIGNORS = ("uniform", "range-server")
+LIBRDKAFKA = "librdkafka"
 ONE_AT_A_TIME = 1
 _UNKNOWN_READY = "how long a pod takes until it is ready: none of the present ones tells"
 
@@ -30,10 +31,12 @@ def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> 
 
     One member of the first roll without the other name would find none in common with the rest
     (INCONSISTENT_GROUP_PROTOCOL). Where every member has shown both already, the first roll is left out.
-    Raises ``UnknownNameError`` for an assignor that Java's clients lack, ``BadInputError`` for the one that is there.
+    Raises ``UnknownNameError`` for an assignor that Java's clients lack, ``BadInputError`` for the one that is there,
+    and where the policy tells that the members are librdkafka's, whose lists hold no classes.
     """
     old = found.strategy
     _check(found, to)
+    _check_java(found, variable)
     lists = [member.assignors for member in found.snapshot.members]
     has_both = all(one is not None and {old, to} <= set(one) for one in lists)
     wanted = [(to,)] if has_both else [(old, to), (to,)]
@@ -126,6 +129,16 @@ def _check(found: Ground, to: str) -> None:
         raise UnknownNameError(f"assignor {to!r} is none of a client's: choose one of {', '.join(JAVA_ASSIGNORS)}")
     if to == found.strategy:
         raise BadInputError(f"group {snapshot.group} has assignor {to} already: nothing is to be changed")
+
+
+def _check_java(found: Ground, variable: Variable) -> None:
+    timing = found.snapshot.timing
+    if timing is not None and timing.client.startswith(LIBRDKAFKA):
+        raise BadInputError(
+            f"group {found.snapshot.group} has clients of {timing.client} (spec.timing of the policy), expected Java's "
+            f"for rolls by variable {variable.name}, which gets names of Java classes: name a green Deployment and a "
+            "change, so that all stop before any starts"
+        )
 
 
 def _rolled(found: Ground, lists: Sequence[Document]) -> Cost | str:

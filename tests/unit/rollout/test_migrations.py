@@ -37,7 +37,7 @@ from tests.unit.rollout.test_victims import in_pods
 SETTINGS = RolloutSettings("billing", "app")
 CHANGE = TemplateChange((ContainerChange("app", image="shop:2"),))
 STARTED = AT - timedelta(hours=1)
-TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002)
+TIMING, NO_JAVA = KafkaTiming("4.4.0", "4.3.1", 0.002), KafkaTiming("librdkafka 2.16.1", "4.3.1", 0.002)
 NEARBY = "MACHINE_ROOM_NEARBY"
 BROKERS = {"broker-a": "r", "broker-b": "s"}
 
@@ -395,6 +395,11 @@ def test_no_migration_of_what_is_not_at_rest_or_not_ours(taken: GroupSnapshot, n
         (lambda: assignor(found(), "range", Variable("a", "A"), 1), BadInputError, "expected a classic Kafka group"),
         (lambda: assignor(kafka(), "range", Variable("a", "A"), 1), BadInputError, "has assignor range already"),
         (lambda: assignor(kafka(), "uniform", Variable("a", "A"), 1), UnknownNameError, "choose one of"),
+        (
+            lambda: assignor(kafka(timing=NO_JAVA), "sticky", Variable("a", "A"), 1),
+            BadInputError,
+            "clients of librdkafka 2.16.1",
+        ),
         (lambda: consumer_protocol(kafka("uniform"), CHANGE, 1), BadInputError, "consumer protocol already"),
         (lambda: consumer_protocol(found(), CHANGE, 1), BadInputError, "expected a Kafka group"),
         (lambda: expand(found(), "bills", 9), UnknownNameError, "it consumes orders"),
