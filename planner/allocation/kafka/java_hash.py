@@ -4,6 +4,7 @@ Bins of eight and more keys become trees in Java; their order is not followed he
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,12 @@ _FIRST_TABLE = 16
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint32]:
     """Return ``String#hashCode`` of each name as an unsigned number: ``31 × h + unit`` over its UTF-16 units."""
+    return _hashed(tuple(names))
+
+
+@lru_cache(maxsize=256)
+def _hashed(names: tuple[str, ...]) -> NDArray[np.uint32]:
+    """The hashes, to be read only: a simulation asks for those of the same topics and members a thousand times."""
     encoded = [name.encode("utf-16-le", "surrogatepass") for name in names]
     lengths = np.array([len(name) // 2 for name in encoded], dtype=np.intp)
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
@@ -23,6 +30,7 @@ def string_hashes(names: Sequence[str]) -> NDArray[np.uint32]:
     for place in range(int(lengths.max(initial=0))):
         longer = np.flatnonzero(lengths > place)
         hashes[longer] = hashes[longer] * np.uint32(31) + units[starts[longer] + place]
+    hashes.flags.writeable = False
     return hashes
 
 

@@ -5,7 +5,7 @@ the change.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,7 +152,8 @@ class Assignments:
         world, counts = self._world, self._world.counts[side]
         if not any(counts.values()):
             return np.full_like(owners, NOBODY)
-        allocated = [self._member(life, owners, strategy, placement, side) for life in lives]
+        claims = self._claims(owners, counts) if strategy in _CLAIM_SENDERS else {}
+        allocated = [self._member(life, claims, strategy, placement) for life in lives]
         life_of = {member.member_id: life for member, life in zip(allocated, lives, strict=True)}
         named = named_group(Request(strategy, counts, tuple(allocated), self._racks(side)))
         run = ASSIGNORS[strategy]
@@ -169,21 +170,25 @@ class Assignments:
             at += counts[topic]
         return found
 
-    def _member(self, life: int, owners: Indexes, strategy: str, placement: int, side: int) -> AllocatedMember:
+    def _claims(self, owners: Indexes, counts: Mapping[str, int]) -> dict[int, list[tuple[str, int]]]:
+        """Return by life what it says that it owns, of partitions that are there."""
+        found: dict[int, list[tuple[str, int]]] = {}
+        for partition, life in zip(self._world.partitions, owners.tolist(), strict=True):
+            if partition[1] < counts[partition[0]]:
+                found.setdefault(life, []).append(partition)
+        return found
+
+    def _member(
+        self, life: int, owned: Mapping[int, Sequence[tuple[str, int]]], strategy: str, placement: int
+    ) -> AllocatedMember:
         world = self._world
-        member, counts = world.members[world.lives[life].member], world.counts[side]
+        member = world.members[world.lives[life].member]
         renames = bool(self._renamed[life])
         ids = (self._names.renamed if renames else self._names.placements)[placement]
         name = ids[world.lives[life].member]
         is_first = life < len(world.members) and world.lives[life].member == life
-        claims: tuple[tuple[str, int], ...] = ()
         keeps = strategy != COOPERATIVE or world.lives[life].is_cooperative
-        if strategy in _CLAIM_SENDERS and keeps:
-            claims = tuple(
-                world.partitions[index]
-                for index in np.flatnonzero(owners == life).tolist()
-                if world.partitions[index][1] < counts[world.partitions[index][0]]
-            )
+        claims = tuple(owned.get(life, ())) if keeps else ()
         return AllocatedMember(
             name if is_first or renames else f"{name}\x00{life:04}",
             member.instance_id,

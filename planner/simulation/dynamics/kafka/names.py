@@ -11,6 +11,8 @@ from planner.simulation.dynamics.changing import gaps, labels
 from planner.simulation.dynamics.kafka.world import Indexes, World
 
 MOST_DRAWN = 16
+MOST_MADE_UP = 48
+"""Ids that are made up in all placements together: where many lives do so, fewer placements differ as much."""
 POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
 """Assignors that go by a member's place alone; the others' hash order is any order."""
 
@@ -45,7 +47,8 @@ def name_members(world: World, random: np.random.Generator) -> Names:
     unknown = ids.count(None)
     last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
     if world.renamed.any():
-        renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, trials)))
+        draws = max(MOST_MADE_UP // int(world.renamed.sum()), 1)
+        renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, draws, trials)))
         return Names((last,) * len(renamed), random.permutation(np.arange(trials) % len(renamed)), labels(ids), renamed)
     strangers = _strangers(world)
     if not unknown and (world.request.strategy in POSITIONAL or len(strangers) < 2):
