@@ -132,9 +132,9 @@ def test_a_broken_capture_fails_observe_with_its_sentence(place: Path) -> None:
 
 @pytest.mark.usefixtures("java")
 def test_ctrl_c_leaves_nothing_running(place: Path) -> None:
-    with subprocess.Popen(
-        command(place), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    # A shell without job control lets what it starts in the background ignore Ctrl-C, and all its children, too.
+    heeding = ["env", "--default-signal=INT", *command(place)]
+    with subprocess.Popen(heeding, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if line.startswith("[1/"):
