@@ -5,17 +5,16 @@ the change.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from planner.allocation.kafka.assignment import ASSIGNORS
-from planner.allocation.kafka.request import Member as AllocatedMember
-from planner.allocation.kafka.request import Request, named_group
 from planner.allocation.kafka.sticky import cooperative_first, librdkafka_first
 from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.request import COOPERATIVE
+from planner.simulation.dynamics.kafka.rosters import Rosters
 from planner.simulation.dynamics.kafka.world import AFTER, BEFORE, NOBODY, Booleans, Indexes, World
 
 MOST_ROUNDS = 20
@@ -39,12 +38,14 @@ class Assignments:
     """The states that the trials of one world run through."""
 
     def __init__(self, world: World, names: Names) -> None:
-        self._world, self._names, self._renamed = world, names, world.renamed
+        self._world, self._rosters = world, Rosters(world, names)
         self._place = {partition: index for index, partition in enumerate(world.partitions)}
         self._states: list[Indexes] = []
         self._assignors: list[str] = []
         self._numbers: dict[tuple[bytes, str], int] = {}
         self._rounds: dict[tuple[int, bytes, int, int], Round] = {}
+        self._votes: dict[tuple[int, ...], str] = {}
+        self._is_cooperative = np.array([*(life.is_cooperative for life in world.lives), False], dtype=bool)
         self.is_determined = True
         self._number(self._before(), world.request.strategy)
 
@@ -84,7 +85,7 @@ class Assignments:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)
         if key not in self._rounds:
-            self._rounds[key] = self._round(state, np.flatnonzero(inside).tolist(), placement, side)
+            self._rounds[key] = self._round(state, tuple(np.flatnonzero(inside).tolist()), placement, side)
         return self._rounds[key]
 
     def settled(self, lives: Sequence[int], placement: int, side: int) -> Indexes:
@@ -118,9 +119,9 @@ class Assignments:
                     owners[self._place[claim]] = index
         if claims or not world.initial:
             return owners
-        return self._assign(owners, list(world.initial), world.request.strategy, 0, BEFORE)
+        return self._assign(owners, world.initial, world.request.strategy, 0, BEFORE)
 
-    def _round(self, state: int, lives: list[int], placement: int, side: int) -> Round:
+    def _round(self, state: int, lives: tuple[int, ...], placement: int, side: int) -> Round:
         owners, last = self._states[state], self._assignors[state]
         if not lives:
             return Round(self._number(np.full_like(owners, NOBODY), last), frozenset())
@@ -128,12 +129,16 @@ class Assignments:
         # The sticky assignor remembers its own answers only (``StickyAssignor#onAssignment``).
         claimed = np.full_like(owners, NOBODY) if strategy == "sticky" and last != "sticky" else owners
         after = self._assign(claimed, lives, strategy, placement, side)
-        lost = (owners != NOBODY) & (owners != after) & np.isin(owners, lives)
         # Only who keeps its partitions in a round has something to revoke at its end (``onJoinComplete``).
-        revokers = {life for life in np.unique(owners[lost]).tolist() if self._world.lives[life].is_cooperative}
-        return Round(self._number(after, strategy), frozenset(revokers))
+        losers = set(owners[(owners != after) & self._is_cooperative[owners]].tolist())
+        return Round(self._number(after, strategy), frozenset(losers.intersection(lives)))
 
-    def _voted(self, lives: Sequence[int]) -> str:
+    def _voted(self, lives: tuple[int, ...]) -> str:
+        if lives not in self._votes:
+            self._votes[lives] = self._vote(lives)
+        return self._votes[lives]
+
+    def _vote(self, lives: Sequence[int]) -> str:
         """Return the assignor that all know and most prefer (``ClassicGroup#selectProtocol``).
 
         Members of the consumer protocol alone have a say: a classic one cannot ask for the server's assignor.
@@ -147,63 +152,23 @@ class Assignments:
             (name for name, count in votes.items() if count == most), key=lambda name: (*_TIES, name).index(name)
         )
 
-    def _assign(self, owners: Indexes, lives: list[int], strategy: str, placement: int, side: int) -> Indexes:
+    def _assign(self, owners: Indexes, lives: Sequence[int], strategy: str, placement: int, side: int) -> Indexes:
         """Return the owners by one run of the assignor; what a cooperative leader withholds is nobody's."""
-        world, counts = self._world, self._world.counts[side]
-        if not any(counts.values()):
-            return np.full_like(owners, NOBODY)
-        claims = self._claims(owners, counts) if strategy in _CLAIM_SENDERS else {}
-        allocated = [self._member(life, claims, strategy, placement) for life in lives]
-        life_of = {member.member_id: life for member, life in zip(allocated, lives, strict=True)}
-        named = named_group(Request(strategy, counts, tuple(allocated), self._racks(side)))
+        found = np.full(len(self._world.partitions), NOBODY, dtype=np.intp)
+        if not any(self._world.counts[side].values()):
+            return found
+        roster = self._rosters.find(lives, placement, side)
         run = ASSIGNORS[strategy]
         if strategy == COOPERATIVE:
-            run = cooperative_first if world.request.is_java else librdkafka_first
-        outcome = run(named.group)
+            run = cooperative_first if self._world.request.is_java else librdkafka_first
+        outcome = run(roster.claiming(self._claimed(owners, strategy)) if strategy in _CLAIM_SENDERS else roster.group)
         self.is_determined = self.is_determined and outcome.is_determined
-        found = np.full(len(world.partitions), NOBODY, dtype=np.intp)
-        lives_in_order = np.array([*(life_of[name] for name in named.member_ids), NOBODY], dtype=np.intp)
-        at = 0
-        for topic in named.topics:
-            start = self._place[topic, 0]
-            found[start : start + counts[topic]] = lives_in_order[outcome.owners[at : at + counts[topic]]]
-            at += counts[topic]
+        found[roster.places] = roster.lives[outcome.owners]
         return found
 
-    def _claims(self, owners: Indexes, counts: Mapping[str, int]) -> dict[int, list[tuple[str, int]]]:
-        """Return by life what it says that it owns, of partitions that are there."""
-        found: dict[int, list[tuple[str, int]]] = {}
-        for partition, life in zip(self._world.partitions, owners.tolist(), strict=True):
-            if partition[1] < counts[partition[0]]:
-                found.setdefault(life, []).append(partition)
-        return found
-
-    def _member(
-        self, life: int, owned: Mapping[int, Sequence[tuple[str, int]]], strategy: str, placement: int
-    ) -> AllocatedMember:
-        world = self._world
-        member = world.members[world.lives[life].member]
-        renames = bool(self._renamed[life])
-        ids = (self._names.renamed if renames else self._names.placements)[placement]
-        name = ids[world.lives[life].member]
-        is_first = life < len(world.members) and world.lives[life].member == life
-        keeps = strategy != COOPERATIVE or world.lives[life].is_cooperative
-        claims = tuple(owned.get(life, ())) if keeps else ()
-        return AllocatedMember(
-            name if is_first or renames else f"{name}\x00{life:04}",
-            member.instance_id,
-            member.rack,
-            member.topics,
-            claims,
-            1 if claims else -1,
-        )
-
-    def _racks(self, side: int) -> dict[str, tuple[frozenset[str], ...]]:
-        counts = self._world.counts[side]
-        return {
-            topic: (*racks, *[frozenset[str]()] * (counts[topic] - len(racks)))
-            for topic, racks in self._world.request.racks.items()
-        }
+    def _claimed(self, owners: Indexes, strategy: str) -> Indexes:
+        """Return the life that says it owns each partition: an eager one has none left when it joins."""
+        return np.where(self._is_cooperative[owners], owners, NOBODY) if strategy == COOPERATIVE else owners
 
 
 def first_side(world: World) -> int:
