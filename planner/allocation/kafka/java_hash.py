@@ -39,8 +39,12 @@ def walk_order(names: Sequence[str]) -> IntArray:
 
     ``consumer1`` to ``consumer4`` come out as 3, 2, 1, 0.
     """
-    hashes = string_hashes(names)
-    buckets = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(table_length(len(names)) - 1)
+    return hashed_order(string_hashes(names))
+
+
+def hashed_order(hashes: NDArray[np.uint32]) -> IntArray:
+    """Return the indexes of names with these hashes as a ``HashMap`` iterates that got them in this order."""
+    buckets = (hashes ^ (hashes >> np.uint32(16))) & np.uint32(table_length(len(hashes)) - 1)
     return np.argsort(buckets, kind="stable")
 
 

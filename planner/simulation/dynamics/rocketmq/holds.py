@@ -89,51 +89,98 @@ def _interrupted(world: World, column: _Columns) -> _Columns:
     )
 
 
-def _topic_holds(
-    world: World, times: LifeTimes, number: int, views: Views, before: Booleans
-) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]:
+def _topic_holds(world: World, times: LifeTimes, number: int, views: Views, before: Booleans) -> _Columns:
     """Return trial, queue, life, gain, drop and kinds of end and beginning of all holds of a topic's touched queues."""
-    lives, queues = _pairs(world, number, views, before)
-    pops = world.request.pops
-    parts = [
-        _holds_of(world, times, views, before, (lives, queues), kind) for kind in ((True, False) if pops else (None,))
-    ]
-    found = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return found[0], found[1], found[2], found[3], found[4], found[5], found[6]
-
-
-def _holds_of(
-    world: World, times: LifeTimes, views: Views, before: Booleans, pairs: tuple[Indexes, Indexes], whole: bool | None
-) -> tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]:
-    """Return the holds of these pairs of life and queue; ``whole``: those by whole brokers only, or by queues only.
-
-    Who is given queues for brokers, or brokers for queues, drops the ones and takes the others.
-    """
-    lives, queues = pairs
+    touched = _touched(world, number, views, before)
+    if not world.request.pops:
+        return _holds_of(world, times, views, _Course(views.owned & touched, before & touched))
     was = world.shares_whole_brokers(len(world.initial))
-    held = _held(views, lives, queues, before)
-    had = np.broadcast_to(before[lives, queues][None, :, None], (*held.shape[:2], 1))
-    if whole is not None:
-        latest = latest_views(views.view)[:, lives, :]
-        held = held & (np.where(latest == NOTHING_NEW, was, views.whole[latest] if len(views.whole) else was) == whole)
-        had = had & (was == whole)
-    none = np.zeros((*held.shape[:2], 1), dtype=bool)
-    resumes = world.resumed >= 0
+    now = np.broadcast_to(world.there & was, touched.shape) & touched if world.resizes else None
+    parts = [
+        _holds_of(
+            world,
+            times,
+            views,
+            _Course(
+                views.owned & touched & (views.whole == whole)[:, None, None],
+                before & touched & (was == whole),
+                now if whole else None,
+            ),
+        )
+        for whole in (True, False)
+    ]
+    trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return trial, queue, life, gained, dropped, dies, resumed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Course:
+    """What a life may have, by life and queue: under each view, before the change, and as it takes effect.
+
+    Under POP there are two: who is given whole brokers instead of queues drops the queues and takes the brokers.
+    """
+
+    owned: Booleans
+    before: Booleans
+    now: Booleans | None = None
+
+
+def _holds_of(world: World, times: LifeTimes, views: Views, course: _Course) -> _Columns:
+    """Return the holds of one course."""
+    looks, was, never = latest_views(views.view), len(course.owned), len(course.owned) + 1
+    sets = np.concatenate([course.owned, course.before[None], np.zeros_like(course.before)[None]])
+    shape, resumes = (*looks.shape[:2], 1), world.resumed >= 0
     first = np.where(resumes, times.heartbeat, ALWAYS)[:, :, None]
-    at_once = [np.zeros(first.shape)] if whole and world.resizes else []
-    now = [np.broadcast_to(world.there[queues][None, :, None] & was, none.shape)] if at_once else []
-    course = np.concatenate([none, had, *now, held, none], axis=2)
-    at = np.concatenate([first, *at_once, views.at, times.stopped[:, :, None]], axis=2)
-    trial, pair, step = np.nonzero(course[:, :, 1:] & ~course[:, :, :-1])
-    gained = at[trial, lives[pair], step]
-    _, _, end = np.nonzero(course[:, :, :-1] & ~course[:, :, 1:])
-    dropped = np.minimum(at[trial, lives[pair], end], times.stopped[trial, lives[pair]])
-    dies = (end == course.shape[2] - 2) & np.isfinite(dropped)
-    return trial, queues[pair], lives[pair], gained, dropped, dies, (step == 0) & resumes[lives[pair]]
+    steps = [
+        np.full(shape, never),
+        np.full(shape, was),
+        np.where(looks == NOTHING_NEW, was, looks),
+        np.full(shape, never),
+    ]
+    at = [first, views.at, times.stopped[:, :, None]]
+    if course.now is not None:
+        sets = np.concatenate([sets, course.now[None]])
+        steps.insert(2, np.full(shape, never + 1))
+        at.insert(1, np.zeros(shape))
+    trial, life, queue, step, end = _spells(sets, np.concatenate(steps, axis=2))
+    when = np.concatenate(at, axis=2)
+    dropped = np.minimum(when[trial, life, end], times.stopped[trial, life])
+    dies = (end == when.shape[2] - 1) & np.isfinite(dropped)
+    return trial, queue, life, when[trial, life, step], dropped, dies, (step == 0) & resumes[life]
 
 
-def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[Indexes, Indexes]:
-    """Return the (life, queue) pairs of queues that any look or end of a process can touch."""
+def _spells(sets: Booleans, course: Indexes) -> tuple[Indexes, Indexes, Indexes, Indexes, Indexes]:
+    """Return trial, life, queue, first and last step of each time that a life has a queue without a break.
+
+    ``sets`` says by number, life and queue what a set holds; ``course`` gives the set after each step, by trial and
+    life, nothing at both ends. Few steps change anything, so only those are looked at queue by queue.
+    """
+    numbers = (sets @ _weights(sets.shape[2]))[course, np.arange(course.shape[1])[None, :, None]]
+    trial, life, step = np.nonzero(np.diff(numbers, axis=2))
+    old, new = (sets[course[trial, life, step + later], life] for later in (0, 1))
+    of_life = (trial * course.shape[1] + life) * sets.shape[2]
+
+    def in_order(events: Booleans) -> Indexes:
+        """Return which queue of which life in which trial, and the step, in one number, ascending."""
+        event, queue = np.nonzero(events)
+        return np.sort((of_life[event] + queue) * course.shape[2] + step[event])
+
+    begins, ends = in_order(new & ~old), in_order(old & ~new)
+    place, step = np.divmod(begins, course.shape[2])
+    trial, life, queue = np.unravel_index(place, (*course.shape[:2], sets.shape[2]))
+    return trial, life, queue, step, ends % course.shape[2]
+
+
+def _weights(queues: int) -> NDArray[np.uint64]:
+    """Return one fixed random number a queue, to tell sets by their sums.
+
+    Two sets of a million share one with odds of one in ten million.
+    """
+    return np.random.default_rng(0).integers(1, 2**63, queues, dtype=np.uint64)
+
+
+def _touched(world: World, number: int, views: Views, before: Booleans) -> Booleans:
+    """Return by life and queue whether the life ever has the queue, and a look or the end of a process can touch it."""
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
     ever = before | views.owned.any(axis=0)
     always = before & views.owned.all(axis=0)
@@ -142,15 +189,8 @@ def _pairs(world: World, number: int, views: Views, before: Booleans) -> tuple[I
     touched = ((ever & ~always) | (ever & ends)).any(axis=0) & mine
     if (views.whole != world.shares_whole_brokers(len(world.initial))).any():
         touched = ever.any(axis=0) & mine
-    lives, queues = np.nonzero(ever & touched)
-    return lives, queues
-
-
-def _held(views: Views, lives: Indexes, queues: Indexes, before: Booleans) -> Booleans:
-    """Return by trial, pair and look whether the life holds the queue after the look."""
-    latest = latest_views(views.view)[:, lives, :]
-    seen = views.owned[latest, lives[None, :, None], queues[None, :, None]] if len(views.owned) else False
-    return np.where(latest == NOTHING_NEW, before[lives, queues][None, :, None], seen)
+    found: Booleans = ever & touched
+    return found
 
 
 def latest_views(view: Indexes) -> Indexes:
@@ -163,10 +203,8 @@ def latest_views(view: Indexes) -> Indexes:
 def _change_counts(world: World, views: Views, before: Booleans, number: int) -> Indexes:
     """Return by trial and life how many looks changed which queues of the topic the member owns."""
     trials, lives, _ = views.at.shape
-    weights = np.random.default_rng(0).integers(1, 2**63, len(world.queues), dtype=np.uint64)
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
-    # One number for each set of queues; two sets of a million share one with odds of one in ten million.
-    sets = np.concatenate([views.owned, (before & mine)[None]]) @ weights
+    sets = np.concatenate([views.owned, (before & mine)[None]]) @ _weights(len(world.queues))
     course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest_views(views.view)], axis=2)
     numbers = sets[course, np.arange(lives)[None, :, None]]  # NOTHING_NEW is the last row: what it owned before
     counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)
