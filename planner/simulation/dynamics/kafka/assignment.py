@@ -145,6 +145,8 @@ class Assignments:
         """
         by_server = [life for life in lives if self._world.lives[life].is_server_side]
         lists = [self._world.lives[life].assignors for life in by_server or lives]
+        if len(set(lists)) == 1:
+            return lists[0][0]
         common = set(lists[0]).intersection(*lists)
         votes = Counter(next((name for name in names if name in common), names[0]) for names in lists)
         most = max(votes.values())

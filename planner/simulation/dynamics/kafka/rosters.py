@@ -81,6 +81,7 @@ class Rosters:
         self._place = {partition: index for index, partition in enumerate(world.partitions)}
         self._are_alike = len({member.topics for member in world.members}) == 1 and not world.request.racks
         self._casts: dict[tuple[int, int], tuple[_Cast, tuple[str, ...]]] = {}
+        self._places: dict[tuple[tuple[str, ...], int], tuple[Indexes, Booleans]] = {}
         self._found: dict[tuple[tuple[int, ...], int, int], Roster] = {}
 
     def find(self, lives: Sequence[int], placement: int, side: int) -> Roster:
@@ -121,8 +122,13 @@ class Rosters:
         life_of = {member.member_id: life for member, life in zip(members, lives, strict=True)}
         return named, np.array([life_of[name] for name in named.member_ids], dtype=np.intp)
 
-    def _where(self, topics: Sequence[str], side: int) -> tuple[Indexes, Booleans]:
+    def _where(self, topics: tuple[str, ...], side: int) -> tuple[Indexes, Booleans]:
         """Return the places of all partitions of these topics, and which others are there."""
+        if (topics, side) not in self._places:
+            self._places[topics, side] = self._find_places(topics, side)
+        return self._places[topics, side]
+
+    def _find_places(self, topics: Sequence[str], side: int) -> tuple[Indexes, Booleans]:
         counts = self._world.counts[side]
         places = [self._place[topic, number] for topic in topics for number in range(counts[topic])]
         is_there = np.array([number < counts[topic] for topic, number in self._world.partitions], dtype=bool)

@@ -1,16 +1,16 @@
 """Orderly queues: when the new owner gets the broker's lock (``RebalanceLockManager``, ``RebalanceImpl#lock``)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from planner.simulation.dynamics.bisection import first_after, first_from
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.looks import Looks
 from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
-from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
+from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread
 
 
@@ -109,21 +109,11 @@ def _next_looks(world: World, looks: Looks, holder: Indexes, since: Floats, want
     wanted = np.maximum(wanted, since)
     trial = np.arange(len(holder)).reshape(-1, *[1] * (holder.ndim - 1))
     course = trial * looks.at.shape[1] + np.maximum(holder, 0)
-    at = np.pad(looks.at, ((0, 0), (0, 0), (0, 1)), constant_values=NEVER).reshape(-1, looks.at.shape[2] + 1)
-    place = np.maximum(_first(at, course, since, np.greater), _first(at, course, wanted, np.greater_equal))
-    found = at[course, place]
-    last = np.where(np.isfinite(at), at, -np.inf).max(axis=1)[course]
+    at = looks.at.reshape(looks.at.shape[0] * looks.at.shape[1], looks.at.shape[2])
+    place = np.maximum(first_after(at, course, since), first_from(at, course, wanted))
+    found = np.pad(at, ((0, 0), (0, 1)), constant_values=NEVER)[course, place]
+    last = np.where(np.isfinite(at), at, -np.inf).max(axis=1, initial=-np.inf)[course]
     last = np.where(np.isfinite(since), np.maximum(last, since), 0.0)
     late = np.where(np.isfinite(wanted), wanted, 0.0)
     ticks = last + np.maximum(np.ceil((late - last) / wait), 1.0) * wait
     return np.where(np.isfinite(since), np.minimum(found, ticks), NEVER)
-
-
-def _first(at: Floats, course: Indexes, limit: Floats, fits: Callable[[Floats, Floats], Booleans]) -> Indexes:
-    """Return the first place in these rows of sorted times whose time fits the limit, the last place if none does."""
-    low, high = np.zeros(limit.shape, dtype=np.intp), np.full(limit.shape, at.shape[1] - 1)
-    for _ in range(int(at.shape[1]).bit_length()):
-        middle = (low + high) // 2
-        is_there = fits(at[course, middle], limit)
-        low, high = np.where(is_there, low, np.minimum(middle + 1, high)), np.where(is_there, middle, high)
-    return high

@@ -5,9 +5,12 @@ unregistration and a closed channel wake all members of that table; the scan for
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from planner.simulation.dynamics.bisection import first_after
 from planner.simulation.dynamics.changing import FREEZE, SILENT
 from planner.simulation.dynamics.rocketmq.changes import CUT
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
@@ -41,12 +44,35 @@ class Tables:
     tells_leaving: Booleans
     again: Floats
 
-    def holds(self, life: int, trials: Indexes, brokers: Indexes, at: Floats) -> Booleans:
-        """Return whether the tables of these brokers hold the life at these times of these trials, all as long."""
-        place = trials * self.entered.shape[2] + brokers
-        entered, left, again = (part[:, life, :].ravel().take(place) for part in (self.entered, self.left, self.again))
-        found: Booleans = (entered <= at) & (at < left) | (again <= at)
-        return found
+    def sums(
+        self, weights: NDArray[np.uint64], trials: Indexes, brokers: Indexes, at: Floats
+    ) -> tuple[NDArray[np.uint64], Indexes]:
+        """Return the weight and the count of the lives that the tables of these brokers hold then in these trials.
+
+        ``weights``: one a life, 0 for those that do not count; sums go round at 2^64. The other three are as long.
+        """
+        counted = np.flatnonzero(weights)
+        entered, left, again = (part[:, counted] for part in (self.entered, self.left, self.again))
+        stays = again <= left
+        left, again = np.where(stays, NEVER, left), np.where(stays, NEVER, again)
+        is_there = entered < left
+        times = np.concatenate([np.where(is_there, entered, NEVER), np.where(is_there, left, NEVER), again], axis=1)
+        of_event = np.concatenate([weights[counted], -weights[counted], weights[counted]])
+        steps = np.repeat(np.array([1, -1, 1]), len(counted))
+        order = np.moveaxis(times, 1, 2).argsort(axis=2)
+        rows = np.take_along_axis(np.moveaxis(times, 1, 2), order, axis=2)
+        row = trials * rows.shape[1] + brokers
+        place = row * (rows.shape[2] + 1) + first_after(
+            rows.reshape(rows.shape[0] * rows.shape[1], rows.shape[2]), row, at
+        )
+
+        def summed(values: NDArray[Any]) -> NDArray[Any]:
+            found = np.zeros((*rows.shape[:2], rows.shape[2] + 1), dtype=values.dtype)
+            np.cumsum(values[order], axis=2, out=found[:, :, 1:])
+            told: NDArray[Any] = found.ravel().take(place)
+            return told
+
+        return summed(of_event), summed(steps)
 
     def listed(self, trials: Indexes, brokers: Indexes, at: Floats) -> Booleans:
         """Return which lives the tables of these brokers hold at these times of these trials, by time and life."""

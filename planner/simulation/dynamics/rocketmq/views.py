@@ -133,14 +133,13 @@ def _keys(
     keys = keys + (groups.astype(np.uint64) * weights[-4])[looker]
     when, broker = at[trial, looker, look], asked[trial, looker, look]
     count = np.zeros(len(keys), dtype=np.intp)
-    for life in range(len(world.lives)):
-        is_listed = groups[looker] == groups[life]
-        if np.isneginf(tables.entered[:, life]).all() and np.isposinf(tables.left[:, life]).all():
-            count += is_listed
-            continue
-        holds = tables.holds(life, trial, broker, when) & is_listed
-        keys = keys + holds * weights[life]
-        count += holds
+    for group in np.unique(groups).tolist():
+        is_mine = groups[looker] == group
+        listed, members = tables.sums(
+            np.where(groups == group, weights[: len(groups)], 0), trial[is_mine], broker[is_mine], when[is_mine]
+        )
+        keys[is_mine] += listed
+        count[is_mine] = members
     found, counts = np.zeros(at.shape, dtype=np.uint64), np.zeros(at.shape, dtype=np.intp)
     found[trial, looker, look], counts[trial, looker, look] = keys, count
     return found, counts
