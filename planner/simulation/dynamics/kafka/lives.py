@@ -7,6 +7,7 @@ import numpy as np
 from planner.simulation.dynamics.changing import CRASH, CUT, FREEZE, GRACEFUL, SILENT
 from planner.simulation.dynamics.kafka.changes import RollingUpdate
 from planner.simulation.dynamics.kafka.loops import Loops
+from planner.simulation.dynamics.kafka.names import Names
 from planner.simulation.dynamics.kafka.reach import patience_s, through_s
 from planner.simulation.dynamics.kafka.settings import CLASSIC
 from planner.simulation.dynamics.kafka.timing import LONGEST_AGE_S, YOUNGEST_AGE_S, Calibration
@@ -15,6 +16,8 @@ from planner.simulation.dynamics.spreads import Spread, spread, tailed
 
 NEVER, ALWAYS = np.inf, -np.inf
 
+MOST_ORDERS = 48
+"""In which the pods of a rolling update end: trials of one order and one placement of ids share their rounds."""
 CALM = 5
 """Machines are calm mostly: ``busy`` is below 0.03 in half of the trials, and above 0.6 in one of ten."""
 
@@ -68,7 +71,12 @@ def session_s(world: World, life: int) -> float:
 
 
 def live_times(
-    world: World, loops: Loops, calibration: Calibration, random: np.random.Generator, beats: np.random.Generator
+    world: World,
+    names: Names,
+    loops: Loops,
+    calibration: Calibration,
+    random: np.random.Generator,
+    beats: np.random.Generator,
 ) -> LifeTimes:
     """Return the times of every life in every trial."""
     shape = (world.request.trials, len(world.lives))
@@ -76,7 +84,7 @@ def live_times(
     busy = beats.random((shape[0], 1)) ** CALM
     interval = beat_intervals_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
-    ends = _ends(world, random)
+    ends = _ends(world, names, random)
     arrives = np.full(shape, ALWAYS)
     times = LifeTimes(arrives, ends, stops, leaves, sleeps, wakes, wakes.copy(), unsaved, beat, interval, busy)
     slept = [NEVER if life.asleep_s is None else life.asleep_s for life in world.lives]
@@ -96,12 +104,13 @@ def live_times(
     return times
 
 
-def _ends(world: World, random: np.random.Generator) -> Floats:
+def _ends(world: World, names: Names, random: np.random.Generator) -> Floats:
     """Return when each life ends; whose turn it is in a rolling update is any order (``ActivePodsWithRanks``)."""
     ends = np.tile([NEVER if life.ends_s is None else life.ends_s for life in world.lives], (world.request.trials, 1))
     if isinstance(world.request.change, RollingUpdate):
         old = list(world.initial)
-        ends[:, old] = random.permuted(ends[:, old], axis=1)
+        draw = names.draws(MOST_ORDERS)
+        ends[:, old] = random.permuted(ends[: draw.max() + 1, old], axis=1)[draw]
     return ends
 
 

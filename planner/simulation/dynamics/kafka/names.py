@@ -34,6 +34,15 @@ class Names:
     labels: tuple[str, ...]
     renamed: tuple[tuple[str, ...], ...] = ()
 
+    def draws(self, most: int) -> Indexes:
+        """Return a number by trial, from 0 to below ``most``, or one a placement; one number has one placement."""
+        order = np.argsort(self.of_trial, kind="stable")
+        starts = np.searchsorted(self.of_trial[order], self.of_trial)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        shares = max(most // len(np.unique(self.of_trial)), 1)
+        return np.unique(self.of_trial * shares + (rank - starts) % shares, return_inverse=True)[1]
+
     @property
     def are_sampled(self) -> bool:
         """True when an unknown id may matter."""

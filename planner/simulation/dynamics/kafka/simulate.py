@@ -46,7 +46,7 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     names = name_members(world, draws.of(Stage.NAMES))
     assignments = Assignments(world, names)
     loops = find_loops(world, assignments.owners(0))
-    times = live_times(world, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
+    times = live_times(world, names, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
     zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
     course = _play(Scene(world, names, assignments, times, loops, calibration, draws.of(Stage.ROUNDS)))
     found = deliveries(world, times, course.holds, loops, calibration, draws)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.errors import BadInputError
+from planner.simulation.dynamics.bisection import first_after
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, World
@@ -50,9 +51,10 @@ def member_looks(
     last = np.where(starts_later, times.constructed, due - wait)
     seen = np.where(starts_later, ALWAYS, last)
     found: list[Floats] = []
-    padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2)
+    row = np.arange(seen.size).reshape(shape)
+    padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2).reshape(seen.size, wakes.shape[2] + 1)
     while True:
-        told = np.take_along_axis(padded, (wakes <= seen[..., None]).sum(axis=2)[..., None], axis=2)[..., 0]
+        told = padded[row, np.minimum(first_after(padded, row, seen), wakes.shape[2])]
         at = np.maximum(np.minimum(told, due), last + gap)
         # A process that starts is told of itself at once, and takes its time for its first look.
         at = np.where(is_new & (seen == ALWAYS), np.maximum(at, ready), at)
