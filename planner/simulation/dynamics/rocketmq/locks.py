@@ -32,16 +32,16 @@ def locked_holds(
     client = np.array([life.client for life in world.lives])
     gained = holds.gained.copy()
     for number in range(1, gained.shape[2]):
-        holder = holds.life[:, :, number]
-        earlier, mine = holds.life[:, :, :number], holder[:, :, None]
-        locked = (gained[:, :, :number] < holds.dropped[:, :, :number]) & (client[earlier] != client[mine])
-        locked &= world.groups[earlier] == world.groups[mine]
-        free = np.where(locked, unlocked[:, :, :number], -np.inf).max(axis=2)
-        gained[:, :, number] = np.where(
-            free <= gained[:, :, number],
-            gained[:, :, number],
-            _attempts(world, looks, holder, gained[:, :, number], free),
+        trial, queue = np.nonzero(holds.life[:, :, number] != NOBODY)
+        holder, since = holds.life[trial, queue, number], gained[trial, queue, number]
+        earlier, mine = holds.life[trial, queue, :number], holder[:, None]
+        locked = (gained[trial, queue, :number] < holds.dropped[trial, queue, :number]) & (
+            client[earlier] != client[mine]
         )
+        locked &= world.groups[earlier] == world.groups[mine]
+        free = np.where(locked, unlocked[trial, queue, :number], -np.inf).max(axis=1)
+        attempts = _attempts(world, looks, (trial, holder), since, free)
+        gained[trial, queue, number] = np.where(free <= since, since, attempts)
     gained = np.where(holds.life == NOBODY, NEVER, gained)
     is_held = gained < holds.dropped
     return replace(holds, gained=np.where(is_held, gained, NEVER), life=np.where(is_held, holds.life, NOBODY))
@@ -72,7 +72,8 @@ def _unlock_times(
         late = released + settings.seconds("rocketmq.client.unlockDelayTimeMills")
         released = np.where(has_cached & traits.unlocks_late[owner], late, released)
     # The owner's next round tries again, once the call is over or nearly so.
-    tried_again = _next_looks(world, looks, holds.life, holds.dropped, holds.dropped + remaining - patience)
+    trial = np.arange(shape[0])[:, None, None]
+    tried_again = _next_looks(world, looks, (trial, owner), holds.dropped, holds.dropped + remaining - patience)
     released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
     # A client renews all its locks in one request, so they are of one age.
@@ -85,13 +86,13 @@ def _unlock_times(
     return free
 
 
-def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free: Floats) -> Floats:
+def _attempts(world: World, looks: Looks, of: tuple[Indexes, Indexes], gained: Floats, free: Floats) -> Floats:
     """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries.
 
     NEVER where the lock is never free, or nothing was gained.
     """
-    traits, owner = world.traits, np.maximum(holder, 0)
-    found = np.where(np.isfinite(free), _next_looks(world, looks, holder, gained, free), NEVER)
+    traits, (_, owner) = world.traits, of
+    found = np.where(np.isfinite(free), _next_looks(world, looks, of, gained, free), NEVER)
     pace = np.maximum(traits.gap_s, ORDERLY_RETRY_AFTER_LOCK_S)[owner]
     waits = np.isfinite(found)
     since = np.where(waits, gained, 0.0)
@@ -100,15 +101,15 @@ def _attempts(world: World, looks: Looks, holder: Indexes, gained: Floats, free:
     return np.where(waits, np.minimum(found, again), NEVER)
 
 
-def _next_looks(world: World, looks: Looks, holder: Indexes, since: Floats, wanted: Floats) -> Floats:
+def _next_looks(world: World, looks: Looks, of: tuple[Indexes, Indexes], since: Floats, wanted: Floats) -> Floats:
     """Return each holder's first look after ``since`` that is not before ``wanted``; after the last one its ticks.
 
-    Arrays of trials, queues and any more axes; NEVER where ``since`` is.
+    ``of``: trial and holder of each time; NEVER where ``since`` is.
     """
     wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
     wanted = np.maximum(wanted, since)
-    trial = np.arange(len(holder)).reshape(-1, *[1] * (holder.ndim - 1))
-    course = trial * looks.at.shape[1] + np.maximum(holder, 0)
+    trial, holder = of
+    course = trial * looks.at.shape[1] + holder
     at = looks.at.reshape(looks.at.shape[0] * looks.at.shape[1], looks.at.shape[2])
     place = np.maximum(first_after(at, course, since), first_from(at, course, wanted))
     found = np.pad(at, ((0, 0), (0, 1)), constant_values=NEVER)[course, place]

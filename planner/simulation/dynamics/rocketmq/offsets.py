@@ -205,9 +205,9 @@ def _twice(flow: _Flow, start: Floats, holds: Holds) -> Floats:
     last = np.where(np.isfinite(flow.dropped), flow.dropped, 0.0).max(axis=1, initial=0.0)
     horizon = np.maximum(last, np.where(flow.delivers, flow.first, 0.0).max(axis=1, initial=0.0))
     ends = starts.copy()
-    everything = np.arange(len(starts))
     for number in range(shape[2]):
-        ends[:, number] = flow.position(starts, everything, number, np.minimum(flow.dropped[:, number], horizon))
+        rows = np.flatnonzero(flow.delivers[:, number])
+        ends[rows, number] = flow.position(starts, rows, number, np.minimum(flow.dropped[rows, number], horizon[rows]))
     furthest = np.where(flow.delivers, ends, -np.inf).max(axis=1, initial=-np.inf)
     # Whoever holds a queue for good delivers, sooner or later, all that anybody delivered.
     goes_on = flow.delivers & np.isposinf(flow.dropped)

@@ -100,7 +100,7 @@ def asked_brokers(
     however many looks there are.
     """
     route = (routes.learned[:, :, None] <= looks.at).astype(np.intp)
-    drawn = np.moveaxis(random.random((route.shape[2], *route.shape[:2])), 0, 2)
+    drawn = np.ascontiguousarray(np.moveaxis(random.random((route.shape[2], *route.shape[:2])), 0, 2))
     asked = np.full(route.shape, -1, dtype=np.intp)
     for side, brokers in enumerate(world.topics[number].brokers):
         if len(brokers):
