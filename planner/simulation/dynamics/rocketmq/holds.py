@@ -12,6 +12,9 @@ from planner.simulation.dynamics.rocketmq.views import NOTHING_NEW, Views
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 NOBODY = -1
+_LARGEST_WEIGHT = 2**34
+_ODD = 0x9E3779B97F4A7C15
+"""Multiplies one of two sums, so that both count in all 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +158,7 @@ def _spells(sets: Booleans, course: Indexes) -> tuple[Indexes, Indexes, Indexes,
     ``sets`` says by number, life and queue what a set holds; ``course`` gives the set after each step, by trial and
     life, nothing at both ends. Few steps change anything, so only those are looked at queue by queue.
     """
-    numbers = (sets @ _weights(sets.shape[2]))[course, np.arange(course.shape[1])[None, :, None]]
+    numbers = _numbers(sets)[course, np.arange(course.shape[1])[None, :, None]]
     trial, life, step = np.nonzero(np.diff(numbers, axis=2))
     old, new = (sets[course[trial, life, step + later], life] for later in (0, 1))
     of_life = (trial * course.shape[1] + life) * sets.shape[2]
@@ -171,12 +174,16 @@ def _spells(sets: Booleans, course: Indexes) -> tuple[Indexes, Indexes, Indexes,
     return trial, life, queue, step, ends % course.shape[2]
 
 
-def _weights(queues: int) -> NDArray[np.uint64]:
-    """Return one fixed random number a queue, to tell sets by their sums.
+def _numbers(sets: Booleans) -> NDArray[np.uint64]:
+    """Return a number for each set of queues, by the other axes: two sets of a million share one hardly ever.
 
-    Two sets of a million share one with odds of one in ten million.
+    It has two sums of fixed random weights, one for each eight queues; they stay whole numbers below 2^53.
     """
-    return np.random.default_rng(0).integers(1, 2**63, queues, dtype=np.uint64)
+    packed = np.packbits(sets, axis=-1).astype(float)
+    weights = np.random.default_rng(0).integers(1, _LARGEST_WEIGHT, (packed.shape[-1], 2)).astype(float)
+    sums = (packed @ weights).astype(np.uint64)
+    numbers: NDArray[np.uint64] = sums[..., 0] * np.uint64(_ODD) + sums[..., 1]
+    return numbers
 
 
 def _touched(world: World, number: int, views: Views, before: Booleans) -> Booleans:
@@ -204,7 +211,7 @@ def _change_counts(world: World, views: Views, before: Booleans, number: int) ->
     """Return by trial and life how many looks changed which queues of the topic the member owns."""
     trials, lives, _ = views.at.shape
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
-    sets = np.concatenate([views.owned, (before & mine)[None]]) @ _weights(len(world.queues))
+    sets = _numbers(np.concatenate([views.owned, (before & mine)[None]]))
     course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest_views(views.view)], axis=2)
     numbers = sets[course, np.arange(lives)[None, :, None]]  # NOTHING_NEW is the last row: what it owned before
     counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)
