@@ -22,6 +22,18 @@ CHANGES: dict[str, dict[str, Any]] = {
     "rolling restart of all": {"kind": "restart", "clients": EVERYBODY, "how": "graceful", "interval_s": 30},
     "strategy of all, in sequence": {"kind": "strategy", "to": "AVG_BY_CIRCLE", "clients": EVERYBODY, "interval_s": 30},
 }
+ROLLING = {"kind": "rolling_update", "max_surge": 1, "max_unavailable": 0, "start_s": 5, "ready_s": 15, "grace_s": 30}
+BY_BROKER: dict[str, Any] = {"settings": {"clientRebalance": False}}
+COSTLIEST: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "rolling update": (ROLLING, {}),
+    "rolling update, orderly": (ROLLING, {"orderly": True}),
+    "rolling update, consistent hash": (ROLLING, {"strategy": "CONSISTENT_HASH"}),
+    "rolling update, popping": (ROLLING, {"options": {"pop_share_queues": -1}}),
+    "strategy of all, orderly": (CHANGES["strategy of all, in sequence"], {"orderly": True}),
+    "rolling restart of all, by broker": (CHANGES["rolling restart of all"], BY_BROKER),
+    "strategy of all, by broker": (CHANGES["strategy of all, in sequence"], BY_BROKER),
+}
+"""Changes of all members in turn, with what makes them dear: many looks, or many owners of a queue."""
 
 KAFKA = [f"c{number}" for number in range(16)]
 KAFKA_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -33,6 +45,12 @@ KAFKA_CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
         "cooperative-sticky",
         {"kind": "restart", "clients": KAFKA, "how": "graceful", "interval_s": 30},
     ),
+    "rolling restart, consumer protocol": (
+        "uniform",
+        {"kind": "restart", "clients": KAFKA, "how": "graceful", "interval_s": 30},
+    ),
+    "upgrade": ("cooperative-sticky", {"kind": "upgrade", "clients": KAFKA, "to": "4.1.0", "interval_s": 30}),
+    "rolling update": ("cooperative-sticky", ROLLING),
 }
 
 
@@ -43,6 +61,8 @@ def main() -> None:
     )
     for name, change in CHANGES.items():
         show(f"{name}: 64 queues, 16 members, 200 trials", rocketmq_request(change, queues=64, clients=16))
+    for name, (change, more) in COSTLIEST.items():
+        show(f"{name}: 64 queues, 16 members", rocketmq_request(change, queues=64, clients=16, **more))
     eager = kafka_request(KAFKA_CHANGES["eager join"][1], "range", partitions=64, members=16)
     report("planner forecast, Kafka, 64 partitions, 16 members, 200 trials", command_s(eager))
     for name, (strategy, kafka_change) in KAFKA_CHANGES.items():

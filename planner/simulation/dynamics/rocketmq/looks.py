@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics.bisection import first_after
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.timing import Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, World
@@ -51,10 +50,15 @@ def member_looks(
     last = np.where(starts_later, times.constructed, due - wait)
     seen = np.where(starts_later, ALWAYS, last)
     found: list[Floats] = []
-    row = np.arange(seen.size).reshape(shape)
-    padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2).reshape(seen.size, wakes.shape[2] + 1)
+    width = wakes.shape[2] + 1
+    padded = np.concatenate([wakes, np.full((*shape, 1), NEVER)], axis=2).ravel()
+    place = np.arange(seen.size).reshape(shape) * width
+    last_place = place + width - 1
     while True:
-        told = padded[row, np.minimum(first_after(padded, row, seen), wakes.shape[2])]
+        # ``seen`` only grows, so the first wake-up after it is never before the one of last time.
+        while (is_over := (padded.take(place) <= seen) & (place < last_place)).any():
+            place = place + is_over
+        told = padded.take(place)
         at = np.maximum(np.minimum(told, due), last + gap)
         # A process that starts is told of itself at once, and takes its time for its first look.
         at = np.where(is_new & (seen == ALWAYS), np.maximum(at, ready), at)
