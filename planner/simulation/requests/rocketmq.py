@@ -7,7 +7,7 @@ from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import ClientSetup, GroupSnapshot, QueueState
 from planner.simulation.dynamics.reading import version
-from planner.simulation.dynamics.rocketmq.request import POLLING_THREADS
+from planner.simulation.dynamics.rocketmq.reader import POLLING_THREADS
 from planner.simulation.dynamics.rocketmq.settings import KNOWN, LACKS, Consumer
 from planner.simulation.dynamics.rocketmq.timing import generation
 from planner.simulation.dynamics.trials import Document

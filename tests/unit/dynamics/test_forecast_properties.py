@@ -15,7 +15,7 @@ from planner.simulation.dynamics.rocketmq.changes import DEFAULT_THREADS
 from planner.simulation.dynamics.rocketmq.ownership import first_life, state_matrix
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.rates import find_rates
-from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.reader import read_request
 from planner.simulation.dynamics.rocketmq.simulate import simulate
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from planner.simulation.dynamics.rocketmq.world import build_world

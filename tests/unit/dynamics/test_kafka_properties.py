@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.request import read_request
+from planner.simulation.dynamics.kafka.reader import read_request
 from planner.simulation.dynamics.kafka.simulate import simulate
 from planner.simulation.dynamics.kafka.timing import DEFAULT
 from planner.simulation.dynamics.kafka.world import NOBODY, build_world

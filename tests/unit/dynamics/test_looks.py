@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
 from planner.simulation.dynamics.rocketmq.looks import member_looks
-from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.reader import read_request
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from planner.simulation.dynamics.rocketmq.world import World, build_world
 from tests.unit.dynamics.small_groups import rocketmq_request

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.reader import read_request
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from planner.simulation.dynamics.rocketmq.world import build_world

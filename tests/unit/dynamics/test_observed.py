@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.reader import read_request
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.timing import DEFAULT
 from planner.simulation.dynamics.rocketmq.world import build_world

@@ -7,7 +7,7 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.request import read_request
+from planner.simulation.dynamics.kafka.reader import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
 from planner.simulation.dynamics.kafka.timing import DEFAULT
 from planner.simulation.dynamics.kafka.world import World, build_world

@@ -6,7 +6,7 @@ from typing import Any
 from planner.allocation.ordering import java_sorted
 from planner.simulation.dynamics.kafka.causes import find_causes
 from planner.simulation.dynamics.kafka.changes import RollingUpdate, Upgrade
-from planner.simulation.dynamics.kafka.request import read_request
+from planner.simulation.dynamics.kafka.reader import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
 from planner.simulation.dynamics.kafka.timeline import find_timeline
 from planner.simulation.dynamics.kafka.timing import DEFAULT, Calibration

@@ -11,7 +11,7 @@ from planner.simulation.dynamics.rocketmq.causes import find_causes
 from planner.simulation.dynamics.rocketmq.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
-from planner.simulation.dynamics.rocketmq.request import read_request
+from planner.simulation.dynamics.rocketmq.reader import read_request
 from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain

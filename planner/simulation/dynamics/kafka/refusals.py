@@ -1,0 +1,81 @@
+"""Kafka requests that are refused by name: better no forecast than a wrong one."""
+
+from planner.allocation import fields
+from planner.errors import BadInputError
+from planner.simulation.dynamics.kafka.changes import Join, RollingUpdate, StrategyChange
+from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest
+from planner.simulation.dynamics.kafka.settings import CLASSIC, CONSUMER
+from planner.simulation.dynamics.reading import Version
+
+MOST_CELLS = 20_000_000
+
+
+def check_knows_consumer(field: str, value: str, client: Version, broker: Version, *, is_java: bool) -> None:
+    """Refuse the consumer protocol where client or broker is older than it (KIP-848)."""
+    least = Version(4, 0) if is_java else Version(2, 12)
+    for side, version, wanted in (("client", client, least), ("broker", broker, Version(4, 0))):
+        if version < wanted:
+            raise BadInputError(f"{field}: found {value} with {side} {version}, expected {wanted} or newer")
+
+
+def refuse_what_has_no_model(request: ForecastRequest) -> None:
+    """Raise ``BadInputError`` for members and rolls that the simulation does not cover."""
+    if not request.members and not isinstance(request.change, Join):
+        raise BadInputError("members: found none, expected at least one member, or a change of kind join")
+    change, to = request.change, request.assignor_after
+    if request.converts:
+        _check_conversion(request)
+        return
+    if to not in OF_PROTOCOL[request.protocol]:
+        raise BadInputError(
+            f"change.to: found {to} for protocol {request.protocol}; a roll back to the classic protocol has no "
+            f"forecast, expected one of {', '.join(OF_PROTOCOL[request.protocol])}"
+        )
+    if isinstance(change, RollingUpdate) and change.beside is not None:
+        to = change.beside
+        if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
+            raise BadInputError(
+                f"change.beside: found {to} for protocol {request.protocol} and {request.strategy}, expected another "
+                f"assignor of clients in a classic group"
+            )
+    if not isinstance(change, StrategyChange | RollingUpdate) or request.is_java or to == request.strategy:
+        return
+    if COOPERATIVE in {to, request.strategy}:
+        raise BadInputError(
+            f"change.{_field_of(change)}: found {to} for librdkafka and {request.strategy}, between which its members "
+            f"cannot roll: stop all, wait until the group is empty, start all"
+        )
+
+
+def _field_of(change: StrategyChange | RollingUpdate) -> str:
+    return "beside" if isinstance(change, RollingUpdate) and change.beside else "to"
+
+
+def _check_conversion(request: ForecastRequest) -> None:
+    """Refuse a roll to the consumer protocol that clients or broker do not know, or that nobody has watched."""
+    to = request.assignor_after
+    check_knows_consumer("change.to", to, request.client, request.broker, is_java=request.is_java)
+    if not request.is_java:
+        raise BadInputError(
+            f"change.to: found {to} for a classic group of librdkafka, whose roll to the consumer protocol nobody has "
+            f"watched: it has no forecast"
+        )
+    static = [member.id for member in request.members if member.instance_id is not None]
+    if static:
+        raise BadInputError(
+            f"members: found {fields.shown(static[0])} with an instance_id, whose roll to the consumer protocol nobody "
+            f"has watched: it has no forecast"
+        )
+
+
+def check_size(request: ForecastRequest) -> None:
+    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
+    count = sum(len(found) for found in request.partitions.values())
+    turns = len(getattr(request.change, "members", ()))
+    cells = request.trials * max(count, len(request.members) + turns) * (1 + 2 * turns)
+    if cells > MOST_CELLS:
+        fitting = MOST_CELLS // (cells // request.trials)
+        raise BadInputError(
+            f"trials: found {request.trials} for {count} partitions and {len(request.members)} members, of whom "
+            f"{turns} change, expected {fitting} trials at most for a group of that size"
+        )

@@ -1,0 +1,138 @@
+"""RocketMQ requests that are refused by name: better no forecast than a wrong one."""
+
+from planner.allocation.rocketmq import PopSharing
+from planner.allocation.rocketmq.pop import SERVER_SIDE_STRATEGIES
+from planner.errors import BadInputError
+from planner.simulation.dynamics.reading import Version
+from planner.simulation.dynamics.rocketmq.changes import (
+    BlueGreen,
+    BrokerDown,
+    BrokerUp,
+    Join,
+    Partition,
+    QueueCount,
+    StrategyChange,
+    Upgrade,
+    newcomers,
+)
+from planner.simulation.dynamics.rocketmq.request import ForecastRequest
+from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
+
+MOST_CELLS = 200_000_000
+FIRST_ALLOCATING = Version(5, 0)
+"""Brokers answer QUERY_ASSIGNMENT since then."""
+FIRST_LITE_PULLING = Version(5, 0)
+"""Lite pull clients send LITE_PULL_MESSAGE since then (``MQClientAPIImpl#pullMessage``), and brokers know it."""
+
+
+def refuse_what_has_no_model(request: ForecastRequest) -> None:
+    """Raise ``BadInputError`` for what the simulation does not cover."""
+    if len({client.orderly for client in (*request.clients, *newcomers(request.change))}) > 1:
+        raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
+    if not request.clients and not isinstance(request.change, Join):
+        raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
+    if isinstance(request.change, BlueGreen) and request.change.to_group == request.group:
+        raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
+    if (
+        isinstance(request.change, Partition)
+        and request.change.brokers
+        and (request.orderly or request.is_broker_allocated or request.polls)
+    ):
+        raise BadInputError(
+            "change.brokers: found with clients that are orderly, let brokers allocate or poll, for whom a cut from "
+            "some brokers has no forecast: nobody has watched one"
+        )
+    if request.polls:
+        _refuse_what_polls_cannot(request)
+    if request.pops:
+        _refuse_what_pop_cannot(request)
+    if request.is_broker_allocated:
+        _refuse_what_brokers_cannot_allocate(request)
+
+
+def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
+    """Refuse what only push consumers do, and what leaves those without messages that poll."""
+    consumer = request.consumer
+    if request.orderly:
+        raise BadInputError(f"clients: found orderly {consumer} consumers: only push consumers lock queues")
+    if request.pops:
+        raise BadInputError(f"options.pop_share_queues: found with {consumer} consumers: only push consumers pop")
+    newest = request.change.to if isinstance(request.change, Upgrade) else request.client
+    if consumer == Consumer.LITE_PULL and newest >= FIRST_LITE_PULLING > request.broker:
+        raise BadInputError(
+            f"versions.broker: found {request.broker} with lite pull clients of {newest}, expected "
+            f"{FIRST_LITE_PULLING} or later: they pull by a request of their own, older brokers answer that it is not "
+            "supported, and the clients own queues and get nothing"
+        )
+
+
+def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
+    """Refuse what POP has no forecast for; some of it does not work at all (``PopMessageProcessor`` of 5.5.0)."""
+    settings = request.settings
+    if request.orderly or settings.text("messageModel") == BROADCASTING or settings.given.get("clientRebalance"):
+        raise BadInputError(
+            "options.pop_share_queues: found with clients that allocate for themselves, expected clientRebalance false "
+            "and clients that are neither orderly nor broadcasting: only those pop"
+        )
+    if not settings.is_on("timerWheelEnable"):
+        raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
+    change = request.change
+    if isinstance(change, BlueGreen) and not _share_all(request, len(change.clients)):
+        raise BadInputError(
+            f"change.kind: found blue_green to {len(change.clients)} clients that share queues, which has no forecast: "
+            "each takes whole brokers until the last ones are there, and then drops them in the midst of all that "
+            "waited (three that were watched took 20 to 25 messages twice, 15 at most were forecast)"
+        )
+    if isinstance(change, BrokerUp) and not _share_all(request, len(request.clients)):
+        raise BadInputError(
+            "change.kind: found broker_up with clients that share queues, which has no forecast: the new broker lists "
+            "few members at first, gives them other shares (two that were watched took 4 and 25 messages twice, 5 to "
+            "22 were forecast)"
+        )
+    if request.service_time_s >= settings.seconds("popInvisibleTime"):
+        raise BadInputError(
+            f"service_time_s: found {request.service_time_s:g}, expected less than popInvisibleTime "
+            f"({settings.seconds('popInvisibleTime'):g} s): no call would be acknowledged in time, and each "
+            "message would come again and again"
+        )
+
+
+def _share_all(request: ForecastRequest, clients: int) -> bool:
+    return isinstance(request.strategy, PopSharing) and request.strategy.shares_all(clients)
+
+
+def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
+    """Refuse what ``QueryAssignmentProcessor`` (5.0.0 to 5.5.0) has no answer to: its clients would own nothing."""
+    if request.broker < FIRST_ALLOCATING:
+        raise BadInputError(
+            f"versions.broker: found {request.broker} with clientRebalance false, expected {FIRST_ALLOCATING} or "
+            "later: older brokers refuse to allocate, and the clients would get no queue"
+        )
+    if isinstance(request.change, BrokerDown | BrokerUp | QueueCount) and not request.pops:
+        raise BadInputError(
+            "change.kind: found a change of routes with clientRebalance false and clients that pull, which has no "
+            "forecast yet: brokers allocate by copies of the route that they renew every 30 s, clients ask any of them "
+            "every second, and queues go back and forth until all copies are new"
+        )
+    strategies = (
+        [request.strategy, request.change.to] if isinstance(request.change, StrategyChange) else [request.strategy]
+    )
+    unknown = [strategy.name for strategy in strategies if strategy.name not in SERVER_SIDE_STRATEGIES]
+    if unknown:
+        raise BadInputError(
+            f"strategy: found {unknown[0]} with clientRebalance false, expected one of "
+            f"{', '.join(SERVER_SIDE_STRATEGIES)}: brokers know no other, and the clients would get no queue"
+        )
+
+
+def check_size(request: ForecastRequest) -> None:
+    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
+    change, clients = request.change, len(request.clients)
+    waking = clients if isinstance(change, BrokerDown | BrokerUp | QueueCount) else len(change.clients)
+    cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)
+    if cells > MOST_CELLS:
+        fitting = MOST_CELLS // (cells // request.trials)
+        raise BadInputError(
+            f"trials: found {request.trials} for {len(request.queues)} queues and {clients} clients, "
+            f"of whom {waking} change, expected {fitting} trials at most for a group of that size"
+        )
