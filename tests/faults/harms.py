@@ -1,5 +1,6 @@
 """What goes wrong while a plan is carried out, one function each; each starts the executors that it needs itself."""
 
+import select
 import signal
 import ssl
 import threading
@@ -106,8 +107,11 @@ def busy(run: Run) -> None:
 
 
 @contextmanager
-def no_room(run: Run, account: str, token: str) -> Iterator[None]:
-    """Have the API server refuse all requests of an account: its priority level has room for one, which is taken."""
+def no_room(run: Run, account: str, token: str) -> Iterator[Callable[[], None]]:
+    """Have the API server refuse all requests of an account: its priority level has room for one, which is taken.
+
+    Yields what keeps it taken, as ``slow_request`` does.
+    """
     name = f"no-room-{run.where.namespace}"
     limited = {"nominalConcurrencyShares": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"}}
     level = {"metadata": {"name": name}, "spec": {"type": "Limited", "limited": limited}}
@@ -121,8 +125,8 @@ def no_room(run: Run, account: str, token: str) -> Iterator[None]:
     run.cluster.rest.create(f"{FLOWS}/prioritylevelconfigurations", level)
     run.cluster.rest.create(f"{FLOWS}/flowschemas", schema)
     try:
-        with slow_request(run, token):
-            yield
+        with slow_request(run, token) as kept:
+            yield kept
             assert _has_refused(run, name), "the server counts no refusal"
     finally:
         run.cluster.rest.delete(f"{FLOWS}/flowschemas/{name}")
@@ -143,10 +147,11 @@ def _has_refused(run: Run, name: str) -> bool:
 
 
 @contextmanager
-def slow_request(run: Run, token: str) -> Iterator[None]:
+def slow_request(run: Run, token: str) -> Iterator[Callable[[], None]]:
     """Keep one request open in the only room: the server waits for the rest of its body, which never comes.
 
-    One that the server took in before it knew of the room is not in it, and keeps nobody out: another is made then.
+    Yields what makes another one where that one is over, as the server gives each a minute (``--request-timeout``): to
+    be called again and again. One that the server took in before it knew of the room is not in it: another is made.
     """
     other = Rest(run.cluster.server, run.cluster.ca_file, token)
     place = urlsplit(run.cluster.server)
@@ -167,9 +172,15 @@ def slow_request(run: Run, token: str) -> Iterator[None]:
         made.close()
         return None
 
+    def kept() -> None:
+        nonlocal opened
+        if select.select([opened.sock], [], [], 0)[0]:
+            opened.close()
+            opened = run.cluster.wait_until("another request without an answer", begun)
+
     opened = run.cluster.wait_until("a request without an answer", begun)
     try:
-        yield
+        yield kept
     finally:
         opened.close()
 
@@ -180,8 +191,13 @@ def crowded_out(run: Run) -> None:
     token = run.cluster.token(run.where.namespace, account)
     executor = run.start(kubeconfig=run.cluster.kubeconfig_for(token, f"crowded-{run.where.namespace}"))
     run.await_step("pauseForPerson")
-    with no_room(run, account, token):
-        run.cluster.wait_until("its refusal", lambda: "has too much to do" in executor.said)
+    with no_room(run, account, token) as kept:
+
+        def is_refused() -> bool:
+            kept()
+            return "has too much to do" in executor.said
+
+        run.cluster.wait_until("its refusal", is_refused)
         run.answer()
         time.sleep(AWAY_S)
 
