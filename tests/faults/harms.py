@@ -1,6 +1,5 @@
 """What goes wrong while a plan is carried out, one function each; each starts the executors that it needs itself."""
 
-import select
 import signal
 import ssl
 import threading
@@ -150,8 +149,8 @@ def _has_refused(run: Run, name: str) -> bool:
 def slow_request(run: Run, token: str) -> Iterator[Callable[[], None]]:
     """Keep one request open in the only room: the server waits for the rest of its body, which never comes.
 
-    Yields what makes another one where that one is over, as the server gives each a minute (``--request-timeout``): to
-    be called again and again. One that the server took in before it knew of the room is not in it: another is made.
+    Yields what makes another one where that one keeps nobody out, to be called again and again: the server may have
+    taken it in before it knew of the room, while a request of the executor's was there for a moment.
     """
     other = Rest(run.cluster.server, run.cluster.ca_file, token)
     place = urlsplit(run.cluster.server)
@@ -174,7 +173,7 @@ def slow_request(run: Run, token: str) -> Iterator[Callable[[], None]]:
 
     def kept() -> None:
         nonlocal opened
-        if select.select([opened.sock], [], [], 0)[0]:
+        if not _is_refused(other, run.where.namespace):
             opened.close()
             opened = run.cluster.wait_until("another request without an answer", begun)
 
