@@ -12,7 +12,7 @@ from planner.simulation.dynamics.rocketmq.views import NOTHING_NEW, Views
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 NOBODY = -1
-_LARGEST_WEIGHT = 2**34
+_LARGEST_WEIGHT = 2**33
 _ODD = 0x9E3779B97F4A7C15
 """Multiplies one of two sums, so that both count in all 64 bits."""
 
@@ -177,7 +177,7 @@ def _spells(sets: Booleans, course: Indexes) -> tuple[Indexes, Indexes, Indexes,
 def _numbers(sets: Booleans) -> NDArray[np.uint64]:
     """Return a number for each set of queues, by the other axes: two sets of a million share one hardly ever.
 
-    It has two sums of fixed random weights, one for each eight queues; they stay whole numbers below 2^53.
+    It has two sums of fixed random weights, one for each eight queues; of 20 000 they stay whole numbers below 2^53.
     """
     packed = np.packbits(sets, axis=-1).astype(float)
     weights = np.random.default_rng(0).integers(1, _LARGEST_WEIGHT, (packed.shape[-1], 2)).astype(float)
