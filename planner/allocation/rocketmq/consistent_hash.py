@@ -39,7 +39,13 @@ def client_points(client: str, first: int, count: int) -> Points:
 
 
 def queue_points(queues: Sequence[MessageQueue]) -> Points:
-    """Return the ring point of each queue, the hash of ``MessageQueue#toString``."""
+    """Return the ring point of each queue, the hash of ``MessageQueue#toString``; do not write to it."""
+    return _points_of(tuple(queues))
+
+
+@lru_cache(maxsize=16)
+def _points_of(queues: tuple[MessageQueue, ...]) -> Points:
+    """Return them; a simulation asks for the same few topics again and again, under thousands of member lists."""
     heads: dict[tuple[str, str], bytes] = {}
     keys = []
     for queue in queues:

@@ -53,23 +53,21 @@ class Assignments:
         """Return the life that owns each partition in a state, NOBODY for none."""
         return self._states[state]
 
-    @property
-    def table(self) -> Indexes:
-        """Return the owners of every state met so far, one row a state."""
-        return np.array(self._states)
+    def owners_in(self, states: Indexes) -> Indexes:
+        """Return the owners in each of these states, one row a state."""
+        return np.array([self._states[state] for state in states.tolist()])
 
     def play(self, states: Indexes, inside: Booleans, placement: Indexes, side: Indexes) -> tuple[Indexes, Booleans]:
         """Return by trial the state after a round of those inside, and which lives must revoke and come again."""
-        after, revokes = states.copy(), np.zeros(inside.shape, dtype=bool)
         keys = np.column_stack([states, placement, side, np.packbits(inside, axis=1)]).astype(np.int64)
-        found, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        after, revokes = np.zeros(len(first), dtype=np.intp), np.zeros((len(first), inside.shape[1]), dtype=bool)
         for number, trial in enumerate(first.tolist()):
-            mine = which.reshape(-1) == number
             round_ = self.next(int(states[trial]), inside[trial], int(placement[trial]), int(side[trial]))
-            after[mine] = round_.state
-            revokes[np.ix_(mine, sorted(round_.revokers))] = True
-        assert len(found) == len(first)
-        return after, revokes
+            after[number] = round_.state
+            revokes[number, list(round_.revokers)] = True
+        which = which.reshape(-1)
+        return after[which], revokes[which]
 
     def unheard(self, before: Indexes, after: Indexes, deaf: Booleans) -> Indexes:
         """Return by trial the state after a round of which some lives did not hear: they keep what they have."""

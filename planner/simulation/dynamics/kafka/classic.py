@@ -191,7 +191,7 @@ def _finish_round(scene: Scene, group: _Group, found: RoundTimes, book: HoldBook
 def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, book: HoldBook) -> None:
     """End the holds that a round ends, and begin those that it gives."""
     world, times = scene.world, scene.times
-    owners = scene.assignments.table[group.state]
+    owners = scene.assignments.owners_in(group.state)
     owners = np.where(found.played[:, None], owners, book.life)
     held, cooperates = np.maximum(book.life, 0), np.array([life.is_cooperative for life in world.lives])
 

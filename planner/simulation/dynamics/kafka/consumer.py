@@ -183,7 +183,7 @@ def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook) -> None:
     world, times = scene.world, scene.times
     played = np.isfinite(at)[:, None]
     since = np.where(np.isfinite(at), at, 0.0)[:, None]
-    target = np.where(played, scene.assignments.table[group.state], book.life)
+    target = np.where(played, scene.assignments.owners_in(group.state), book.life)
     held = np.maximum(book.life, 0)
     # Holds that another target promised and that have not begun: nobody has to give them up.
     promised = (book.life != NOBODY) & (book.gained > since)

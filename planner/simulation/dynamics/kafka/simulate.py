@@ -50,7 +50,7 @@ def simulate(world: World, calibration: Calibration) -> Simulation:
     zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
     course = _play(Scene(world, names, assignments, times, loops, calibration, draws.of(Stage.ROUNDS)))
     found = deliveries(world, times, course.holds, loops, calibration, draws)
-    owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.table[course.state]])
+    owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.owners_in(course.state)])
     shown = _shown(world, names, assignments, course)
     outages = find_outages(world, calibration, draws.of(Stage.BROKERS))
     random = draws.of(Stage.OUTCOME)

@@ -1,6 +1,6 @@
 """Orderly queues: when the new owner gets the broker's lock (``RebalanceLockManager``, ``RebalanceImpl#lock``)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,23 @@ from planner.simulation.dynamics.rocketmq.rates import Rates, has_backlog
 from planner.simulation.dynamics.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
 from planner.simulation.dynamics.rocketmq.world import Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Schedule:
+    """Seconds of looks, one row for each of ``lives`` in each trial: ``at``, NEVER at the end, and the ``last``."""
+
+    lives: int
+    at: Floats
+    last: Floats
+
+
+def _schedule(looks: Looks) -> _Schedule:
+    """Return the looks, row by row."""
+    trials, lives, count = looks.at.shape
+    at = np.pad(looks.at.reshape(trials * lives, count), ((0, 0), (0, 1)), constant_values=NEVER)
+    last = np.where(np.isfinite(at), at, -np.inf).max(axis=1)
+    return _Schedule(lives, at, last)
 
 
 def locked_holds(
@@ -28,7 +45,8 @@ def locked_holds(
     A queue is locked by client id: the same client, started again, has its lock at once. A lock that nobody releases
     lasts ``rocketmq.broker.rebalance.lockMaxLiveTime`` from its last renewal.
     """
-    unlocked = _unlock_times(world, times, holds, looks, rates, calibration, random)
+    schedule = _schedule(looks)
+    unlocked = _unlock_times(world, times, holds, schedule, rates, calibration, random)
     client = np.array([life.client for life in world.lives])
     gained = holds.gained.copy()
     for number in range(1, gained.shape[2]):
@@ -40,7 +58,7 @@ def locked_holds(
         )
         locked &= world.groups[earlier] == world.groups[mine]
         free = np.where(locked, unlocked[trial, queue, :number], -np.inf).max(axis=1)
-        attempts = _attempts(world, looks, (trial, holder), since, free)
+        attempts = _attempts(world, schedule, (trial, holder), since, free)
         gained[trial, queue, number] = np.where(free <= since, since, attempts)
     gained = np.where(holds.life == NOBODY, NEVER, gained)
     is_held = gained < holds.dropped
@@ -51,7 +69,7 @@ def _unlock_times(
     world: World,
     times: LifeTimes,
     holds: Holds,
-    looks: Looks,
+    schedule: _Schedule,
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
@@ -73,7 +91,7 @@ def _unlock_times(
         released = np.where(has_cached & traits.unlocks_late[owner], late, released)
     # The owner's next round tries again, once the call is over or nearly so.
     trial = np.arange(shape[0])[:, None, None]
-    tried_again = _next_looks(world, looks, (trial, owner), holds.dropped, holds.dropped + remaining - patience)
+    tried_again = _next_looks(world, schedule, (trial, owner), holds.dropped, holds.dropped + remaining - patience)
     released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
     # A client renews all its locks in one request, so they are of one age.
@@ -86,13 +104,13 @@ def _unlock_times(
     return free
 
 
-def _attempts(world: World, looks: Looks, of: tuple[Indexes, Indexes], gained: Floats, free: Floats) -> Floats:
+def _attempts(world: World, schedule: _Schedule, of: tuple[Indexes, Indexes], gained: Floats, free: Floats) -> Floats:
     """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries.
 
     NEVER where the lock is never free, or nothing was gained.
     """
     traits, (_, owner) = world.traits, of
-    found = np.where(np.isfinite(free), _next_looks(world, looks, of, gained, free), NEVER)
+    found = np.where(np.isfinite(free), _next_looks(world, schedule, of, gained, free), NEVER)
     pace = np.maximum(traits.gap_s, ORDERLY_RETRY_AFTER_LOCK_S)[owner]
     waits = np.isfinite(found)
     since = np.where(waits, gained, 0.0)
@@ -101,7 +119,9 @@ def _attempts(world: World, looks: Looks, of: tuple[Indexes, Indexes], gained: F
     return np.where(waits, np.minimum(found, again), NEVER)
 
 
-def _next_looks(world: World, looks: Looks, of: tuple[Indexes, Indexes], since: Floats, wanted: Floats) -> Floats:
+def _next_looks(
+    world: World, schedule: _Schedule, of: tuple[Indexes, Indexes], since: Floats, wanted: Floats
+) -> Floats:
     """Return each holder's first look after ``since`` that is not before ``wanted``; after the last one its ticks.
 
     ``of``: trial and holder of each time; NEVER where ``since`` is.
@@ -109,12 +129,10 @@ def _next_looks(world: World, looks: Looks, of: tuple[Indexes, Indexes], since: 
     wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
     wanted = np.maximum(wanted, since)
     trial, holder = of
-    course = trial * looks.at.shape[1] + holder
-    at = looks.at.reshape(looks.at.shape[0] * looks.at.shape[1], looks.at.shape[2])
-    place = np.maximum(first_after(at, course, since), first_from(at, course, wanted))
-    found = np.pad(at, ((0, 0), (0, 1)), constant_values=NEVER)[course, place]
-    last = np.where(np.isfinite(at), at, -np.inf).max(axis=1, initial=-np.inf)[course]
-    last = np.where(np.isfinite(since), np.maximum(last, since), 0.0)
+    course = trial * schedule.lives + holder
+    place = np.maximum(first_after(schedule.at, course, since), first_from(schedule.at, course, wanted))
+    found = schedule.at[course, np.minimum(place, schedule.at.shape[1] - 1)]
+    last = np.where(np.isfinite(since), np.maximum(schedule.last[course], since), 0.0)
     late = np.where(np.isfinite(wanted), wanted, 0.0)
     ticks = last + np.maximum(np.ceil((late - last) / wait), 1.0) * wait
     return np.where(np.isfinite(since), np.minimum(found, ticks), NEVER)

@@ -130,7 +130,7 @@ def _holdings(world: World, topic: Topic, route: int, strategy: int, listed: Seq
     if only_places_count and key in world.known:
         return world.known[key]
     queues = [world.queues[pick] for pick in topic.queues[route].tolist()]
-    found = allocate_group(rule, queues, listed, world.request.group).holdings
+    found = allocate_group(rule, queues, listed, world.request.group, is_sorted=True).holdings
     if only_places_count:
         world.known[key] = found
     return found
