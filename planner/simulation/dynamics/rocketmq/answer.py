@@ -12,7 +12,7 @@ from planner.simulation.dynamics.rocketmq.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
+from planner.simulation.dynamics.rocketmq.settings import Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain
 from planner.simulation.dynamics.rocketmq.timeline import find_timeline
@@ -28,8 +28,8 @@ _BY_PULLS = frozenset({"pause_s", "stall_s", "settle_s"})
 def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
     """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
     request = read_request(document)
-    if request.settings.text("messageModel") == BROADCASTING:
-        return broadcasting_trials(request)
+    if request.broadcasts:
+        return broadcasting_trials(request, calibration)
     world = build_world(request)
     found = simulate(world, calibration)
     return _told(_trials(world, found), world, found)
@@ -38,8 +38,8 @@ def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DE
 def total_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Totals:
     """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer tells."""
     request = read_request(document)
-    if request.settings.text("messageModel") == BROADCASTING:
-        return broadcasting_trials(request).totals()
+    if request.broadcasts:
+        return broadcasting_trials(request, calibration).totals()
     world = build_world(request)
     return _trials(world, simulate(world, calibration)).totals()
 

@@ -62,7 +62,7 @@ def _routes(world: World, times: LifeTimes, calibration: Calibration, random: np
 
 def _with_returned_broker(world: World, tables: Tables, learned: Floats, random: np.random.Generator) -> Tables:
     """Return the tables with that of a broker that starts: empty until the members' next heartbeats (3.9)."""
-    if world.up is None:
+    if world.up is None or world.request.broadcasts:  # who broadcasts needs no table
         return tables
     entered = tables.entered.copy()
     interval = world.request.settings.seconds("heartbeatBrokerInterval")

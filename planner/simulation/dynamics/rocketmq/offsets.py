@@ -252,6 +252,8 @@ def _in_flight(
     least, most = calibration.interrupted_delivered
     # What is sent back goes to the old group's retry topic, which another group does not read.
     least = 0.0 if isinstance(world.request.change, BlueGreen) else least
+    # Who broadcasts sends nothing back: what was interrupted comes again with the offset.
+    least = most if world.request.broadcasts else least
     counted = np.round(found * random.uniform(least, most, shape))
     return np.where(graceful, np.where(finished, 0.0, counted), found)
 
@@ -259,14 +261,18 @@ def _in_flight(
 def _unsaved(world: World, holds: Holds, rates: Rates, random: np.random.Generator) -> Floats:
     """Return what the broker's offset lags behind the owner's: what came since the last pull, at most one interval.
 
-    Every pull carries the offset. A queue that keeps up pulls for each message, one that is behind for each batch.
+    Every pull carries the offset. A queue that keeps up pulls for each message, one that is behind for each batch. Who
+    broadcasts writes those of all its queues into a file, by a timer alone (``LocalFileOffsetStore``).
     """
     consumed = np.maximum(rates.consumed[holds.queues], _LEAST_RATE)
     batch = world.request.settings.value("pullBatchSize")
     threshold = world.request.settings.value("pullThresholdForQueue")
     between = np.where(world.lags[holds.queues] >= threshold, batch, 1.0) / consumed
-    interval = np.minimum(between, world.request.settings.seconds("persistConsumerOffsetInterval"))
-    return (consumed * interval)[None, :, None] * random.random(holds.life.shape)
+    written_s = world.request.settings.seconds("persistConsumerOffsetInterval")
+    if world.request.broadcasts:
+        ages = written_s * random.random((len(holds.life), len(world.lives)))
+        return consumed[None, :, None] * LifeTimes.of_holders(ages, holds.life)
+    return (consumed * np.minimum(between, written_s))[None, :, None] * random.random(holds.life.shape)
 
 
 def _dies_unsaved(times: LifeTimes, holds: Holds) -> Booleans:

@@ -16,7 +16,7 @@ from planner.simulation.dynamics.rocketmq.changes import (
     newcomers,
 )
 from planner.simulation.dynamics.rocketmq.request import ForecastRequest
-from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
+from planner.simulation.dynamics.rocketmq.settings import Consumer
 
 MOST_CELLS = 200_000_000
 FIRST_ALLOCATING = Version(5, 0)
@@ -31,8 +31,8 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("clients: found orderly ones beside others, which has no model yet; make them all alike")
     if not request.clients and not isinstance(request.change, Join):
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
-    if isinstance(request.change, BlueGreen) and request.change.to_group == request.group:
-        raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
+    if isinstance(request.change, BlueGreen):
+        _refuse_blue_green(request, request.change)
     if (
         isinstance(request.change, Partition)
         and request.change.brokers
@@ -48,6 +48,16 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
         _refuse_what_pop_cannot(request)
     if request.is_broker_allocated:
         _refuse_what_brokers_cannot_allocate(request)
+
+
+def _refuse_blue_green(request: ForecastRequest, change: BlueGreen) -> None:
+    if change.to_group == request.group:
+        raise BadInputError(f"change.to_group: found {request.group}, the group itself, expected another group")
+    if request.broadcasts:
+        raise BadInputError(
+            "change.kind: found blue_green of a broadcasting group, whose clients keep their offsets themselves: there "
+            "is nothing that could be copied for another group; start it beside this one and stop this one later"
+        )
 
 
 def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
@@ -69,7 +79,7 @@ def _refuse_what_polls_cannot(request: ForecastRequest) -> None:
 def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
     """Refuse what POP has no forecast for; some of it does not work at all (``PopMessageProcessor`` of 5.5.0)."""
     settings = request.settings
-    if request.orderly or settings.text("messageModel") == BROADCASTING or settings.given.get("clientRebalance"):
+    if request.orderly or request.broadcasts or settings.given.get("clientRebalance"):
         raise BadInputError(
             "options.pop_share_queues: found with clients that allocate for themselves, expected clientRebalance false "
             "and clients that are neither orderly nor broadcasting: only those pop"

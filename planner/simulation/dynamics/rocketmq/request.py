@@ -43,8 +43,13 @@ class ForecastRequest:
 
         Orderly and broadcasting clients allocate for themselves whatever they are told.
         """
-        allocates = self.orderly or self.settings.text("messageModel") == BROADCASTING
+        allocates = self.orderly or self.broadcasts
         return self.pops or not (self.settings.is_on("clientRebalance") or allocates)
+
+    @property
+    def broadcasts(self) -> bool:
+        """True when every client consumes every queue."""
+        return self.settings.text("messageModel") == BROADCASTING
 
     @property
     def is_never_balanced(self) -> bool:
