@@ -21,6 +21,8 @@ from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer
 MOST_CELLS = 200_000_000
 FIRST_ALLOCATING = Version(5, 0)
 """Brokers answer QUERY_ASSIGNMENT since then."""
+FIRST_LOOKING_EACH_SECOND = Version(5, 2)
+"""A round that is not balanced is followed by the next one a second later since then (``RebalanceService#run``)."""
 FIRST_LITE_PULLING = Version(5, 0)
 """Lite pull clients send LITE_PULL_MESSAGE since then (``MQClientAPIImpl#pullMessage``), and brokers know it."""
 
@@ -108,11 +110,12 @@ def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
             f"versions.broker: found {request.broker} with clientRebalance false, expected {FIRST_ALLOCATING} or "
             "later: older brokers refuse to allocate, and the clients would get no queue"
         )
-    if isinstance(request.change, BrokerDown | BrokerUp | QueueCount) and not request.pops:
+    changes_route = isinstance(request.change, BrokerDown | BrokerUp | QueueCount)
+    if changes_route and not request.pops and request.client < FIRST_LOOKING_EACH_SECOND:
         raise BadInputError(
-            "change.kind: found a change of routes with clientRebalance false and clients that pull, which has no "
-            "forecast yet: brokers allocate by copies of the route that they renew every 30 s, clients ask any of them "
-            "every second, and queues go back and forth until all copies are new"
+            f"versions.client: found {request.client} with clientRebalance false and a change of routes, expected "
+            f"{FIRST_LOOKING_EACH_SECOND} or later: queues go back and forth until all brokers have renewed their "
+            "copies of the route, and how older clients do that, who look every 20 s, nobody has watched"
         )
     strategies = (
         [request.strategy, request.change.to] if isinstance(request.change, StrategyChange) else [request.strategy]
