@@ -50,7 +50,6 @@ def test_clients_before_5_2_look_by_their_ticks_alone() -> None:
         (rocketmq_request(JOIN, strategy="CONSISTENT_HASH", options={"virtual_nodes": 10}), "brokers know no other"),
         (rocketmq_request(SWITCH), "brokers know no other"),
         (rocketmq_request(JOIN, versions={"client": "5.5.0", "broker": "4.9.7"}), "expected 5.0"),
-        (rocketmq_request({"kind": "broker_down", "broker": "broker-a"}), "go back and forth"),
     ],
 )
 def test_what_brokers_cannot_allocate_is_refused(request_: Document, why: str) -> None:

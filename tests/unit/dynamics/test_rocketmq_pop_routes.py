@@ -69,12 +69,6 @@ def test_the_calls_of_queues_that_go_are_acknowledged_no_more() -> None:
     assert INVISIBLE_S + 1.5 < answer["redelivered_s"]["p05"] < answer["redelivered_s"]["p95"] < INVISIBLE_S + 6
 
 
-@pytest.mark.parametrize("change", [DOWN, UP, resize(6)], ids=lambda one: f"{one['kind']}")
-def test_who_pulls_what_brokers_allocate_has_no_forecast_of_routes(change: Document) -> None:
-    with pytest.raises(BadInputError, match="back and forth"):
-        forecast(rocketmq_request(change, settings={"clientRebalance": False}))
-
-
 def test_no_split_brain_is_told_where_several_have_each_queue_all_along() -> None:
     assert "split_brain" not in popped(resize(6), TWO_SHARES)
     assert "split_brain" in forecast(rocketmq_request(UP))

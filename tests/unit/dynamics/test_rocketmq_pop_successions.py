@@ -72,6 +72,6 @@ def test_what_the_old_group_pops_after_the_copy_comes_twice() -> None:
 
 
 def test_who_shares_queues_has_no_forecast_of_a_group_that_takes_over() -> None:
-    with pytest.raises(BadInputError, match="drops them in the midst of all that waited"):
+    with pytest.raises(BadInputError, match="pop all that waited, and drop it when the last ones are there"):
         popped(blue_green(), TWO_SHARES)
     assert popped(blue_green(), {"pop_share_queues": CLIENTS - 1})["total"]["duplicates"] == NOTHING

@@ -4,17 +4,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.allocation.group import allocate_group
+from planner.model.queues import RETRY_PREFIX, MessageQueue
 from planner.simulation.dynamics.rocketmq.changes import Partition
 from planner.simulation.dynamics.rocketmq.draws import Draws, Stage
 from planner.simulation.dynamics.rocketmq.lives import ALWAYS, NEVER, LifeTimes, live_times
 from planner.simulation.dynamics.rocketmq.looks import Looks, member_looks
+from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.tables import Tables, member_tables, notifications
-from planner.simulation.dynamics.rocketmq.timing import Calibration
+from planner.simulation.dynamics.rocketmq.timing import FIRST_HEARTBEAT_S, Calibration
 from planner.simulation.dynamics.rocketmq.views import Routes, asked_brokers
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
+_RETRIES_FIRST = 0.5
 _PASSES = 2
 """A registration at that broker wakes others, whose looks register them; a third pass changes next to nothing."""
 
@@ -34,7 +38,11 @@ def find_course(world: World, rates: Rates, takes_there: Booleans, calibration: 
     times = live_times(world, rates, calibration, draws.of(Stage.LIVES))
     tables = member_tables(world, times, calibration, draws.of(Stage.TABLES))
     routes = _routes(world, times, calibration, draws.of(Stage.ROUTES))
-    tables = _with_returned_broker(world, tables, routes.learned, draws.of(Stage.RETURNS))
+    polled = routes.learned
+    if world.up is not None and world.request.is_broker_allocated:
+        looks = _looks(world, times, tables, routes, calibration, draws)
+        routes = _told_by_brokers(world, world.up, looks, routes, takes_there, draws)
+    tables = _with_returned_broker(world, tables, polled, draws.of(Stage.RETURNS))
     course = Course(times, routes, tables, _looks(world, times, tables, routes, calibration, draws))
     connects = world.request.generation.registers_on_connect
     if world.up is not None and connects and world.request.settings.is_on("enableHeartbeatChannelEventListener"):
@@ -60,14 +68,55 @@ def _routes(world: World, times: LifeTimes, calibration: Calibration, random: np
     return Routes(learned, renewed if world.request.is_broker_allocated else np.full(brokers, ALWAYS))
 
 
-def _with_returned_broker(world: World, tables: Tables, learned: Floats, random: np.random.Generator) -> Tables:
-    """Return the tables with that of a broker that starts: empty until the members' next heartbeats (3.9)."""
+def _with_returned_broker(world: World, tables: Tables, polled: Floats, random: np.random.Generator) -> Tables:
+    """Return the tables with that of a broker that starts: empty until the members' next heartbeats (3.9).
+
+    ``polled``: when each member learns of it by its own poll. Where brokers allocate and the timer's intervals are the
+    same, the heartbeat follows as it did at the start (``MQClientInstance#startScheduledTask``).
+    """
     if world.up is None or world.request.broadcasts:  # who broadcasts needs no table
         return tables
     entered = tables.entered.copy()
-    interval = world.request.settings.seconds("heartbeatBrokerInterval")
-    entered[:, :, world.up] = learned + random.uniform(0, interval, learned.shape)
+    often = [world.request.settings.seconds(name) for name in ("heartbeatBrokerInterval", "pollNameServerInterval")]
+    waits = random.uniform(0, often[0], polled.shape)
+    in_step = world.request.is_broker_allocated and often[0] == often[1]
+    entered[:, :, world.up] = polled + (FIRST_HEARTBEAT_S if in_step else waits)
     return replace(tables, entered=entered)
+
+
+def _told_by_brokers(
+    world: World, up: int, looks: Looks, routes: Routes, takes_there: Booleans, draws: Draws
+) -> Routes:
+    """Return the routes where a member that is given a queue of a broker it does not know asks for the route at once.
+
+    To read the queue's offset, ``RemoteBrokerOffsetStore#fetchConsumeOffsetFromBroker``; who pops does so as it pops
+    first (``PullAPIWrapper#popAsync``, both 5.5.0). It asks for that queue's topic only: who is given the broker's
+    retry queue first knows the address then, and never asks for the other route. Which topic comes first is the order
+    of a hash table, and a broker that was never there has no retry queue, so that it is drawn.
+    """
+    given = np.zeros(looks.at.shape, dtype=bool)
+    for number in range(len(world.topics)):
+        asked, route = asked_brokers(world, looks, routes, number, draws.of(Stage.VIEWS, number))
+        given |= (asked >= 0) & (asked != up) & (route == AFTER)
+    odds = 1.0 if world.request.pops else _RETRIES_FIRST  # who pops does so half a second after it reads offsets
+    retries_first = draws.of(Stage.RETRIES).random((len(given), 1)) < odds
+    asks = takes_there & ~(_has_retries_there(world, up) & retries_first)
+    told = np.where(given & asks[:, :, None], looks.at + looks.query_s, NEVER).min(axis=2, initial=NEVER)
+    waits = world.traits.first_pull_s if world.request.pops else 0.0
+    return replace(routes, learned=np.minimum(routes.learned, told + waits))
+
+
+def _has_retries_there(world: World, up: int) -> Booleans:
+    """Return by life whether it is to have the retry queue of the broker that starts: the group has one a broker."""
+    topic, ids = f"{RETRY_PREFIX}{world.request.group}", [client.id or "" for client in world.clients]
+    queues = [MessageQueue(topic, broker, 0) for broker in world.brokers]
+    found = allocate_group(world.strategies[AFTER], queues, ids, world.request.group)
+    owners = [
+        found.clients[owner]
+        for owner, queue in zip(found.owners.tolist(), found.queues, strict=True)
+        if queue.broker == world.brokers[up]
+    ]
+    return np.array([ids[life.client] in owners for life in world.lives], dtype=bool)
 
 
 def _with_connections(
@@ -75,16 +124,21 @@ def _with_connections(
 ) -> Tables:
     """Return the tables where a connection to the broker that has started brings a heartbeat, too (5.2+).
 
-    A member connects when it asks that broker for the members, or pulls a queue of it that it has just taken.
+    A member connects when it asks that broker for the members, or pulls a queue of it that it has just taken. One to
+    which brokers allocate takes it as it is given it, and reads its offset at once.
     """
     random = draws.of(Stage.CONNECTIONS)
     knows = course.routes.learned[:, :, None] <= course.looks.at
-    asks = np.zeros(knows.shape, dtype=bool)
+    asks, is_given = np.zeros(knows.shape, dtype=bool), np.zeros(knows.shape, dtype=bool)
     for number in range(len(world.topics)):
-        asked, _ = asked_brokers(world, course.looks, course.routes, number, draws.of(Stage.VIEWS, number))
+        asked, route = asked_brokers(world, course.looks, course.routes, number, draws.of(Stage.VIEWS, number))
         asks |= asked == world.up
+        is_given |= (asked >= 0) & (route == AFTER)
     asking = np.where(knows & asks, course.looks.at, NEVER).min(axis=2, initial=NEVER)
-    pulling = np.where(knows, course.looks.at, NEVER).min(axis=2, initial=NEVER) + world.request.generation.first_pull_s
+    reads_at_once = world.request.is_broker_allocated and not world.request.pops
+    takes = is_given if world.request.is_broker_allocated else knows
+    pulling = np.where(takes, course.looks.at, NEVER).min(axis=2, initial=NEVER)
+    pulling = pulling + (0.0 if reads_at_once else world.request.generation.first_pull_s)
     connected = np.minimum(asking, np.where(takes_there, pulling, NEVER))
     connected = connected + spread(random, calibration.register_step_s, connected.shape)
     entered = course.tables.entered.copy()

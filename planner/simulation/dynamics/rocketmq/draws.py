@@ -24,6 +24,7 @@ class Stage(IntEnum):
     OUTCOME = 12
     FIRST_LOOKS = 13
     COMMITS = 14
+    RETRIES = 15
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,10 @@ def observe(
     after = owners.after[:, holds.queues]
     before = np.broadcast_to(owners.before[holds.queues], after.shape)
     moves = owners.moves[:, holds.queues]
-    between = between_owners(client == before[:, :, None], client == after[:, :, None], holds, starts, found)
+    is_old, is_new = client == before[:, :, None], client == after[:, :, None]
+    if world.goes_back_and_forth:
+        is_old &= starts.first < _first_by(is_new, starts, found)[:, :, None]
+    between = between_owners(is_old, is_new, holds, starts, found)
     gaps = longest_gap(holds, starts, found)
     pause = np.where(moves, between, np.where(before == after, gaps, np.nan))
     pauses = np.where(owners.before == owners.after, 0.0, np.full(shape, np.nan))
@@ -77,10 +80,16 @@ def between_owners(is_old: Booleans, is_new: Booleans, holds: Holds, starts: Sta
 
     ``is_old`` and ``is_new`` say by trial, queue and hold whose it is.
     """
-    first = np.where(found.delivers & is_new, starts.first, np.inf).min(axis=2, initial=np.inf)
+    first = _first_by(is_new, starts, found)
     last = np.where(found.delivers & is_old, holds.dropped, -np.inf).max(axis=2, initial=-np.inf)
     known = np.isfinite(first) & ~np.isneginf(last)
     return np.where(known, np.maximum(np.where(known, first, 0.0) - np.where(known, last, 0.0), 0.0), np.nan)
+
+
+def _first_by(whose: Booleans, starts: Starts, found: Deliveries) -> Floats:
+    """Return by trial and queue when these holds deliver first, infinite where they never do."""
+    first: Floats = np.where(found.delivers & whose, starts.first, np.inf).min(axis=2, initial=np.inf)
+    return first
 
 
 def longest_gap(holds: Holds, starts: Starts, found: Deliveries) -> Floats:

@@ -79,6 +79,13 @@ def _about_queues(world: World, found: Simulation) -> Iterator[str]:
     if isinstance(change, QueueCount) and change.write_queues > change.read_queues:
         unread = change.write_queues - change.read_queues
         yield f"{change.topic} on {change.broker} takes messages in {unread} queues that no consumer reads"
+    if world.goes_back_and_forth and len(world.brokers) > 1:
+        every_s = world.request.settings.seconds("loadBalancePollNameServerInterval")
+        yield (
+            f"each broker renews its route every {every_s:g} s since its own start, and until all have done so queues "
+            "may go back and forth: the forecast takes it that brokers started at different times; of those that "
+            "started in the same second less comes twice"
+        )
 
 
 def _about_strategies(world: World, found: Simulation) -> Iterator[str]:

@@ -78,6 +78,14 @@ class World:
         return isinstance(self.request.change, QueueCount)
 
     @property
+    def goes_back_and_forth(self) -> bool:
+        """True when queues may return to who had them: brokers that allocate learn of a new route one by one.
+
+        A queue's pause is then the one before its new owner's first delivery, whoever delivers it afterwards.
+        """
+        return self.route_changes and self.request.is_broker_allocated and not self.request.pops
+
+    @property
     def there(self) -> Booleans:
         """Return which queues are there after the change."""
         found = np.zeros(len(self.queues), dtype=bool)
