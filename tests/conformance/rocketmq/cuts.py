@@ -20,7 +20,7 @@ from typing import Any
 from planner.simulation.dynamics import forecast
 from tests.clusters.network import Apart, apart
 from tests.clusters.rocketmq import NEW, RocketMQCluster
-from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve
+from tests.clusters.rocketmq_load import ConsumerProcess, Delivery, QueueCurve
 from tests.conformance.measure import Delivered, Hold, Log, NotSettledError, Queue, measure, owners_of, parts
 from tests.patience import await_steady
 
@@ -77,8 +77,8 @@ GROUPS: Mapping[str, Kind] = {
 class Group:
     """One group: the one that is cut off in a process of its own, push consumers that stay in one together."""
 
-    def __init__(self, cluster: RocketMQCluster, name: str, network: Apart) -> None:
-        self.cluster, self.name, self.network, self.kind = cluster, name, network, GROUPS[name]
+    def __init__(self, cluster: RocketMQCluster, name: str, network: Apart, timers: Mapping[str, int] = TIMERS) -> None:
+        self.cluster, self.name, self.network, self.kind, self.timers = cluster, name, network, GROUPS[name], timers
         cluster.create_group(name)
         staying = [STAYING] if self.kind.consumer == "push" else [(one,) for one in STAYING]
         self.processes = [self._start(one, ()) for one in staying]
@@ -93,7 +93,7 @@ class Group:
             threads=kind.threads,
             service_ms=kind.service_s * 1000,
             orderly=kind.orderly,
-            options={"heartbeat-ms": TIMERS["heartbeatBrokerInterval"], "api-timeout-ms": API_TIMEOUT_MS},
+            options={"heartbeat-ms": self.timers["heartbeatBrokerInterval"], "api-timeout-ms": API_TIMEOUT_MS},
             properties={name: value for name, value in kind.settings.items() if name == "clientRebalance"},
             java_properties={name: value for name, value in kind.settings.items() if name in LOCKS},
             watched=True,
@@ -120,7 +120,7 @@ class Group:
                 {"id": member, "threads": self.kind.threads, "orderly": self.kind.orderly} for member in self.members
             ],
             "service_time_s": self.kind.service_s,
-            "settings": {**self.kind.settings, **TIMERS, **(LOCKED if self.kind.orderly else {})},
+            "settings": {**self.kind.settings, **self.timers, **(LOCKED if self.kind.orderly else {})},
             "change": {
                 "kind": "partition",
                 "clients": [f"127.0.0.1@{CUT_OFF}"],
@@ -133,6 +133,11 @@ class Group:
     def members(self) -> list[str]:
         """Return the ids of all three."""
         return sorted(member for process in self.processes for member in process.client_ids)
+
+    def deliveries(self) -> list[Delivery]:
+        """Return all that members were given, the oldest first."""
+        found = [one for process in self.processes for one in process.deliveries()]
+        return sorted(found, key=lambda one: one.epoch_ms)
 
     def owners(self) -> dict[Queue, set[str]]:
         """Return who owns each queue by everybody's last look."""
@@ -165,8 +170,7 @@ class Group:
                 one.offset,
                 (one.stored_ms - at_ms) / 1000,
             )
-            for process in self.processes
-            for one in process.deliveries()
+            for one in self.deliveries()
             if one.epoch_ms >= since_ms
         ]
         holds = [part for hold in self.holds(at_ms) for part in self._reached(hold, for_s)]

@@ -121,3 +121,11 @@ def test_what_was_popped_of_the_broker_out_of_reach_alone_comes_again() -> None:
     assert every["late_messages"] == {"p05": 2, "p50": 2, "p95": 2}
     assert 0 < some["total"]["duplicates"]["p50"] < every["total"]["duplicates"]["p50"]
     assert some["total"]["moved_queues"]["p95"] == 0
+
+
+def test_that_a_broker_may_drop_who_is_back_is_said() -> None:
+    said = {name: " ".join(forecast(request(4.0, kind))["warnings"]) for name, kind in (("lite", LITE), ("pop", POP))}
+    assert "hears only after the cut" in said["lite"]
+    assert "list different members" in said["lite"]
+    assert "members" not in said["pop"]
+    assert "hears only" not in " ".join(forecast(request(1.0, LITE))["warnings"])
