@@ -129,3 +129,10 @@ def test_that_a_broker_may_drop_who_is_back_is_said() -> None:
     assert "list different members" in said["lite"]
     assert "members" not in said["pop"]
     assert "hears only" not in " ".join(forecast(request(1.0, LITE))["warnings"])
+
+
+def test_who_reaches_its_broker_in_time_acknowledges_what_it_had_popped() -> None:
+    patient = {"popInvisibleTime": 60_000, "heartbeatBrokerInterval": 100_000}
+    answer = forecast(request(4.0, POP, **patient))
+    assert answer["total"]["duplicates"]["p50"] == 0
+    assert 4.0 < answer["redelivered_s"]["p05"] < answer["redelivered_s"]["p50"] < 9.0
