@@ -31,23 +31,27 @@ class Apart:
         """The words before a command that make its process one of them."""
         return (find_program("setpriv"), "--regid", str(self.group), "--clear-groups")
 
-    def cut(self) -> None:
-        """Drop all packets from now on, both ways, without a word to either side."""
-        for hook in ("input", "output"):
-            self._rule(hook, f"ct mark {self.group} drop")
+    def cut(self, *addresses: str) -> None:
+        """Drop all packets from now on, or those of these addresses, both ways, without a word to either side."""
+        ports = [address.rpartition(":")[2] for address in addresses]
+        ends = [f"tcp {side} {port} " for port in ports for side in ("sport", "dport")] or [""]
+        hooks = itertools.product(("input", "output"), ends)
+        _nft(self.nft, "; ".join(self._rule(hook, f"{end}ct mark {self.group} drop") for hook, end in hooks))
 
     def heal(self) -> None:
         """Let packets through again."""
-        for hook in ("input", "output"):
-            _nft(self.nft, f"flush chain inet {self.table} {hook}")
-        self.mark()
+        flushes = [f"flush chain inet {self.table} {hook}" for hook in ("input", "output")]
+        _nft(self.nft, "; ".join([*flushes, self._marks()]))
 
     def mark(self) -> None:
         """Mark every connection that the processes open."""
-        self._rule("output", f"meta skgid {self.group} ct mark set {self.group}")
+        _nft(self.nft, self._marks())
 
-    def _rule(self, hook: str, rule: str) -> None:
-        _nft(self.nft, f"add rule inet {self.table} {hook} {rule}")
+    def _marks(self) -> str:
+        return self._rule("output", f"meta skgid {self.group} ct mark set {self.group}")
+
+    def _rule(self, hook: str, rule: str) -> str:
+        return f"add rule inet {self.table} {hook} {rule}"
 
 
 @contextmanager

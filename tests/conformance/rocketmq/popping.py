@@ -4,6 +4,7 @@ Prints what was seen beside what is forecast. Not kept as observations: those kn
 comes again has another one, and a queue has one owner there. Here a message is known by its id.
 
 - ``absences``: one member of four stands still or is cut off for 4, 15 and 50 s; brokers wait 30 s for it.
+- ``cuts``: the same member is cut off from one of two brokers only, for 4, 15, 40 and 55 s.
 - ``brokers``: one of two dies and is started again; a topic gets more queues on the other one, and fewer.
 - ``successions``: three members get another strategy in turn; then another group takes over.
 """
@@ -11,7 +12,7 @@ comes again has another one, and a queue has one owner there. Here a message is 
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ SHARES: Mapping[str, int] = {"everything": -1, "two-shares": 1}
 MEMBERS, ABSENT = ("c1", "c2", "c4"), "c3"
 ABSENCES = (("freeze", 4.0), ("freeze", 15.0), ("partition", 4.0), ("partition", 15.0))
 LONG_ABSENCES = (("freeze", 50.0), ("partition", 50.0))
+CUTS_S = (4.0, 15.0, 40.0, 55.0)
 WARM_S, AFTERWARDS_S, ROUTE_S, APART_S = 45.0, 25.0, 75.0, 20.0
 WAITED_S = 3.0
 """No message waits so long unless its member was away: not even after the shortest absence of ours."""
@@ -184,8 +186,9 @@ def _told(told: Document | None) -> str:
     return "(forecast none)" if told is None else f"(forecast {told['p05']:.3g}–{told['p95']:.3g})"
 
 
-def absences(watch: Watch) -> None:
-    """One member of each group is away, and comes back as it was."""
+@contextmanager
+def parted(watch: Watch) -> Iterator[tuple[list[Group], dict[str, Apart]]]:
+    """Give groups of four, of whom one has a network that can be cut."""
     with ExitStack() as undo:
         groups = [Group(watch.cluster, name, share) for name, share in SHARES.items()]
         networks: dict[str, Apart] = {group.name: undo.enter_context(apart()) for group in groups}
@@ -193,6 +196,12 @@ def absences(watch: Watch) -> None:
             group.start(*MEMBERS)
             group.start(ABSENT, prefix=networks[group.name].prefix)
         watch.warm(groups)
+        yield groups, networks
+
+
+def absences(watch: Watch) -> None:
+    """One member of each group is away, and comes back as it was."""
+    with parted(watch) as (groups, networks):
         for kind, for_s in (*ABSENCES, *LONG_ABSENCES):
             change = {"kind": kind, "for_s": for_s, "clients": [f"127.0.0.1@{ABSENT}"]}
             watch.begin(groups, lambda _, change=change: change)
@@ -201,6 +210,22 @@ def absences(watch: Watch) -> None:
             time.sleep(for_s)
             for group in groups:
                 group.processes[1].resume() if kind == "freeze" else networks[group.name].heal()
+            time.sleep(AFTERWARDS_S)
+
+
+def cuts(watch: Watch) -> None:
+    """One member of each group is cut off from one of two brokers."""
+    lost = watch.cluster.brokers[1]
+    with parted(watch) as (groups, networks):
+        for for_s in CUTS_S:
+            clients = [f"127.0.0.1@{ABSENT}"]
+            change = {"kind": "partition", "for_s": for_s, "clients": clients, "brokers": [lost.name]}
+            watch.begin(groups, lambda _, change=change: change)
+            for group in groups:
+                networks[group.name].cut(lost.address)
+            time.sleep(for_s)
+            for group in groups:
+                networks[group.name].heal()
             time.sleep(AFTERWARDS_S)
 
 
@@ -272,7 +297,7 @@ def _take_over(watch: Watch, group: Group) -> None:
     )
 
 
-RUNS = {run.__name__: run for run in (absences, brokers, successions)}
+RUNS = {run.__name__: run for run in (absences, cuts, brokers, successions)}
 
 
 def main(names: Sequence[str]) -> None:

@@ -61,7 +61,14 @@ def test_looks_are_those_of_the_clients_loop(
     world = newcomers(version, 2)
     row = np.ones((1, 2))
     times = LifeTimes(
-        0.1 * row, 0.1 * row, ended * row, ended * row, ended * row, *[np.zeros((1, 2), dtype=bool)] * 2, ended * row
+        0.1 * row,
+        0.1 * row,
+        ended * row,
+        ended * row,
+        ended * row,
+        *[np.zeros((1, 2), dtype=bool)] * 2,
+        ended * row,
+        -NEVER * row,
     )
     told = np.tile(np.array(wakes), (1, 2, 1)).reshape(1, 2, len(wakes))
     random = np.random.default_rng(1)
@@ -76,7 +83,7 @@ def test_one_notification_sets_all_ticks_to_one_phase() -> None:
     world = build_world(read_request(rocketmq_request({"kind": "broker_down", "broker": "broker-a"}, clients=3)))
     shape = (world.request.trials, 3)
     always, never = np.full(shape, -np.inf), np.full(shape, NEVER)
-    times = LifeTimes(always, always, never, never, never, *[np.zeros(shape, dtype=bool)] * 2, never)
+    times = LifeTimes(always, always, never, never, never, *[np.zeros(shape, dtype=bool)] * 2, never, always)
     told = np.full((*shape, 1), 25.0)
     until, random = np.full(shape, 60.0), np.random.default_rng(1)
     found = member_looks(world, times, told, always, until, np.zeros(shape[0]), CALIBRATION, random)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.reader import read_request
@@ -149,9 +148,3 @@ def test_nothing_is_said_of_what_a_pull_consumer_delivers_as_it_comes_back(chang
     assert "owns what it owned until it looks anew" in pull
     assert "delivers again" not in pull
     assert "delivers again" in lite
-
-
-@pytest.mark.parametrize("options", [LITE, PULL])
-def test_a_cut_from_some_brokers_is_refused(options: Document) -> None:
-    with pytest.raises(BadInputError, match=r"change\.brokers: found with clients that .* poll"):
-        forecast(request(cut(40.0, brokers=["broker-a"]), options))

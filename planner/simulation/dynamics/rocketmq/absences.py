@@ -17,7 +17,8 @@ class Absence:
     """By hold, of its holder where it stands still or is cut off as the hold ends, and comes back.
 
     ``reads_s``: when it reads again, NEVER for all others; ``unacknowledged``: odds that a call that ran then is not
-    acknowledged in time; ``reads``: it reads, and calls in time, what a broker has answered meanwhile.
+    acknowledged in time; ``reads``: it reads, and calls in time, what a broker has answered meanwhile. Of a client that
+    is cut off from some brokers only those holds end that are of their queues.
     """
 
     reads_s: Floats
@@ -38,6 +39,7 @@ def find_absence(
     back = np.full(shape, NEVER)
     for index in np.flatnonzero(world.resumed >= 0).tolist():
         back[:, world.resumed[index]] = times.heartbeat[:, index]
+    back = np.where(world.severed.any(axis=1), times.reached, back)
     back_s = np.where(holds.dies, times.of_holders(back, holds.life), NEVER)
     away_s = back_s - np.where(np.isfinite(back_s), holds.dropped, 0.0)
     invisible_s, service_s = world.request.settings.seconds("popInvisibleTime"), world.request.service_time_s

@@ -41,7 +41,7 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
     # Who goes on after a standstill thinks that it owns what it owned.
     begins = before | (before[world.resumed] & (world.resumed >= 0)[:, None])
     columns = [_topic_holds(world, times, number, views[number], begins) for number in range(len(world.topics))]
-    columns = [_interrupted(world, column) for column in columns] if world.severed_s else columns
+    columns = [_interrupted(world, times, column) for column in columns] if world.severed_s else columns
     trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     touched, column = np.unique(queue, return_inverse=True)
     key = trial * max(len(touched), 1) + column
@@ -70,12 +70,13 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
 _Columns = tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]
 
 
-def _interrupted(world: World, column: _Columns) -> _Columns:
+def _interrupted(world: World, times: LifeTimes, column: _Columns) -> _Columns:
     """Return the holds where those of queues out of reach end with the cut and go on after it, where they were."""
     trial, queue, life, gained, dropped, dies, resumed = column
     brokers = np.array([world.brokers.index(one.broker) for one in world.queues], dtype=np.intp)
-    is_cut = world.severed[life, brokers[queue]] & (gained < world.severed_s) & (dropped > 0)
-    first, later = is_cut & (gained < 0), is_cut & (dropped > world.severed_s)
+    reached = times.reached[trial, life]
+    is_cut = world.severed[life, brokers[queue]] & (gained < reached) & (dropped > 0)
+    first, later = is_cut & (gained < 0), is_cut & (dropped > reached)
     kept = np.flatnonzero(~is_cut | first)
     goes_on = np.flatnonzero(later)
     pick = np.concatenate([kept, goes_on])
@@ -85,7 +86,7 @@ def _interrupted(world: World, column: _Columns) -> _Columns:
         trial[pick],
         queue[pick],
         life[pick],
-        np.where(is_later, world.severed_s, gained[pick]),
+        np.where(is_later, reached[pick], gained[pick]),
         np.where(ends, 0.0, dropped[pick]),
         dies[pick] | ends,
         np.where(is_later, first[pick], resumed[pick]),

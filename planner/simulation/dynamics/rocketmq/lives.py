@@ -32,7 +32,8 @@ class LifeTimes:
     before); ``stopped``: nothing is delivered any more; ``graceful``: it says goodbye, and at ``saved`` its offsets are
     stored and its locks released; ``ended``: the signal or the death (NEVER for those that stay); ``finishes_calls``:
     running calls count before the end. A life that resumes another one counts from where that one stood still.
-    ``closed``: a client that is cut off gives its connections up (NEVER for the others, and where the cut is over).
+    ``closed``: a client that is cut off gives its connections up (NEVER for the others, and where the cut is over);
+    ``reached``: one that is cut off from some brokers only reaches them again (ALWAYS for the others).
     """
 
     constructed: Floats
@@ -43,6 +44,7 @@ class LifeTimes:
     graceful: Booleans
     finishes_calls: Booleans
     closed: Floats
+    reached: Floats
 
     @staticmethod
     def of_holders(values: NDArray[T], holders: Indexes) -> NDArray[T]:
@@ -82,7 +84,17 @@ def live_times(world: World, rates: Rates, calibration: Calibration, random: np.
             constructed[:, index] = at + tailed(random, calibration.start_to_construction_s, shape[0])
             takes_s = tailed(random, _until_heartbeat_s(world, calibration), shape[0])
             heartbeat[:, index] = constructed[:, index] + takes_s
-    return LifeTimes(constructed, heartbeat, ended, stopped, saved, graceful, finishes, closed)
+    reached = _reached_again(world, closed, random)
+    return LifeTimes(constructed, heartbeat, ended, stopped, saved, graceful, finishes, closed, reached)
+
+
+def _reached_again(world: World, closed: Floats, random: np.random.Generator) -> Floats:
+    """Return when who is cut off from some brokers reaches them again; write into ``closed`` when it gave them up."""
+    reached = np.full(closed.shape, ALWAYS)
+    for index in np.flatnonzero(world.severed.any(axis=1)).tolist():
+        closed[:, index] = _gives_up(world, world.severed_s, random)
+        reached[:, index] = world.severed_s + _reconnecting(world.severed_s, closed[:, index], random)
+    return reached
 
 
 def _until_heartbeat_s(world: World, calibration: Calibration) -> Spread:

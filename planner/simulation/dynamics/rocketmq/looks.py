@@ -18,10 +18,12 @@ class Looks:
     """``at``: seconds of every look by trial, life and number (NEVER where there are fewer).
 
     ``query_s`` is how long a member list request of each life takes: topic j is answered j + 1 of them after the look.
+    ``reached``: before it brokers that a life is cut off from do not answer it (``LifeTimes``).
     """
 
     at: Floats
     query_s: Floats
+    reached: Floats
 
 
 def member_looks(
@@ -73,7 +75,7 @@ def member_looks(
         last = np.where(going, at + round_s, last)
         due = np.where(going, last + wait, due)
     at = np.stack(found, axis=2) if found else np.full((*shape, 0), NEVER)
-    return Looks(at, query_s[:, :, None])
+    return Looks(at, query_s[:, :, None], times.reached[:, :, None])
 
 
 def _first_ticks(

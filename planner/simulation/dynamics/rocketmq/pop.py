@@ -142,7 +142,7 @@ def _popped_after_copy(change: BlueGreen, holds: Holds, rates: Rates, random: np
 
 
 def _is_cut(world: World, holds: Holds) -> Booleans:
-    is_cut = np.array([life.how == CUT for life in world.lives])
+    is_cut = np.array([life.how == CUT for life in world.lives]) | world.severed.any(axis=1)
     found: Booleans = is_cut[np.maximum(holds.life, 0)] & holds.dies
     return found
 
@@ -201,7 +201,7 @@ def _never_started(
     waits = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
     threshold = POP_THRESHOLD * random.random(holds.life.shape)
     cached = np.minimum(world.lags[holds.queues][None, :, None] * share, threshold)
-    says_nothing = np.array([life.how in (SILENT, FREEZE, CUT) for life in world.lives])
+    says_nothing = np.array([life.how in (SILENT, FREEZE, CUT) for life in world.lives]) | world.severed.any(axis=1)
     is_silent = says_nothing[np.maximum(holds.life, 0)] & holds.dies
     asks = (is_silent | ~holds.dies) & ((world.rates > 0)[holds.queues] & _asked(world, holds))[None, :, None]
     unnoticed_s = tailed(random, calibration.popped_unread_s, holds.life.shape)

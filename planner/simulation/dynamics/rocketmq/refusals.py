@@ -9,7 +9,6 @@ from planner.simulation.dynamics.rocketmq.changes import (
     BrokerDown,
     BrokerUp,
     Join,
-    Partition,
     QueueCount,
     StrategyChange,
     Upgrade,
@@ -35,15 +34,6 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
         raise BadInputError("clients: found none, expected at least one client, or a change of kind join")
     if isinstance(request.change, BlueGreen):
         _refuse_blue_green(request, request.change)
-    if (
-        isinstance(request.change, Partition)
-        and request.change.brokers
-        and (request.orderly or request.is_broker_allocated or request.polls)
-    ):
-        raise BadInputError(
-            "change.brokers: found with clients that are orderly, let brokers allocate or poll, for whom a cut from "
-            "some brokers has no forecast: nobody has watched one"
-        )
     if request.polls:
         _refuse_what_polls_cannot(request)
     if request.pops:

@@ -105,26 +105,29 @@ def member_tables(world: World, times: LifeTimes, calibration: Calibration, rand
         elif life.how is not None:
             left[:, index] = _noticed(times, index, calibration, shape, random)
     for index in np.flatnonzero(world.severed.any(axis=1)).tolist():
-        _sever(world, tables, index, random)
+        _sever(world, times, tables, index, calibration, random)
     if world.down is not None:
         left[:, :, world.down] = np.minimum(left[:, :, world.down], 0.0)
         tables.tells_leaving[:, :, world.down] = False
     return tables
 
 
-def _sever(world: World, tables: Tables, index: int, random: np.random.Generator) -> None:
+def _sever(
+    world: World, times: LifeTimes, tables: Tables, index: int, calibration: Calibration, random: np.random.Generator
+) -> None:
     """Fill in the entries of a client that is cut off from some brokers: they drop it, and it registers again."""
-    request, trials = world.request, world.request.trials
-    expires, tells = _expiry(world, index, np.zeros(trials), random)
-    retry = random.uniform(0, request.settings.seconds("pullTimeDelayMillsWhenException"), expires.shape)
-    back = world.severed_s + retry
-    heartbeat = random.uniform(0, request.settings.seconds("heartbeatBrokerInterval"), expires.shape)
-    if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):
-        heartbeat = np.zeros(expires.shape)
-    is_dropped = world.severed[index] & (expires < back)
-    tables.left[:, index] = np.where(is_dropped, expires, tables.left[:, index])
-    tables.tells_leaving[:, index] = np.where(is_dropped, tells, tables.tells_leaving[:, index])
-    tables.again[:, index] = np.where(is_dropped, back + heartbeat, NEVER)
+    expires, tells = _expiry(world, index, np.zeros(world.request.trials), random)
+    back, lost = times.reached[:, index, None], world.severed[index]
+    # Pulls try for a connection nearly all along: what comes in between waits for the rest of their attempt.
+    late_s = _late_s(world, times, index, world.severed_s, lost, NETWORK_TIMEOUT_S / 2)
+    again = back + _until_heartbeat(world, late_s, calibration, random)
+    forgotten = _forgotten(times.closed[:, index, None], world.severed_s, expires.shape, random)
+    is_expired = expires < back
+    is_dropped = lost & (is_expired | (forgotten < again))
+    goes = np.where(is_expired, expires, forgotten)
+    tables.left[:, index] = np.where(is_dropped, goes, tables.left[:, index])
+    tables.tells_leaving[:, index] = np.where(is_dropped & is_expired, tells, tables.tells_leaving[:, index])
+    tables.again[:, index] = np.where(is_dropped, again, NEVER)
 
 
 def _wake(
@@ -135,9 +138,13 @@ def _wake(
     woken, expires = times.heartbeat[:, index, None], tables.left[:, old]
     # Brokers that gave it up closed its connections: it opens the second one as a process that starts does.
     steps = _one_after_the_other(calibration.register_step_s, tables.left.shape, random)
-    again = woken + _until_heartbeat(world, times, index, calibration, random)
+    back_s = world.lives[index].starts_s or 0.0
+    late_s: Floats | float = back_s
+    if world.lives[old].how == CUT:
+        late_s = _late_s(world, times, old, back_s, np.ones(len(world.brokers), dtype=bool), NETWORK_TIMEOUT_S)
+    again = woken + _until_heartbeat(world, late_s, calibration, random)
     again = again + spread(random, calibration.query_s, woken.shape) + steps - steps.min(axis=1, keepdims=True)
-    forgotten = _forgotten(world, times, index, random)
+    forgotten = _forgotten(times.closed[:, old, None], back_s, again.shape, random)
     removed = expires < woken
     late = ~removed & (forgotten < again)
     goes = np.where(late, forgotten, np.minimum(expires, woken))
@@ -147,51 +154,49 @@ def _wake(
     tables.left[:, old] = goes
 
 
-def _forgotten(world: World, times: LifeTimes, index: int, random: np.random.Generator) -> Floats:
+def _forgotten(closed: Floats, back_s: float, shape: tuple[int, ...], random: np.random.Generator) -> Floats:
     """Return when brokers hear that a client has closed the connections that it had before it was cut off.
 
     TCP tells them again and again, after waits that are about as long as it has tried already. Brokers remove the
     client then, unless a heartbeat has come by a new connection (``ConsumerManager#doChannelCloseEvent``).
     """
-    closed, back_s = times.closed[:, world.lives[index].resumes or 0, None], world.lives[index].starts_s or 0.0
     tried_s = np.where(np.isfinite(closed), back_s - np.where(np.isfinite(closed), closed, 0.0), NEVER)
-    shape = (world.request.trials, len(world.brokers))
     return back_s + random.random(shape) * tried_s
 
 
 def _until_heartbeat(
-    world: World, times: LifeTimes, index: int, calibration: Calibration, random: np.random.Generator
+    world: World, late_s: Floats | float, calibration: Calibration, random: np.random.Generator
 ) -> Floats:
     """Return how long after waking a process sends a heartbeat: at once if one was due, or as it connects (5.2+).
 
-    The timers of one that was only cut off went on, but may be late by then.
+    ``late_s``: how late its timers are; those of one that was only cut off went on, but may be late by then.
     """
-    request, slept = world.request, np.asarray(world.lives[index].starts_s or 0.0)
+    request = world.request
     at_once = spread(random, calibration.woken_timer_s, (request.trials, 1))
     if request.generation.registers_on_connect and request.settings.is_on("enableHeartbeatChannelEventListener"):
         return at_once
-    if world.lives[world.lives[index].resumes or 0].how == CUT:
-        slept = _late_s(world, times, index)
     due = random.uniform(0, request.settings.seconds("heartbeatBrokerInterval"), at_once.shape)
-    found: Floats = at_once + np.maximum(due - slept, 0.0)
+    found: Floats = at_once + np.maximum(due - late_s, 0.0)
     return found
 
 
-def _late_s(world: World, times: LifeTimes, index: int) -> Floats:
-    """Return by trial how late the timers of a client are after a cut: they share one thread (up to 5.1).
+def _late_s(world: World, times: LifeTimes, life: int, cut_s: float, lost: Booleans, each_s: float) -> Floats:
+    """Return by trial how late the timers of a client are after a cut from these brokers: one thread has them all.
 
-    Each offset, heartbeat and route waits ``NETWORK_TIMEOUT_S`` for a connection there, once the first heartbeat has
-    timed out and closed the old one (``NettyRemotingClient#createChannel``, ``RemoteBrokerOffsetStore#persistAll``).
-    What is due more often than it is done falls behind, and is made up for at once when the network is back.
+    Up to 5.1 each offset, heartbeat and route waits (``each_s``) for a connection there, once the first heartbeat has
+    timed out and closed the old one (``NettyRemotingClient#createChannel``,
+    ``RemoteBrokerOffsetStore#persistAll``). Name servers are lost with the last broker. What is due more often than it
+    is done falls behind, and is made up for at once when the network is back.
     """
-    settings, old = world.request.settings, world.lives[index].resumes or 0
+    settings = world.request.settings
+    broker_of = np.array([world.brokers.index(queue.broker) for queue in world.queues], dtype=np.intp)
     often = {
-        "persistConsumerOffsetInterval": _owned(world)[old].sum(),
-        "heartbeatBrokerInterval": len(world.brokers),
-        "pollNameServerInterval": len(world.topics),
+        "persistConsumerOffsetInterval": (_owned(world)[life] & lost[broker_of]).sum(),
+        "heartbeatBrokerInterval": lost.sum(),
+        "pollNameServerInterval": len(world.topics) * lost.all(),
     }
-    busy = NETWORK_TIMEOUT_S * sum(count / settings.seconds(name) for name, count in often.items())
-    lasted = np.maximum((world.lives[index].starts_s or 0.0) - times.closed[:, old, None], 0.0)
+    busy = each_s * sum(count / settings.seconds(name) for name, count in often.items())
+    lasted = np.maximum(cut_s - times.closed[:, life, None], 0.0)
     found: Floats = lasted * (1 - 1 / max(busy, 1.0))
     return found
 

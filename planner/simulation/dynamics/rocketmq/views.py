@@ -15,6 +15,7 @@ from planner.simulation.dynamics.rocketmq.names import Names
 from planner.simulation.dynamics.rocketmq.ownership import Seen, ownership_matrices
 from planner.simulation.dynamics.rocketmq.processes import AFTER
 from planner.simulation.dynamics.rocketmq.tables import Tables
+from planner.simulation.dynamics.rocketmq.timing import NETWORK_TIMEOUT_S
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 
 NOTHING_NEW = -1
@@ -70,8 +71,8 @@ def topic_views(
 ) -> Views:
     """Return the views of topic ``number``."""
     topic = world.topics[number]
-    at = looks.at + (number + 1) * looks.query_s
     asked, route = asked_brokers(world, looks, routes, number, random)
+    at = _answered(world, looks, asked) + (number + 1) * looks.query_s
     keys, members = _keys(world, names, tables, asked, route, at)
     # An empty table is "no consumer for this group", a dead broker no answer: nothing changes.
     is_answered = np.isfinite(at) & (asked >= 0) & (members > 0)
@@ -106,13 +107,37 @@ def asked_brokers(
         if len(brokers):
             asked = np.where(route == side, brokers[(drawn * len(brokers)).astype(np.intp)], asked)
     if world.severed_s:
-        # Who asks a broker that is out of reach has no answer.
-        lost = world.severed[np.arange(len(world.lives))[None, :, None], asked] & (looks.at < world.severed_s)
+        # Who asks a broker that is out of reach has no answer, unless it is back within the time limit.
+        lost = _asks_severed(world, asked) & (looks.at < looks.reached) & ~_is_under_way(looks)
         asked = np.where(lost, -1, asked)
     if world.route_changes and world.request.is_broker_allocated:
         trial = np.arange(len(route))[:, None, None]
         route = (routes.renewed[trial, np.maximum(asked, 0)] <= looks.at).astype(np.intp)
     return asked, route
+
+
+def _asks_severed(world: World, asked: Indexes) -> Booleans:
+    """Return which looks ask a broker that the change cuts their life off from."""
+    found: Booleans = world.severed[np.arange(len(world.lives))[None, :, None], asked] & (asked >= 0)
+    return found
+
+
+def _answered(world: World, looks: Looks, asked: Indexes) -> Floats:
+    """Return when each look is made: one that is under way to a broker out of reach waits until that is back."""
+    if not world.severed_s:
+        return looks.at
+    found: Floats = np.where(_asks_severed(world, asked), np.maximum(looks.at, looks.reached), looks.at)
+    return found
+
+
+def _is_under_way(looks: Looks) -> Booleans:
+    """Return which look of each life is its last one before a broker is back, and not given up by then.
+
+    A round goes on when it has an answer, so that one look at most waits.
+    """
+    later = np.concatenate([looks.at[:, :, 1:], np.full((*looks.at.shape[:2], 1), np.inf)], axis=2)
+    found: Booleans = (looks.at < looks.reached) & (later >= looks.reached)
+    return found & (looks.at + NETWORK_TIMEOUT_S >= looks.reached)
 
 
 def _keys(

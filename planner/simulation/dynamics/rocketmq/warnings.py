@@ -101,11 +101,12 @@ def _about_strategies(world: World, found: Simulation) -> Iterator[str]:
 
 
 def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
-    if world.severed_s:
+    if world.severed_s and not world.shares_whole_brokers(len(world.initial)):
         yield (
             "brokers list different members while the cut lasts: who asks which is drawn at each look, and queues "
             "change hands each time"
         )
+        yield from _about_late_news(world, found)
     woken = world.resumed >= 0
     if world.request.pops or not found.course.tables.tells_entering[:, woken].any():
         return
@@ -124,6 +125,16 @@ def _about_standstills(world: World, found: Simulation) -> Iterator[str]:
         yield (
             "who wakes after brokers have given it up looks anew before or after it has registered again, which is not "
             "known: either it gives up its queues first, or it delivers again all that others delivered meanwhile"
+        )
+
+
+def _about_late_news(world: World, found: Simulation) -> Iterator[str]:
+    left = found.course.tables.left
+    is_late = (np.isfinite(left) & (left > world.severed_s)).any(axis=(1, 2))
+    if is_late.any():
+        yield (
+            f"in {is_late.mean():.0%} of the trials a broker hears only after the cut that the client has closed its "
+            "connection, and drops it though it is back: others may take its queues until its next heartbeat"
         )
 
 
