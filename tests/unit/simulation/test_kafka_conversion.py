@@ -15,6 +15,7 @@ from planner.simulation.dynamics.kafka.world import World, build_world
 MEMBERS = ("g-m1", "g-m2", "g-m3")
 OWNED = ((0, 1, 2), (3, 4, 5), (6, 7))
 ROLL = {"kind": "strategy", "to": "uniform", "clients": list(MEMBERS), "interval_s": 15}
+STATIC = [{"id": name, "instance_id": f"i-{name}", "topics": ["t"]} for name in MEMBERS]
 SURGE = {"kind": "rolling_update", "to": "uniform", "max_surge": 1, "max_unavailable": 0, "ready_s": 12, "start_s": 4}
 Document = dict[str, Any]
 
@@ -97,6 +98,46 @@ def test_new_pods_take_what_old_ones_give_up_a_heartbeat_of_theirs_later() -> No
     assert quick["moved"] == slow["moved"] == [["t", number] for number in range(8)]
 
 
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_static_member_takes_over_what_it_had_and_nobody_else_notices(strategy: str) -> None:
+    """The coordinator puts it into the place of its former process, epoch and all: nobody computes a target."""
+    answer = forecast(request({**ROLL, "clients": ["g-m1"]}, strategy, members=STATIC))
+    (mine,) = (found for name, found in answer["before"].items() if name == "g-m1")
+    assert (answer["moved"], answer["before"]) == ([], answer["after"])
+    assert [one["queue"] for one in answer["queues"]] == mine
+    assert 0.2 < answer["total"]["settle_s"]["p50"] < 2
+    assert answer["total"]["duplicates"]["p95"] == 0
+    assert any("g-m1 takes over what its former process had" in one for one in answer["warnings"])
+    assert not any("made up as they come" in one for one in answer["warnings"])
+
+
+def test_a_static_member_that_comes_back_fetches_as_the_protocol_does_by_which_it_comes() -> None:
+    back = {"kind": "restart", "how": "graceful", "clients": ["g-m1"], "interval_s": 0}
+    rolled, restarted = (
+        forecast(request(change, members=STATIC))["total"]["stall_s"]["p50"]
+        for change in ({**ROLL, "clients": ["g-m1"]}, back)
+    )
+    assert rolled > restarted + 0.1
+
+
+def test_a_member_that_restarts_at_once_starts_when_its_loop_has_ended() -> None:
+    _, found = simulated(ROLL, members=STATIC, service_time_s=1.0, partitions={"t": [{"rate": 0.1, "lag": 0}] * 8})
+    away = found.times.wakes[:, 0] - found.times.sleeps[:, 0]
+    assert found.times.sleeps[:, 0].max() > 0.5, "some are in the midst of a record"
+    assert away.min() >= DEFAULT.start_s[0]
+
+
+def test_what_a_static_pod_leaves_waits_for_its_session_that_no_commit_renews() -> None:
+    """A commit keeps a session alive in a classic group only, and this one is converted by the first new pod."""
+    pods = [{"id": None, "instance_id": f"new-{number}"} for number in range(3)]
+    kept = {"members": STATIC, "settings": {"session.timeout.ms": 20_000, "auto.commit.interval.ms": 1_000}}
+    world, found = simulated({**SURGE, "clients": pods}, **kept)
+    old = list(world.initial)
+    waited = found.times.leaves[:, old] - found.times.stops[:, old]
+    assert (waited <= 20.0).all()
+    assert waited.min() < 17.5
+
+
 def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None:
     one, other = forecast(request(ROLL)), forecast(request(ROLL))
     assert one == other
@@ -109,7 +150,8 @@ def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None
         ({"versions": {"client": "3.9.2", "broker": "4.3.1"}}, "change.to: found uniform with client 3.9.2"),
         ({"versions": {"client": "4.4.0", "broker": "3.9.2"}}, "change.to: found uniform with broker 3.9.2"),
         ({"versions": {"client": "librdkafka 2.16.1", "broker": "4.3.1"}}, "of librdkafka"),
-        ({"members": [{"id": "g-m1", "instance_id": "i", "topics": ["t"]}]}, "with an instance_id"),
+        ({"members": [STATIC[0], {"id": "g-m2", "topics": ["t"]}]}, '"g-m2" without an instance_id'),
+        ({"members": STATIC, "change": SURGE}, "null without an instance_id"),
         ({"protocol": "consumer", "strategy": "uniform", "change": {**ROLL, "to": "range"}}, "has no forecast"),
     ],
 )

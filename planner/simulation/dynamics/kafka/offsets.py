@@ -125,7 +125,9 @@ def first_fetch(world: World, times: LifeTimes, calibration: Calibration, random
     """Return by trial and life how long it takes from an assignment to the first record of a warm process."""
     if world.request.converts:
         classic = times.delay(random, calibration.fetch_s)
-        return np.where(world.by_server, spread(random, calibration.consumer_fetch_s, classic.shape), classic)
+        if not world.request.is_java:
+            return classic
+        return np.where(world.wakes_by_server, spread(random, calibration.consumer_fetch_s, classic.shape), classic)
     if world.request.protocol == CLASSIC:
         return times.delay(random, calibration.fetch_s)
     return spread(random, calibration.consumer_fetch_s, times.arrives.shape)

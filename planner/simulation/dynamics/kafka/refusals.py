@@ -2,7 +2,7 @@
 
 from planner.allocation import fields
 from planner.errors import BadInputError
-from planner.simulation.dynamics.kafka.changes import Join, RollingUpdate, StrategyChange
+from planner.simulation.dynamics.kafka.changes import Join, RollingUpdate, StrategyChange, newcomers
 from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL, ForecastRequest
 from planner.simulation.dynamics.kafka.settings import CLASSIC, CONSUMER
 from planner.simulation.dynamics.reading import Version
@@ -60,11 +60,12 @@ def _check_conversion(request: ForecastRequest) -> None:
             f"change.to: found {to} for a classic group of librdkafka, whose roll to the consumer protocol nobody has "
             f"watched: it has no forecast"
         )
-    static = [member.id for member in request.members if member.instance_id is not None]
-    if static:
+    everybody = (*request.members, *newcomers(request.change))
+    dynamic = [member.id for member in everybody if member.instance_id is None]
+    if 0 < len(dynamic) < len(everybody):
         raise BadInputError(
-            f"members: found {fields.shown(static[0])} with an instance_id, whose roll to the consumer protocol nobody "
-            f"has watched: it has no forecast"
+            f"members: found {fields.shown(dynamic[0])} without an instance_id among members that have one, whose roll "
+            f"to the consumer protocol nobody has watched: it has no forecast"
         )
 
 

@@ -14,6 +14,7 @@ from planner.simulation.dynamics.kafka.changes import (
     PartitionCount,
     Restart,
     RollingUpdate,
+    StrategyChange,
 )
 from planner.simulation.dynamics.kafka.offsets import skips_new
 from planner.simulation.dynamics.kafka.request import COOPERATIVE
@@ -91,6 +92,11 @@ def _about_static_members(world: World) -> Iterator[str]:
                 f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
                 f"its session is over"
             )
+    if isinstance(change, StrategyChange) and world.request.converts and static:
+        yield (
+            f"{_named(change.members)} takes over what its former process had, as it has a group.instance.id: "
+            f"{change.to} shares partitions out anew only when somebody comes or goes"
+        )
     if isinstance(change, Restart) and change.how != GRACEFUL and world.request.protocol == CONSUMER:
         refused = [name for name in change.members if name in static]
         if refused:
