@@ -207,7 +207,7 @@ def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, boo
     dropped = np.where(stays, np.where(cooperates[held], of_holder(syncs.synced), joins), np.minimum(stops, joins))
     saved = np.where(
         stays,
-        np.where(keeps & ~_commits_last(world), of_holder(group.prepared), dropped),
+        np.where(keeps & ~commits_last(world), of_holder(group.prepared), dropped),
         dropped - of_holder(times.unsaved_s),
     )
     book.end(ends, dropped, saved)
@@ -215,7 +215,7 @@ def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, boo
     book.begin(begins, owners, np.take_along_axis(syncs.synced, np.maximum(owners, 0), axis=1))
 
 
-def _commits_last(world: World) -> bool:
+def commits_last(world: World) -> bool:
     """Return whether a cooperative member has committed what it delivered when it hands a partition over.
 
     The Java client commits by itself only as it rejoins (``onJoinPrepare``), not as it revokes, and refuses commits of

@@ -122,7 +122,10 @@ def _limits(world: World, holds: Holds, loops: Loops) -> Floats:
 
 
 def first_fetch(world: World, times: LifeTimes, calibration: Calibration, random: np.random.Generator) -> Floats:
-    """Return by trial and life how long it takes from an assignment to the first record of a warm process."""
+    """Return by trial and life how long it takes from an assignment to the first record of a warm process.
+
+    librdkafka serves both protocols in one thread (``rdkafka_cgrp.c``): in rolls it was as quick by either.
+    """
     if world.request.converts:
         classic = times.delay(random, calibration.fetch_s)
         if not world.request.is_java:

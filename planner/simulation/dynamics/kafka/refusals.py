@@ -55,11 +55,6 @@ def _check_conversion(request: ForecastRequest) -> None:
     """Refuse a roll to the consumer protocol that clients or broker do not know, or that nobody has watched."""
     to = request.assignor_after
     check_knows_consumer("change.to", to, request.client, request.broker, is_java=request.is_java)
-    if not request.is_java:
-        raise BadInputError(
-            f"change.to: found {to} for a classic group of librdkafka, whose roll to the consumer protocol nobody has "
-            f"watched: it has no forecast"
-        )
     everybody = (*request.members, *newcomers(request.change))
     dynamic = [member.id for member in everybody if member.instance_id is None]
     if 0 < len(dynamic) < len(everybody):
