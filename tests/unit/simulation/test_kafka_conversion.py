@@ -10,7 +10,7 @@ from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.kafka.reader import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
 from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import World, build_world
+from planner.simulation.dynamics.kafka.world import NOBODY, World, build_world
 
 LIBRDKAFKA = {"client": "librdkafka 2.16.1", "broker": "4.3.1"}
 MEMBERS = ("g-m1", "g-m2", "g-m3")
@@ -18,6 +18,13 @@ OWNED = ((0, 1, 2), (3, 4, 5), (6, 7))
 ROLL = {"kind": "strategy", "to": "uniform", "clients": list(MEMBERS), "interval_s": 15}
 STATIC = [{"id": name, "instance_id": f"i-{name}", "topics": ["t"]} for name in MEMBERS]
 SURGE = {"kind": "rolling_update", "to": "uniform", "max_surge": 1, "max_unavailable": 0, "ready_s": 12, "start_s": 4}
+CONSUMER: dict[str, Any] = {"protocol": "consumer", "strategy": "uniform"}
+BACK: dict[str, Any] = {**ROLL, "to": "range"}
+ONE_BACK = {**BACK, "clients": ["g-m1"]}
+STATIC_PODS = {**SURGE, "to": "range", "clients": [{"id": None, "instance_id": "new"}]}
+MIXED = [STATIC[0], {"id": "g-m2", "topics": ["t"]}]
+OLD_BROKER = {"client": "4.4.0", "broker": "3.9.2"}
+POLICY = "group.consumer.migration.policy"
 Document = dict[str, Any]
 
 
@@ -166,11 +173,18 @@ def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None
     ("changed", "words"),
     [
         ({"versions": {"client": "3.9.2", "broker": "4.3.1"}}, "change.to: found uniform with client 3.9.2"),
-        ({"versions": {"client": "4.4.0", "broker": "3.9.2"}}, "change.to: found uniform with broker 3.9.2"),
+        ({"versions": OLD_BROKER}, "change.to: found uniform with broker 3.9.2"),
         ({"versions": {"client": "librdkafka 2.11.1", "broker": "4.3.1"}}, "found uniform with client 2.11.1"),
-        ({"members": [STATIC[0], {"id": "g-m2", "topics": ["t"]}]}, '"g-m2" without an instance_id'),
+        ({"members": MIXED}, '"g-m2" without an instance_id'),
         ({"members": STATIC, "change": SURGE}, "null without an instance_id"),
-        ({"protocol": "consumer", "strategy": "uniform", "change": {**ROLL, "to": "range"}}, "has no forecast"),
+        (CONSUMER | {"change": {**BACK, "to": "sticky"}}, "found sticky for protocol consumer, a roll that nobody"),
+        (CONSUMER | {"change": ONE_BACK, "members": MIXED}, "without an instance_id"),
+        (CONSUMER | {"change": STATIC_PODS, "members": STATIC[:1]}, "wait for their sessions' end"),
+        ({"settings": {POLICY: "downgrade"}}, "expected bidirectional or upgrade: the broker knows no such group"),
+        (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "upgrade"}}, "or downgrade: the group stays one"),
+        (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "disabled"}}, "INCONSISTENT_GROUP_PROTOCOL"),
+        ({"settings": {POLICY: "sideways"}}, 'found "sideways", expected one of bidirectional'),
+        ({"settings": {POLICY: "upgrade"}, "versions": OLD_BROKER}, "it is there since 4.0"),
     ],
 )
 def test_what_nobody_has_watched_is_refused_by_name(changed: Document, words: str) -> None:
@@ -178,3 +192,83 @@ def test_what_nobody_has_watched_is_refused_by_name(changed: Document, words: st
     with pytest.raises(BadInputError, match="found") as error:
         forecast(wanted)
     assert words in str(error.value)
+
+
+def back(to: str = "range", change: Document | None = None, **more: Any) -> Document:
+    """A group of the consumer protocol, one by one restarted with an assignor of the classic one."""
+    return request({**(change or BACK), "to": to}, **CONSUMER, **more)
+
+
+def turned_back(to: str = "range", change: Document | None = None, **more: Any) -> tuple[World, Simulation]:
+    world = build_world(read_request(back(to, change, **more)))
+    return world, simulate(world, DEFAULT)
+
+
+@pytest.mark.parametrize("change", [BACK, SURGE], ids=str)
+@pytest.mark.parametrize("to", ["range", "roundrobin", "cooperative-sticky"])
+def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejoin(change: Document, to: str) -> None:
+    world, found = turned_back(to, change)
+    left = found.times.leaves[:, world.by_server].max(axis=1)
+    first = found.course.rounds[0]
+    assert np.array_equal(first.begins, left)
+    assert (first.barrier > left).all()
+    last = found.assignments.table[found.course.state]
+    assert not world.by_server[last].any()
+    shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
+    assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
+
+
+def test_while_one_of_the_consumer_protocol_stays_the_server_assigns() -> None:
+    world, found = turned_back(change={**BACK, "clients": list(MEMBERS[:2])})
+    last = found.assignments.table[found.course.state]
+    assert found.course.rounds == ()
+    assert set(np.unique(world.by_server[last])) == {False, True}
+
+
+def test_who_joins_by_the_classic_protocol_has_a_target_computed_at_once() -> None:
+    """``classicGroupJoinToConsumerGroup``: others of the consumer protocol may be silent for a minute."""
+    settings = {"group.consumer.heartbeat.interval.ms": 60_000}
+    world, found = turned_back(change={**BACK, "clients": ["g-m1"]}, settings=settings)
+    newcomer = len(world.initial)
+    gained = np.where(found.course.holds.life == newcomer, found.course.holds.gained, np.inf).min(axis=(0, 2))
+    assert np.median(gained) < 3.0
+
+
+def test_members_rejoin_at_their_classic_heartbeats() -> None:
+    slow, quick = (
+        forecast(back(settings={"heartbeat.interval.ms": beat}))["total"]["settle_s"] for beat in (10_000, 1_000)
+    )
+    assert quick["p95"] < slow["p50"] - 2
+
+
+def test_who_cooperates_keeps_what_it_holds_as_the_group_becomes_classic() -> None:
+    eager, cooperative = (forecast(back(to))["total"]["moved_queues"]["p50"] for to in ("range", "cooperative-sticky"))
+    assert cooperative <= 3 < eager
+
+
+def test_what_a_target_has_promised_is_void_once_the_group_is_classic() -> None:
+    _, found = turned_back("cooperative-sticky", {**BACK, "interval_s": 0.5})
+    since, barrier = found.course.rounds[0].begins, found.course.rounds[0].barrier
+    gained = found.course.holds.gained
+    late = np.isfinite(gained) & (found.course.holds.life != NOBODY) & (gained > since[:, None])
+    assert late.any()
+    assert (~late | (gained >= barrier[:, None])).all()
+
+
+def test_the_only_member_leaves_an_empty_group_whose_next_one_waits_for_more() -> None:
+    """``group.initial.rebalance.delay.ms``: an empty group is no longer one of the consumer protocol."""
+    alone = {"members": [{"id": "g-m1", "topics": ["t"]}], "change": {**BACK, "clients": ["g-m1"]}}
+    assert forecast(back() | alone)["total"]["settle_s"]["p05"] > 3
+
+
+def test_a_static_member_that_goes_back_takes_over_what_it_had() -> None:
+    answer = forecast(back(members=STATIC))
+    assert (answer["moved"], answer["before"]) == ([], answer["after"])
+    assert answer["total"]["duplicates"]["p95"] == 0
+    assert 30 < answer["total"]["settle_s"]["p50"] < 31.5
+
+
+def test_ids_of_those_who_come_back_are_drawn_and_it_is_said() -> None:
+    answer = forecast(back())
+    assert any("come by the classic protocol are made up" in one for one in answer["warnings"])
+    assert {queue["queue"][1] for queue in answer["queues"] if 0 < queue.get("moves_in", 0) < 1}

@@ -84,6 +84,25 @@ def play_rounds_until(scene: Scene, until: Floats) -> Interrupted:
     return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins)
 
 
+def play_rounds_since(scene: Scene, found: Interrupted, since: Floats) -> Course:
+    """Return the course of a group that is a classic one from a moment of each trial on, NEVER where it never is.
+
+    Its members are told to rejoin then, by the leave that made it one.
+    """
+    group, _ = _begin(scene)
+    is_one = np.isfinite(since)[:, None]
+    group.inside, group.gone, group.beat = found.inside & is_one, found.gone | ~is_one, found.beat
+    group.state = scene.assignments.holding(found.state, found.book.life)
+    group.done = np.where(is_one[:, 0], since, ALWAYS)
+    for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
+        round_ = _next_round(scene, group)
+        if not round_.played.any():
+            break
+        _finish_round(scene, group, round_, found.book)
+    state = np.where(is_one[:, 0], group.state, found.state)
+    return Course(found.book.close(scene.times.stops, scene.times.unsaved_s), state, tuple(group.rounds))
+
+
 def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     """Return a group at rest and its open holds."""
     world, times = scene.world, scene.times

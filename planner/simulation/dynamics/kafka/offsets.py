@@ -126,7 +126,7 @@ def first_fetch(world: World, times: LifeTimes, calibration: Calibration, random
 
     librdkafka serves both protocols in one thread (``rdkafka_cgrp.c``): in rolls it was as quick by either.
     """
-    if world.request.converts:
+    if world.request.mixes:
         classic = times.delay(random, calibration.fetch_s)
         if not world.request.is_java:
             return classic

@@ -43,9 +43,10 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
 def _about_names(world: World, found: Simulation) -> Iterator[str]:
     unknown = sum(member.id is None for member in world.members)
     if found.names.renamed:
+        come = "come by the classic protocol" if world.request.reverts else "come by the consumer protocol"
         yield (
-            "the ids with which members come by the consumer protocol are made up as they come, and decide who gets "
-            "what: totals and partitions are sampled over them; after and moved show what is most frequent"
+            f"the ids with which members {come} are made up as they come, and decide who gets "
+            f"what: totals and partitions are sampled over them; after and moved show what is most frequent"
         )
     elif found.names.are_sampled and unknown:
         ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
@@ -92,7 +93,7 @@ def _about_static_members(world: World) -> Iterator[str]:
                 f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
                 f"its session is over"
             )
-    if isinstance(change, StrategyChange) and world.request.converts and static:
+    if isinstance(change, StrategyChange) and world.request.mixes and static:
         yield (
             f"{_named(change.members)} takes over what its former process had, as it has a group.instance.id: "
             f"{change.to} shares partitions out anew only when somebody comes or goes"

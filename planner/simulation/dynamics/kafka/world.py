@@ -122,10 +122,11 @@ class World:
         """Return which lives have an id that their client has just made up (KIP-1082).
 
         Those who come by the consumer protocol to a classic group, and those who come again by it as another process.
+        To who comes by the classic one to a group of the consumer protocol the coordinator gives such an id.
         """
-        converts = self.request.converts
-        comes = [life.follows is not None or (converts and life.replaces is None) for life in self.lives]
-        found: Booleans = self.by_server & np.array(comes, dtype=bool)
+        mixes = self.request.mixes
+        comes = [life.follows is not None or (mixes and life.replaces is None) for life in self.lives]
+        found: Booleans = (~self.by_server if self.request.reverts else self.by_server) & np.array(comes, dtype=bool)
         return found
 
     @property
@@ -271,7 +272,7 @@ def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, reque
     for roll, assignors in enumerate(rolls(request, change)):
         for turn, member in enumerate(order):
             at, old = (roll * len(order) + turn) * change.interval_s, current[member]
-            if request.converts and request.members[member].instance_id is not None:
+            if request.mixes and request.members[member].instance_id is not None:
                 _sleep(lives, old, at, at, GRACEFUL, assignors)
                 continue
             lives[old] = replace(lives[old], ends_s=at, how=GRACEFUL)
