@@ -272,3 +272,26 @@ def test_ids_of_those_who_come_back_are_drawn_and_it_is_said() -> None:
     answer = forecast(back())
     assert any("come by the classic protocol are made up" in one for one in answer["warnings"])
     assert {queue["queue"][1] for queue in answer["queues"] if 0 < queue.get("moves_in", 0) < 1}
+
+
+def test_who_has_joined_since_the_last_target_has_to_rejoin_as_well() -> None:
+    settings = {"group.consumer.assignment.interval.ms": 60_000}
+    world, found = turned_back(change={**BACK, "interval_s": 3}, settings=settings)
+    first = found.course.rounds[0]
+    is_there = ~world.by_server & (found.times.arrives < first.begins[:, None])
+    assert is_there.sum(axis=1).min() >= 1
+    assert (first.joins[is_there] > np.broadcast_to(first.begins[:, None], is_there.shape)[is_there]).all()
+    assert np.isfinite(first.joins[is_there]).all()
+
+
+def test_a_static_member_that_goes_back_fetches_as_the_classic_protocol_does() -> None:
+    both = request(ROLL, members=STATIC), back(members=STATIC)
+    rolled, returned = (forecast(one)["total"]["stall_s"]["p50"] for one in both)
+    assert returned < rolled - 0.1
+
+
+def test_a_shorter_classic_heartbeat_shortens_the_way_back() -> None:
+    levers = {
+        cause["cause"]: cause.get("lever") for cause in forecast(back())["causes"] if cause["effect"] == "pause_s"
+    }
+    assert levers["barrier"] == {"heartbeat.interval.ms": 1_000}

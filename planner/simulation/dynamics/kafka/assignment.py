@@ -81,13 +81,6 @@ class Assignments:
             found[trial] = self._number(np.where(is_deaf[old], old, gets), self._assignors[after[trial]])
         return found
 
-    def holding(self, state: Indexes, owners: Indexes) -> Indexes:
-        """Return by trial the state in which lives own what they hold, by the assignor of another state."""
-        rows, first, which = np.unique(np.column_stack([owners, state]), axis=0, return_index=True, return_inverse=True)
-        assert len(rows) == len(first)
-        numbers = [self._number(owners[trial], self._assignors[state[trial]]) for trial in first.tolist()]
-        return np.array(numbers, dtype=np.intp)[which.reshape(-1)]
-
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)

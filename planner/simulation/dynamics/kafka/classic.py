@@ -87,20 +87,17 @@ def play_rounds_until(scene: Scene, until: Floats) -> Interrupted:
 def play_rounds_since(scene: Scene, found: Interrupted, since: Floats) -> Course:
     """Return the course of a group that is a classic one from a moment of each trial on, NEVER where it never is.
 
-    Its members are told to rejoin then, by the leave that made it one.
+    The leave that makes it one makes all others rejoin.
     """
     group, _ = _begin(scene)
-    is_one = np.isfinite(since)[:, None]
-    group.inside, group.gone, group.beat = found.inside & is_one, found.gone | ~is_one, found.beat
-    group.state = scene.assignments.holding(found.state, found.book.life)
-    group.done = np.where(is_one[:, 0], since, ALWAYS)
+    group.inside, group.gone, group.beat, group.state = found.inside, found.gone, found.beat, found.state
+    group.done = since
     for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
         round_ = _next_round(scene, group)
         if not round_.played.any():
             break
         _finish_round(scene, group, round_, found.book)
-    state = np.where(is_one[:, 0], group.state, found.state)
-    return Course(found.book.close(scene.times.stops, scene.times.unsaved_s), state, tuple(group.rounds))
+    return Course(found.book.close(scene.times.stops, scene.times.unsaved_s), group.state, tuple(group.rounds))
 
 
 def _begin(scene: Scene) -> tuple[_Group, HoldBook]:

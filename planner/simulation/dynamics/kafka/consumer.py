@@ -74,12 +74,11 @@ def play_reversion(scene: Scene) -> Course:
     world, times = scene.world, scene.times
     reverts = times.leaves[:, world.by_server].max(axis=1)
     group, book = _begin(scene)
-    course = _play(scene, group, book, reverts)
-    if not np.isfinite(reverts).any():
-        return course
+    _play(scene, group, book, reverts)
     since = reverts[:, None]
+    # What a target has promised is not kept, and who has joined since then is in the group as well.
     book.forget(book.gained > since)
-    comes = ~world.by_server & (group.arrives <= since)
+    comes = ~world.by_server & np.isfinite(group.arrives) & (group.arrives <= since)
     inside, gone = group.inside | comes, world.by_server & ~group.inside
     beat = np.where(comes, times.arrives, group.beat)
     waits = np.full(group.rejoins.shape, NEVER)
