@@ -4,7 +4,7 @@ Whoever comes or goes makes the coordinator compute a new target. A member hears
 does so in its next poll and says so at once; only then may the next owner hear of it, at a heartbeat of its own.
 
 A classic group becomes one of this protocol with the first member that comes by it (``convertToConsumerGroup``). Its
-classic members go on as such (``hosted``).
+classic members go on as such (``hosted``). It is a classic one again when the last member of this protocol has left.
 """
 
 from dataclasses import dataclass
