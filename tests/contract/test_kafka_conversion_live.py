@@ -1,13 +1,18 @@
-"""A real classic group whose members come again by the consumer protocol: forecast, then watched."""
+"""Real groups whose members come again by the other protocol: forecast, then watched, all at once on one broker."""
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
 import pytest
+from confluent_kafka import ConsumerGroupType
 
 from planner.simulation.dynamics import forecast
-from tests.clusters.kafka import CLIENT, KafkaCluster
+from tests.clusters.kafka import CLIENT, REQUEST_S, KafkaCluster
+from tests.clusters.kafka_load import LIBRDKAFKA
 from tests.conformance.kafka import changes
-from tests.conformance.kafka.cells import Case
+from tests.conformance.kafka.cells import Case, Cell
 from tests.conformance.kafka.coordinator import ends, look
 from tests.conformance.kafka.group import Group
 from tests.conformance.kafka.matrix import conversions
@@ -23,24 +28,58 @@ DELIVERED_S = 240.0
 DRAWS = 500
 
 
+def _rolls() -> Iterator[tuple[str, Cell]]:
+    """Yield what is watched: its name, and the group with its change."""
+    found = next(cell for cell in conversions() if cell.kind == "strategy")
+    plain = replace(found, change={**found.change, "interval_s": INTERVAL_S})
+    yield "dynamic", plain
+    yield "static", replace(plain, is_static=True)
+    yield "librdkafka", replace(plain, client=LIBRDKAFKA)
+    yield "back", replace(plain, assignor="uniform", change={**plain.change, "to": "range"})
+    cooperative = {**plain.change, "to": "cooperative-sticky"}
+    yield "librdkafka back", replace(plain, client=LIBRDKAFKA, assignor="uniform", change=cooperative)
+
+
+ROLLS = dict(_rolls())
+every_roll = pytest.mark.parametrize("name", ROLLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A roll beside its forecast, the type of its group in the end, and the ids of who owns partitions then."""
+
+    group: Group
+    compared: Compared
+    type: ConsumerGroupType
+    owners: frozenset[str]
+
+
 @pytest.fixture(scope="module")
-def watched() -> tuple[Group, Compared, set[str]]:
-    """The group after its roll, the roll beside its forecast, and who owns partitions in the end."""
-    plain = next(cell for cell in conversions() if cell.kind == "strategy")
-    case = Case(replace(plain, change={**plain.change, "interval_s": INTERVAL_S}), 0)
-    with KafkaCluster.start(settings=BROKER_SETTINGS) as cluster, stage(cluster, CLIENT, with_victims=False) as on:
-        group = Group(case, on)
-        group.start()
-        before = group.look()
-        group.await_settled(changes.make(group, None))
-        compared = compare(Record(case.id, "kafka", request(group, before, cluster.version), group.observed(), {}))
-        group.end_producers()
-        await_true("delivery of every record", lambda: _is_delivered(group), DELIVERED_S)
-        picture = look(cluster, group.name)
-        group.end()
+def watched() -> Mapping[str, Watched]:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(KafkaCluster.start(settings=BROKER_SETTINGS))
+        stages = {one: stack.enter_context(stage(cluster, one, with_victims=False)) for one in (CLIENT, LIBRDKAFKA)}
+        groups = [Group(Case(cell, 0), stages[cell.client]) for cell in ROLLS.values()]
+        with ThreadPoolExecutor(len(groups)) as pool:
+            found = dict(zip(ROLLS, pool.map(_watch, groups), strict=True))
         vars(cluster).pop("admin", None)  # it would wait for ever for a broker that has stopped
+    return found
+
+
+def _watch(group: Group) -> Watched:
+    """Roll a group and return what became of it, when all its records have been delivered."""
+    cluster = group.stage.cluster
+    group.start()
+    before = group.look()
+    group.await_settled(changes.make(group, None))
+    compared = compare(Record(group.case.id, "kafka", request(group, before, cluster.version), group.observed(), {}))
+    group.end_producers()
+    await_true("delivery of every record", lambda: _is_delivered(group), DELIVERED_S)
+    picture = look(cluster, group.name)
+    told = cluster.admin.describe_consumer_groups([group.name])[group.name].result(REQUEST_S)
+    group.end()
     assert picture is not None
-    return group, compared, {picture.ids[name] for name in picture.owners.values()}
+    return Watched(group, compared, told.type, frozenset(picture.ids[name] for name in picture.owners.values()))
 
 
 def _is_delivered(group: Group) -> bool:
@@ -49,12 +88,13 @@ def _is_delivered(group: Group) -> bool:
     return len(seen) == sum(due)
 
 
-def test_partitions_move_as_forecast_and_none_is_without_an_owner(watched: tuple[Group, Compared, set[str]]) -> None:
+@every_roll
+def test_partitions_move_as_forecast_and_none_is_without_an_owner(watched: Mapping[str, Watched], name: str) -> None:
     """Ids that nobody knows beforehand decide which move: one draw in twenty lies outside of the forecast's interval.
 
     What was seen is held against all that the forecast drew.
     """
-    _, compared, _ = watched
+    compared = watched[name].compared
     drawn = [forecast({**compared.record.request, "trials": 1, "seed": seed}) for seed in range(DRAWS)]
     may_move = {tuple(partition) for one in drawn for partition in one["moved"]}
     seen = {tuple(partition) for partition in compared.record.observed["moved"]}
@@ -62,14 +102,26 @@ def test_partitions_move_as_forecast_and_none_is_without_an_owner(watched: tuple
     assert len(seen) in {one["total"]["moved_queues"]["p50"] for one in drawn}, (seen, compared.answer)
 
 
-def test_every_owner_has_come_by_the_consumer_protocol(watched: tuple[Group, Compared, set[str]]) -> None:
-    """Its members make up ids of their own; classic ones begin with the name of the client."""
-    group, _, owners = watched
-    assert len(owners) == len(group.members)
-    assert not [one for one in owners if one.startswith(group.name)]
+@every_roll
+def test_the_group_is_of_the_protocol_by_which_every_owner_has_come(watched: Mapping[str, Watched], name: str) -> None:
+    """Members of the consumer protocol make their ids up; the broker begins those of a classic group with their names.
+
+    Only the last one to come back by the classic protocol has such an id: the others came before it was a classic one.
+    """
+    found = watched[name]
+    is_back = found.group.cell.is_server_side
+    named = [one for one in found.owners if one.startswith(found.group.name)]
+    assert found.type == (ConsumerGroupType.CLASSIC if is_back else ConsumerGroupType.CONSUMER)
+    assert (len(found.owners), len(named)) == (len(found.group.members), 1 if is_back else 0)
 
 
-def test_nothing_comes_twice_where_the_forecast_says_so(watched: tuple[Group, Compared, set[str]]) -> None:
-    _, compared, _ = watched
+def test_static_members_own_what_they_had_by_ids_of_their_own(watched: Mapping[str, Watched]) -> None:
+    observed = watched["static"].compared.record.observed
+    assert (observed["moved"], observed["total"]["moved_queues"]) == ([], 0)
+
+
+@every_roll
+def test_nothing_comes_twice_where_the_forecast_says_so(watched: Mapping[str, Watched], name: str) -> None:
+    compared = watched[name].compared
     seen, expected = compared.record.observed["total"]["duplicates"], compared.answer["total"]["duplicates"]
     assert (seen, expected["p95"]) == (0, 0)

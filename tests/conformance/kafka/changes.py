@@ -50,10 +50,11 @@ def _restart(group: Group) -> None:
 def _strategy(group: Group) -> None:
     """Roll twice where members that share no assignor cannot be in one group: first to both, then to the new one.
 
-    Members of the two protocols can be in one group: a roll from the classic one to the consumer protocol is one.
+    Members of the two protocols can be in one group: a roll from one to the other is one, whichever it is.
     """
     to, interval_s = group.cell.change["to"], group.cell.change["interval_s"]
-    for assignors in ((to,),) if to in CONSUMER_PROTOCOL else ((group.cell.assignor, to), (to,)):
+    is_one_roll = group.cell.is_server_side or to in CONSUMER_PROTOCOL
+    for assignors in ((to,),) if is_one_roll else ((group.cell.assignor, to), (to,)):
         for member in group.victims:
             signal_ms = _close(group, member)
             group.start_member(member, assignors=assignors)

@@ -24,8 +24,9 @@ LONGEST_S = 4_000.0
 
 
 @st.composite
-def changes(draw: st.DrawFn, members: int, partitions: int, strategy: str) -> Document:
-    """Return any change of a group of that size."""
+def changes(draw: st.DrawFn, members: int, partitions: int, strategy: str, *, static: bool) -> Document:
+    """Return any change of a group of that size; static members switch to the other protocol only."""
+    same, other = ("range", "uniform") if strategy in CLASSIC else ("uniform", "range")
     kinds = ["join", "leave", "restart", "freeze", "broker_down", "broker_up", "queues", "strategy"]
     kind = draw(st.sampled_from(kinds if members else ["join"]))
     some = st.lists(st.integers(0, max(members - 1, 0)), min_size=1, max_size=3, unique=True)
@@ -43,7 +44,7 @@ def changes(draw: st.DrawFn, members: int, partitions: int, strategy: str) -> Do
         "leave": {"how": how, "stagger_s": draw(waits)},
         "restart": {"how": how, "interval_s": draw(waits)},
         "freeze": {"for_s": draw(waits)},
-        "strategy": {"to": "range" if strategy in CLASSIC else "uniform", "interval_s": draw(waits)},
+        "strategy": {"to": draw(st.sampled_from([other] if static else [same, other])), "interval_s": draw(waits)},
     }
     return {"kind": kind, "clients": clients, **rest[kind]}
 
@@ -53,20 +54,22 @@ def requests(draw: st.DrawFn) -> Document:
     """Return a small group with any change."""
     strategy = draw(st.sampled_from(ASSIGNORS))
     members, partitions = draw(st.integers(0, 4)), draw(st.integers(1, 9))
-    is_classic = strategy in CLASSIC
+    is_classic, static = strategy in CLASSIC, draw(st.booleans())
+    change = draw(changes(members, partitions, strategy, static=static))
+    clients = ["4.4.0"] if "uniform" in (strategy, change.get("to")) or not is_classic else ["3.9.2", "4.4.0"]
     return kafka_request(
-        draw(changes(members, partitions, strategy)),
+        change,
         strategy,
         partitions=partitions,
         members=members,
         rate=draw(st.sampled_from([0.0, 0.01, 25.0, 1e4])),
         lag=draw(st.sampled_from([0, 1, 5_000])),
-        static=draw(st.booleans()),
+        static=static,
         service_time_s=draw(st.sampled_from([0.0, 0.002, 3.0])),
         settings=draw(
             st.sampled_from([{}, {"enable.auto.commit": False}, {"session.timeout.ms": 6_000} if is_classic else {}])
         ),
-        versions={"client": draw(st.sampled_from(["3.9.2", "4.4.0"])) if is_classic else "4.4.0", "broker": "4.3.1"},
+        versions={"client": draw(st.sampled_from(clients)), "broker": "4.3.1"},
         trials=draw(st.sampled_from([1, 12])),
         seed=draw(st.integers(0, 5)),
     )

@@ -10,12 +10,21 @@ from planner.simulation.dynamics import forecast
 from planner.simulation.dynamics.kafka.reader import read_request
 from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
 from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import World, build_world
+from planner.simulation.dynamics.kafka.world import NOBODY, World, build_world
 
+LIBRDKAFKA = {"client": "librdkafka 2.16.1", "broker": "4.3.1"}
 MEMBERS = ("g-m1", "g-m2", "g-m3")
 OWNED = ((0, 1, 2), (3, 4, 5), (6, 7))
 ROLL = {"kind": "strategy", "to": "uniform", "clients": list(MEMBERS), "interval_s": 15}
+STATIC = [{"id": name, "instance_id": f"i-{name}", "topics": ["t"]} for name in MEMBERS]
 SURGE = {"kind": "rolling_update", "to": "uniform", "max_surge": 1, "max_unavailable": 0, "ready_s": 12, "start_s": 4}
+CONSUMER: dict[str, Any] = {"protocol": "consumer", "strategy": "uniform"}
+BACK: dict[str, Any] = {**ROLL, "to": "range"}
+ONE_BACK = {**BACK, "clients": ["g-m1"]}
+STATIC_PODS = {**SURGE, "to": "range", "clients": [{"id": None, "instance_id": "new"}]}
+MIXED = [STATIC[0], {"id": "g-m2", "topics": ["t"]}]
+OLD_BROKER = {"client": "4.4.0", "broker": "3.9.2"}
+POLICY = "group.consumer.migration.policy"
 Document = dict[str, Any]
 
 
@@ -97,6 +106,63 @@ def test_new_pods_take_what_old_ones_give_up_a_heartbeat_of_theirs_later() -> No
     assert quick["moved"] == slow["moved"] == [["t", number] for number in range(8)]
 
 
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_static_member_takes_over_what_it_had_and_nobody_else_notices(strategy: str) -> None:
+    """The coordinator puts it into the place of its former process, epoch and all: nobody computes a target."""
+    answer = forecast(request({**ROLL, "clients": ["g-m1"]}, strategy, members=STATIC))
+    (mine,) = (found for name, found in answer["before"].items() if name == "g-m1")
+    assert (answer["moved"], answer["before"]) == ([], answer["after"])
+    assert [one["queue"] for one in answer["queues"]] == mine
+    assert 0.2 < answer["total"]["settle_s"]["p50"] < 2
+    assert answer["total"]["duplicates"]["p95"] == 0
+    assert any("g-m1 takes over what its former process had" in one for one in answer["warnings"])
+    assert not any("made up as they come" in one for one in answer["warnings"])
+
+
+def test_a_static_member_that_comes_back_fetches_as_the_protocol_does_by_which_it_comes() -> None:
+    back = {"kind": "restart", "how": "graceful", "clients": ["g-m1"], "interval_s": 0}
+    rolled, restarted = (
+        forecast(request(change, members=STATIC))["total"]["stall_s"]["p50"]
+        for change in ({**ROLL, "clients": ["g-m1"]}, back)
+    )
+    assert rolled > restarted + 0.1
+
+
+def test_a_member_that_restarts_at_once_starts_when_its_loop_has_ended() -> None:
+    _, found = simulated(ROLL, members=STATIC, service_time_s=1.0, partitions={"t": [{"rate": 0.1, "lag": 0}] * 8})
+    away = found.times.wakes[:, 0] - found.times.sleeps[:, 0]
+    assert found.times.sleeps[:, 0].max() > 0.5, "some are in the midst of a record"
+    assert away.min() >= DEFAULT.start_s[0]
+
+
+def test_what_a_static_pod_leaves_waits_for_its_session_that_no_commit_renews() -> None:
+    """A commit keeps a session alive in a classic group only, and this one is converted by the first new pod."""
+    pods = [{"id": None, "instance_id": f"new-{number}"} for number in range(3)]
+    kept = {"members": STATIC, "settings": {"session.timeout.ms": 20_000, "auto.commit.interval.ms": 1_000}}
+    world, found = simulated({**SURGE, "clients": pods}, **kept)
+    old = list(world.initial)
+    waited = found.times.leaves[:, old] - found.times.stops[:, old]
+    assert (waited <= 20.0).all()
+    assert waited.min() < 17.5
+
+
+def test_librdkafka_has_its_first_records_as_soon_by_the_consumer_protocol_as_by_the_classic_one() -> None:
+    """Java's client of the consumer protocol does each step in another thread: 0.2 s and more."""
+    java, other = (
+        forecast(request(ROLL, "cooperative-sticky", **more))["total"]["settle_s"]["p05"]
+        for more in ({}, {"versions": LIBRDKAFKA})
+    )
+    assert other < java - 0.1
+
+
+def test_librdkafka_commits_what_it_gives_up_so_that_nothing_comes_twice() -> None:
+    java, other = (
+        forecast(request(SURGE, "cooperative-sticky", service_time_s=0.02, **more))["total"]["duplicates"]["p95"]
+        for more in ({}, {"versions": LIBRDKAFKA})
+    )
+    assert (java > 0, other) == (True, 0)
+
+
 def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None:
     one, other = forecast(request(ROLL)), forecast(request(ROLL))
     assert one == other
@@ -107,10 +173,18 @@ def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None
     ("changed", "words"),
     [
         ({"versions": {"client": "3.9.2", "broker": "4.3.1"}}, "change.to: found uniform with client 3.9.2"),
-        ({"versions": {"client": "4.4.0", "broker": "3.9.2"}}, "change.to: found uniform with broker 3.9.2"),
-        ({"versions": {"client": "librdkafka 2.16.1", "broker": "4.3.1"}}, "of librdkafka"),
-        ({"members": [{"id": "g-m1", "instance_id": "i", "topics": ["t"]}]}, "with an instance_id"),
-        ({"protocol": "consumer", "strategy": "uniform", "change": {**ROLL, "to": "range"}}, "has no forecast"),
+        ({"versions": OLD_BROKER}, "change.to: found uniform with broker 3.9.2"),
+        ({"versions": {"client": "librdkafka 2.11.1", "broker": "4.3.1"}}, "found uniform with client 2.11.1"),
+        ({"members": MIXED}, '"g-m2" without an instance_id'),
+        ({"members": STATIC, "change": SURGE}, "null without an instance_id"),
+        (CONSUMER | {"change": {**BACK, "to": "sticky"}}, "found sticky for protocol consumer, a roll that nobody"),
+        (CONSUMER | {"change": ONE_BACK, "members": MIXED}, "without an instance_id"),
+        (CONSUMER | {"change": STATIC_PODS, "members": STATIC[:1]}, "wait for their sessions' end"),
+        ({"settings": {POLICY: "downgrade"}}, "expected bidirectional or upgrade: the broker knows no such group"),
+        (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "upgrade"}}, "or downgrade: the group stays one"),
+        (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "disabled"}}, "INCONSISTENT_GROUP_PROTOCOL"),
+        ({"settings": {POLICY: "sideways"}}, 'found "sideways", expected one of bidirectional'),
+        ({"settings": {POLICY: "upgrade"}, "versions": OLD_BROKER}, "it is there since 4.0"),
     ],
 )
 def test_what_nobody_has_watched_is_refused_by_name(changed: Document, words: str) -> None:
@@ -118,3 +192,106 @@ def test_what_nobody_has_watched_is_refused_by_name(changed: Document, words: st
     with pytest.raises(BadInputError, match="found") as error:
         forecast(wanted)
     assert words in str(error.value)
+
+
+def back(to: str = "range", change: Document | None = None, **more: Any) -> Document:
+    """A group of the consumer protocol, one by one restarted with an assignor of the classic one."""
+    return request({**(change or BACK), "to": to}, **CONSUMER, **more)
+
+
+def turned_back(to: str = "range", change: Document | None = None, **more: Any) -> tuple[World, Simulation]:
+    world = build_world(read_request(back(to, change, **more)))
+    return world, simulate(world, DEFAULT)
+
+
+@pytest.mark.parametrize("change", [BACK, SURGE], ids=str)
+@pytest.mark.parametrize("to", ["range", "roundrobin", "cooperative-sticky"])
+def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejoin(change: Document, to: str) -> None:
+    world, found = turned_back(to, change)
+    left = found.times.leaves[:, world.by_server].max(axis=1)
+    first = found.course.rounds[0]
+    assert np.array_equal(first.begins, left)
+    assert (first.barrier > left).all()
+    last = found.assignments.table[found.course.state]
+    assert not world.by_server[last].any()
+    shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
+    assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
+
+
+def test_while_one_of_the_consumer_protocol_stays_the_server_assigns() -> None:
+    world, found = turned_back(change={**BACK, "clients": list(MEMBERS[:2])})
+    last = found.assignments.table[found.course.state]
+    assert found.course.rounds == ()
+    assert set(np.unique(world.by_server[last])) == {False, True}
+
+
+def test_who_joins_by_the_classic_protocol_has_a_target_computed_at_once() -> None:
+    """``classicGroupJoinToConsumerGroup``: others of the consumer protocol may be silent for a minute."""
+    settings = {"group.consumer.heartbeat.interval.ms": 60_000}
+    world, found = turned_back(change={**BACK, "clients": ["g-m1"]}, settings=settings)
+    newcomer = len(world.initial)
+    gained = np.where(found.course.holds.life == newcomer, found.course.holds.gained, np.inf).min(axis=(0, 2))
+    assert np.median(gained) < 3.0
+
+
+def test_members_rejoin_at_their_classic_heartbeats() -> None:
+    slow, quick = (
+        forecast(back(settings={"heartbeat.interval.ms": beat}))["total"]["settle_s"] for beat in (10_000, 1_000)
+    )
+    assert quick["p95"] < slow["p50"] - 2
+
+
+def test_who_cooperates_keeps_what_it_holds_as_the_group_becomes_classic() -> None:
+    eager, cooperative = (forecast(back(to))["total"]["moved_queues"]["p50"] for to in ("range", "cooperative-sticky"))
+    assert cooperative <= 3 < eager
+
+
+def test_what_a_target_has_promised_is_void_once_the_group_is_classic() -> None:
+    _, found = turned_back("cooperative-sticky", {**BACK, "interval_s": 0.5})
+    since, barrier = found.course.rounds[0].begins, found.course.rounds[0].barrier
+    gained = found.course.holds.gained
+    late = np.isfinite(gained) & (found.course.holds.life != NOBODY) & (gained > since[:, None])
+    assert late.any()
+    assert (~late | (gained >= barrier[:, None])).all()
+
+
+def test_the_only_member_leaves_an_empty_group_whose_next_one_waits_for_more() -> None:
+    """``group.initial.rebalance.delay.ms``: an empty group is no longer one of the consumer protocol."""
+    alone = {"members": [{"id": "g-m1", "topics": ["t"]}], "change": {**BACK, "clients": ["g-m1"]}}
+    assert forecast(back() | alone)["total"]["settle_s"]["p05"] > 3
+
+
+def test_a_static_member_that_goes_back_takes_over_what_it_had() -> None:
+    answer = forecast(back(members=STATIC))
+    assert (answer["moved"], answer["before"]) == ([], answer["after"])
+    assert answer["total"]["duplicates"]["p95"] == 0
+    assert 30 < answer["total"]["settle_s"]["p50"] < 31.5
+
+
+def test_ids_of_those_who_come_back_are_drawn_and_it_is_said() -> None:
+    answer = forecast(back())
+    assert any("come by the classic protocol are made up" in one for one in answer["warnings"])
+    assert {queue["queue"][1] for queue in answer["queues"] if 0 < queue.get("moves_in", 0) < 1}
+
+
+def test_who_has_joined_since_the_last_target_has_to_rejoin_as_well() -> None:
+    settings = {"group.consumer.assignment.interval.ms": 60_000}
+    world, found = turned_back(change={**BACK, "interval_s": 3}, settings=settings)
+    first = found.course.rounds[0]
+    is_there = ~world.by_server & (found.times.arrives < first.begins[:, None])
+    assert is_there.sum(axis=1).min() >= 1
+    assert (first.joins[is_there] > np.broadcast_to(first.begins[:, None], is_there.shape)[is_there]).all()
+    assert np.isfinite(first.joins[is_there]).all()
+
+
+def test_a_static_member_that_goes_back_fetches_as_the_classic_protocol_does() -> None:
+    both = request(ROLL, members=STATIC), back(members=STATIC)
+    rolled, returned = (forecast(one)["total"]["stall_s"]["p50"] for one in both)
+    assert returned < rolled - 0.1
+
+
+def test_a_shorter_classic_heartbeat_shortens_the_way_back() -> None:
+    levers = {
+        cause["cause"]: cause.get("lever") for cause in forecast(back())["causes"] if cause["effect"] == "pause_s"
+    }
+    assert levers["barrier"] == {"heartbeat.interval.ms": 1_000}

@@ -77,7 +77,7 @@ def _between_groups(world: World, found: Simulation) -> Floats:
 
 def _rest(world: World, found: Simulation) -> str:
     """Return the name of what lies between the coordinator's notice and the new owner's first fetch."""
-    if world.request.protocol == CONSUMER or world.request.converts:
+    if (world.request.protocol == CONSUMER and not world.request.reverts) or world.request.converts:
         return "heartbeat"
     if isinstance(world.request.change, BlueGreen):
         return "first_members"

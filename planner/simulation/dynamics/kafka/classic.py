@@ -84,6 +84,22 @@ def play_rounds_until(scene: Scene, until: Floats) -> Interrupted:
     return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins)
 
 
+def play_rounds_since(scene: Scene, found: Interrupted, since: Floats) -> Course:
+    """Return the course of a group that is a classic one from a moment of each trial on, NEVER where it never is.
+
+    The leave that makes it one makes all others rejoin.
+    """
+    group, _ = _begin(scene)
+    group.inside, group.gone, group.beat, group.state = found.inside, found.gone, found.beat, found.state
+    group.done = since
+    for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
+        round_ = _next_round(scene, group)
+        if not round_.played.any():
+            break
+        _finish_round(scene, group, round_, found.book)
+    return Course(found.book.close(scene.times.stops, scene.times.unsaved_s), group.state, tuple(group.rounds))
+
+
 def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     """Return a group at rest and its open holds."""
     world, times = scene.world, scene.times
@@ -207,7 +223,7 @@ def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, boo
     dropped = np.where(stays, np.where(cooperates[held], of_holder(syncs.synced), joins), np.minimum(stops, joins))
     saved = np.where(
         stays,
-        np.where(keeps & ~_commits_last(world), of_holder(group.prepared), dropped),
+        np.where(keeps & ~commits_last(world), of_holder(group.prepared), dropped),
         dropped - of_holder(times.unsaved_s),
     )
     book.end(ends, dropped, saved)
@@ -215,7 +231,7 @@ def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, boo
     book.begin(begins, owners, np.take_along_axis(syncs.synced, np.maximum(owners, 0), axis=1))
 
 
-def _commits_last(world: World) -> bool:
+def commits_last(world: World) -> bool:
     """Return whether a cooperative member has committed what it delivered when it hands a partition over.
 
     The Java client commits by itself only as it rejoins (``onJoinPrepare``), not as it revokes, and refuses commits of

@@ -4,7 +4,7 @@ Whoever comes or goes makes the coordinator compute a new target. A member hears
 does so in its next poll and says so at once; only then may the next owner hear of it, at a heartbeat of its own.
 
 A classic group becomes one of this protocol with the first member that comes by it (``convertToConsumerGroup``). Its
-classic members go on as such (``hosted``).
+classic members go on as such (``hosted``). It is a classic one again when the last member of this protocol has left.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.simulation.dynamics.kafka.assignment import first_side
-from planner.simulation.dynamics.kafka.classic import play_rounds_until
+from planner.simulation.dynamics.kafka.classic import Interrupted, play_rounds_since, play_rounds_until
 from planner.simulation.dynamics.kafka.holds import Course, HoldBook
 from planner.simulation.dynamics.kafka.hosted import find_rejoins, hears
 from planner.simulation.dynamics.kafka.lives import NEVER, LifeTimes
@@ -65,6 +65,26 @@ def play_conversion(scene: Scene) -> Course:
     return _play(scene, group, before.book)
 
 
+def play_reversion(scene: Scene) -> Course:
+    """Return the course of a group of the consumer protocol whose members come again by the classic one.
+
+    It is a classic group, whose members all have to rejoin, as soon as the last one of the consumer protocol has left
+    (``validateOnlineDowngradeWithFencedMembers``).
+    """
+    world, times = scene.world, scene.times
+    reverts = times.leaves[:, world.by_server].max(axis=1)
+    group, book = _begin(scene)
+    _play(scene, group, book, reverts)
+    since = reverts[:, None]
+    # What a target has promised is not kept, and who has joined since then is in the group as well.
+    book.forget(book.gained > since)
+    comes = ~world.by_server & np.isfinite(group.arrives) & (group.arrives <= since)
+    inside, gone = group.inside | comes, world.by_server & ~group.inside
+    beat = np.where(comes, times.arrives, group.beat)
+    waits = np.full(group.rejoins.shape, NEVER)
+    return play_rounds_since(scene, Interrupted(book, inside, gone, beat, group.state, waits), reverts)
+
+
 def _registers(scene: Scene) -> Floats:
     """Return when the coordinator lists each newcomer: before the heartbeat with which that one takes what is free."""
     times, shape = scene.times, scene.times.arrives.shape
@@ -96,11 +116,12 @@ def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     return group, HoldBook(scene.holders(), trials)
 
 
-def _play(scene: Scene, group: _Group, book: HoldBook) -> Course:
-    """Compute targets, and let members come to them, until nothing changes any more."""
+def _play(scene: Scene, group: _Group, book: HoldBook, until: Floats | float = NEVER) -> Course:
+    """Compute targets, and let members come to them, until nothing changes any more, or until a moment."""
     times = scene.times
     for _ in range(2 * len(scene.world.lives) + 1):
         at = _next_target_at(scene.world, group, times)
+        at = np.where(at < until, at, NEVER)
         if not np.isfinite(at).any():
             break
         _register(group, times, at)
@@ -135,8 +156,9 @@ def _next_target_at(world: World, group: _Group, times: LifeTimes) -> Floats:
 def _asked_at(world: World, group: _Group, times: LifeTimes, since: Floats) -> Floats:
     """Return when a member of the consumer protocol next has the coordinator compute a target (4.3).
 
-    Its heartbeats do (``consumerGroupHeartbeat``), those of classic members do not: they hear of targets only. Without
-    them it makes no difference who does, as nobody hears of a target before a heartbeat of its own.
+    Its heartbeats do (``consumerGroupHeartbeat``), those of classic members do not: they hear of targets only. But who
+    joins by the classic protocol does so once (``classicGroupJoinToConsumerGroup``). Without classic members it makes
+    no difference who does, as nobody hears of a target before a heartbeat of its own.
     """
     due = np.where(np.isfinite(since), since, 0.0)[:, None]
     first = np.where(group.inside, group.beat, group.arrives)
@@ -145,6 +167,8 @@ def _asked_at(world: World, group: _Group, times: LifeTimes, since: Floats) -> F
     beats = np.maximum(np.ceil((due - first) / times.interval), 0.0)
     asks = np.where(known, first + beats * times.interval, NEVER)
     asks = np.where(asks < times.stops, asks, NEVER)
+    joins = np.where(~world.by_server & (group.arrives >= due), group.arrives, NEVER)
+    asks = np.minimum(asks, joins)
     return np.where(np.isfinite(since), np.maximum(asks.min(axis=1), since), NEVER)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.simulation.dynamics.kafka.classic import commits_last
 from planner.simulation.dynamics.kafka.scene import Scene
 from planner.simulation.dynamics.kafka.world import Floats
 
@@ -42,7 +43,7 @@ def find_rejoins(scene: Scene, heard: Floats, since: Floats) -> Rejoins:
     synced = answered(np.maximum(heard, since))
     dropped = np.where(cooperates, synced, heard)
     freed = np.where(cooperates, synced, np.maximum(heard, since)) + scene.trips(shape)
-    saved = np.where(cooperates & ~world.request.commits_on_revoke, heard, dropped)
+    saved = np.where(cooperates & (not commits_last(world)), heard, dropped)
     return Rejoins(heard, synced, dropped, saved, freed, np.where(cooperates, answered(synced), synced))
 
 

@@ -120,7 +120,8 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
     stop = times.ends[:, index] if life.asleep_s is None else np.full(len(times.stops), life.asleep_s)
     is_graceful = life.how == GRACEFUL
     # A session runs from the last word of its member; a graceful end of a static one is its last commit.
-    expires = session_s(world, index) + (stop + end_of_loop if is_graceful else _last_sign(world, times, index, stop))
+    commits = is_graceful and not world.hosted[index]
+    expires = session_s(world, index) + (stop + end_of_loop if commits else _last_sign(world, times, index, stop))
     if is_graceful:
         stop, times.unsaved_s[:, index] = stop + end_of_loop, 0.0
     if life.awake_s is None:
@@ -128,7 +129,8 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         says_so = is_graceful and world.members[life.member].instance_id is None
         times.leaves[:, index] = stop + closing if says_so else expires
         return
-    back = life.awake_s + (0.0 if life.how == FREEZE else starting)
+    # Who restarts at once does so when its loop has ended.
+    back = life.awake_s if life.how == FREEZE else np.maximum(life.awake_s, stop) + starting
     times.sleeps[:, index] = stop
     times.wakes[:, index] = times.reads[:, index] = np.maximum(back, stop)
     if life.is_server_side and life.how in (CRASH, SILENT):
@@ -174,11 +176,11 @@ def _cut(world: World, times: LifeTimes, index: int, calibration: Calibration, r
 def _last_sign(world: World, times: LifeTimes, life: int, silent: Floats) -> Floats:
     """Return when the coordinator last heard of a life that falls silent: heartbeat, or commit of a classic member.
 
-    A commit starts the classic session anew (``rescheduleClassicGroupMemberHeartbeat``).
+    A commit starts the classic session anew (``rescheduleClassicGroupMemberHeartbeat``), in a classic group.
     """
     interval, beat = times.interval[:, life], times.beat[:, life]
     last: Floats = beat + np.floor((silent - beat) / interval) * interval
-    if world.lives[life].is_server_side:
+    if world.lives[life].is_server_side or world.hosted[life]:
         return last
     return np.maximum(last, silent - times.unsaved_s[:, life])
 

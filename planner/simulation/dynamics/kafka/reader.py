@@ -9,7 +9,16 @@ from planner.allocation.kafka.request import read_request as read_allocation
 from planner.allocation.ordering import java_sorted
 from planner.errors import BadInputError
 from planner.simulation.dynamics import reading
-from planner.simulation.dynamics.kafka.changes import BlueGreen, Change, Member, Surroundings, Upgrade, read_change
+from planner.simulation.dynamics.kafka.changes import (
+    BlueGreen,
+    Change,
+    Member,
+    RollingUpdate,
+    StrategyChange,
+    Surroundings,
+    Upgrade,
+    read_change,
+)
 from planner.simulation.dynamics.kafka.refusals import check_knows_consumer, check_size, refuse_what_has_no_model
 from planner.simulation.dynamics.kafka.request import OF_PROTOCOL, ForecastRequest, Partition
 from planner.simulation.dynamics.kafka.settings import (
@@ -48,13 +57,16 @@ def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     reading.required(document, "", _REQUIRED)
     client, is_java, broker, warnings = _versions(document["versions"])
     protocol = _protocol(document.get("protocol", CLASSIC), client, broker, is_java=is_java)
-    given = fields.mapping(document.get("settings") or {}, "settings")
-    settings = read_settings(given, protocol, client, broker, is_java=is_java)
     partitions, unknown_lags = _partitions(document["partitions"])
     members = _members(document["members"], "members", partitions, ())
     options = fields.mapping(document.get("options") or {}, "options")
     strategy = _strategy(document["strategy"], protocol, is_java=is_java)
     change = _change(document, members, partitions)
+    given = fields.mapping(document.get("settings") or {}, "settings")
+    # Who comes by the classic protocol has settings of its own.
+    asks = change.to if isinstance(change, StrategyChange | RollingUpdate) else None
+    comes_by = CLASSIC if asks in OF_PROTOCOL[CLASSIC] else protocol
+    settings = read_settings(given, comes_by, client, broker, is_java=is_java)
     if isinstance(change, Upgrade):
         read_settings(given, protocol, change.to, broker, is_java=is_java)
         _check_release(change.to, protocol, broker, is_java=is_java)

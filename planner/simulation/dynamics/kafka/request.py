@@ -48,6 +48,16 @@ class ForecastRequest:
         return self.protocol == CLASSIC and self.assignor_after in OF_PROTOCOL[CONSUMER]
 
     @property
+    def reverts(self) -> bool:
+        """True where members come by the classic protocol to a group of the consumer protocol."""
+        return self.protocol == CONSUMER and self.assignor_after in OF_PROTOCOL[CLASSIC]
+
+    @property
+    def mixes(self) -> bool:
+        """True where the group has members of both protocols for a while."""
+        return self.converts or self.reverts
+
+    @property
     def assignor_after(self) -> str:
         """Return the assignor that members ask for which the change starts."""
         to = self.change.to if isinstance(self.change, StrategyChange | RollingUpdate) else None

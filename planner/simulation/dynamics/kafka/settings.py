@@ -18,6 +18,8 @@ PROTOCOLS = (CLASSIC, CONSUMER)
 _DAY_MS = 86_400_000
 _INT = 2**31 - 1
 RESET, RESETS = "auto.offset.reset", ("latest", "earliest", "none")
+MIGRATION_POLICY = "group.consumer.migration.policy"
+POLICIES = BIDIRECTIONAL, UPGRADE, DOWNGRADE, DISABLED = ("bidirectional", "upgrade", "downgrade", "disabled")
 _SESSION, _BEAT = "session.timeout.ms", "heartbeat.interval.ms"
 _FIRST = Version(0, 0)
 _CONSUMER_BROKER = Version(4, 0)
@@ -54,6 +56,7 @@ OF_BROKERS: dict[str, Known] = {
     "group.consumer.session.timeout.ms": Known(45_000, 1, since=_CONSUMER_BROKER, protocol=CONSUMER),
     "group.consumer.heartbeat.interval.ms": Known(5_000, 1, since=_CONSUMER_BROKER, protocol=CONSUMER),
     "group.consumer.assignment.interval.ms": Known(1_000, since=Version(4, 3), protocol=CONSUMER),
+    MIGRATION_POLICY: Known(BIDIRECTIONAL, since=_CONSUMER_BROKER),
     "broker.session.timeout.ms": Known(9_000, 1),
     "broker.heartbeat.interval.ms": Known(2_000, 1),
 }
@@ -165,7 +168,8 @@ def _checked(name: str, value: object) -> int | bool | str:
             raise fields.refusal(field, value, "true or false")
         return value
     if isinstance(known.default, str):
-        if not isinstance(value, str) or (name == RESET and value not in RESETS):
-            raise fields.refusal(field, value, f"one of {', '.join(RESETS)}" if name == RESET else "a text")
+        choices = {RESET: RESETS, MIGRATION_POLICY: POLICIES}.get(name)
+        if not isinstance(value, str) or (choices and value not in choices):
+            raise fields.refusal(field, value, f"one of {', '.join(choices)}" if choices else "a text")
         return value
     return fields.whole_number(value, field, known.least, min(known.most, _DAY_MS if name.endswith(".ms") else _INT))

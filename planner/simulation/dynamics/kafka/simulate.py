@@ -8,7 +8,7 @@ from planner.simulation.dynamics.kafka.assignment import Assignments
 from planner.simulation.dynamics.kafka.brokers import find_outages
 from planner.simulation.dynamics.kafka.changes import BlueGreen
 from planner.simulation.dynamics.kafka.classic import play_rounds
-from planner.simulation.dynamics.kafka.consumer import play_conversion, play_targets
+from planner.simulation.dynamics.kafka.consumer import play_conversion, play_reversion, play_targets
 from planner.simulation.dynamics.kafka.draws import Draws, Stage
 from planner.simulation.dynamics.kafka.holds import Course
 from planner.simulation.dynamics.kafka.lives import LifeTimes, live_times
@@ -63,6 +63,8 @@ def _play(scene: Scene) -> Course:
     request = scene.world.request
     if request.converts:
         return play_conversion(scene)
+    if request.reverts:
+        return play_reversion(scene)
     play = play_targets if request.protocol == CONSUMER else play_rounds
     return play_succession(scene, request.change, play) if isinstance(request.change, BlueGreen) else play(scene)
 

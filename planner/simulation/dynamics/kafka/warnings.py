@@ -14,6 +14,7 @@ from planner.simulation.dynamics.kafka.changes import (
     PartitionCount,
     Restart,
     RollingUpdate,
+    StrategyChange,
 )
 from planner.simulation.dynamics.kafka.offsets import skips_new
 from planner.simulation.dynamics.kafka.request import COOPERATIVE
@@ -42,9 +43,10 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
 def _about_names(world: World, found: Simulation) -> Iterator[str]:
     unknown = sum(member.id is None for member in world.members)
     if found.names.renamed:
+        come = "come by the classic protocol" if world.request.reverts else "come by the consumer protocol"
         yield (
-            "the ids with which members come by the consumer protocol are made up as they come, and decide who gets "
-            "what: totals and partitions are sampled over them; after and moved show what is most frequent"
+            f"the ids with which members {come} are made up as they come, and decide who gets "
+            f"what: totals and partitions are sampled over them; after and moved show what is most frequent"
         )
     elif found.names.are_sampled and unknown:
         ids = "1 id is" if unknown == 1 else f"{unknown} ids are"
@@ -91,6 +93,11 @@ def _about_static_members(world: World) -> Iterator[str]:
                 f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
                 f"its session is over"
             )
+    if isinstance(change, StrategyChange) and world.request.mixes and static:
+        yield (
+            f"{_named(change.members)} takes over what its former process had, as it has a group.instance.id: "
+            f"{change.to} shares partitions out anew only when somebody comes or goes"
+        )
     if isinstance(change, Restart) and change.how != GRACEFUL and world.request.protocol == CONSUMER:
         refused = [name for name in change.members if name in static]
         if refused:

@@ -101,13 +101,32 @@ class World:
         return np.array([life.is_server_side for life in self.lives], dtype=bool)
 
     @property
+    def hosted(self) -> Booleans:
+        """Return which classic lives end when the first one of the consumer protocol has begun to convert the group."""
+        converted_s = min((life.starts_s or 0.0 for life in self.lives if life.is_server_side), default=np.inf)
+        ends_s = [np.inf if life.ends_s is None else life.ends_s for life in self.lives]
+        found: Booleans = ~self.by_server & (np.array(ends_s) > converted_s) & self.request.converts
+        return found
+
+    @property
+    def wakes_by_server(self) -> Booleans:
+        """Return which lives are of the consumer protocol in the end: static ones may come to it in their sleep."""
+        found = self.by_server
+        for life in self.lives:
+            if life.replaces is not None:
+                found[life.replaces] = life.is_server_side
+        return found
+
+    @property
     def renamed(self) -> Booleans:
         """Return which lives have an id that their client has just made up (KIP-1082).
 
         Those who come by the consumer protocol to a classic group, and those who come again by it as another process.
+        To who comes by the classic one to a group of the consumer protocol the coordinator gives such an id.
         """
-        comes = [life.follows is not None or self.request.converts for life in self.lives]
-        found: Booleans = self.by_server & np.array(comes, dtype=bool)
+        mixes = self.request.mixes
+        comes = [life.follows is not None or (mixes and life.replaces is None) for life in self.lives]
+        found: Booleans = (~self.by_server if self.request.reverts else self.by_server) & np.array(comes, dtype=bool)
         return found
 
     @property
@@ -236,17 +255,26 @@ def _restart(lives: list[Life], old: int, at_s: float, back_s: float, how: str, 
     lives.append(Life(lives[old].member, lives[old].assignors, starts_s=back_s, follows=old))
 
 
-def _sleep(lives: list[Life], old: int, from_s: float, until_s: float, how: str) -> None:
+def _sleep(
+    lives: list[Life], old: int, from_s: float, until_s: float, how: str, wakes_with: tuple[str, ...] = ()
+) -> None:
     lives[old] = replace(lives[old], asleep_s=from_s, awake_s=until_s, how=how)
-    lives.append(Life(lives[old].member, lives[old].assignors, starts_s=until_s, replaces=old))
+    lives.append(Life(lives[old].member, wakes_with or lives[old].assignors, starts_s=until_s, replaces=old))
 
 
 def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, request: ForecastRequest) -> None:
-    """End and start each member in turn, twice where a list with both assignors has to come in between (3.6 A, C)."""
+    """End and start each member in turn, twice where a list with both assignors has to come in between (3.6 A, C).
+
+    A static one that comes by the other protocol takes over what its former process had, epoch and all
+    (``getOrMaybeSubscribeStaticConsumerGroupMember``): nobody else notices.
+    """
     current = {member: member for member in order}
     for roll, assignors in enumerate(rolls(request, change)):
         for turn, member in enumerate(order):
             at, old = (roll * len(order) + turn) * change.interval_s, current[member]
+            if request.mixes and request.members[member].instance_id is not None:
+                _sleep(lives, old, at, at, GRACEFUL, assignors)
+                continue
             lives[old] = replace(lives[old], ends_s=at, how=GRACEFUL)
             current[member] = len(lives)
             lives.append(Life(member, assignors, starts_s=at, follows=old))
