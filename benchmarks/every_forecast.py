@@ -47,6 +47,7 @@ KAFKA: Mapping[str, tuple[str, Document]] = {
     "uniform, static": ("uniform", {"static": True}),
     "range of the server": ("range-server", {}),
 }
+SERVER_SIDE = ("uniform", "range-server")
 ELSEWHERE = {"range": "cooperative-sticky", "uniform": "range-server", "range-server": "uniform"}
 
 
@@ -103,7 +104,7 @@ def _of_kafka() -> Iterator[tuple[str, Document]]:
         for change, document in {**changes, "upgrade": upgrade}.items():
             yield f"Kafka, {kind}, {change}", _kafka(document, strategy, more)
         for name, to in (("to the consumer protocol", "uniform"), ("to the classic protocol", "cooperative-sticky")):
-            if (strategy in ELSEWHERE.values() or strategy == "uniform") != (to == "uniform"):
+            if (strategy in SERVER_SIDE) != (to in SERVER_SIDE):
                 document = {"kind": "strategy", "to": to, "clients": everybody, "interval_s": 30}
                 yield f"Kafka, {kind}, {name}", _kafka(document, strategy, more)
 

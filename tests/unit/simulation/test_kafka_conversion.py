@@ -63,7 +63,7 @@ def drops(found: Simulation, life: int, before_s: float) -> Any:
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_every_partition_ends_with_a_member_of_the_consumer_protocol(change: Document, strategy: str) -> None:
     world, found = simulated(change, strategy)
-    last = found.assignments.table[found.course.state]
+    last = found.assignments.owners_in(found.course.state)
     assert np.isin(last, np.flatnonzero(world.by_server)).all()
     shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
     assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
@@ -212,7 +212,7 @@ def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejo
     first = found.course.rounds[0]
     assert np.array_equal(first.begins, left)
     assert (first.barrier > left).all()
-    last = found.assignments.table[found.course.state]
+    last = found.assignments.owners_in(found.course.state)
     assert not world.by_server[last].any()
     shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
     assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
@@ -220,7 +220,7 @@ def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejo
 
 def test_while_one_of_the_consumer_protocol_stays_the_server_assigns() -> None:
     world, found = turned_back(change={**BACK, "clients": list(MEMBERS[:2])})
-    last = found.assignments.table[found.course.state]
+    last = found.assignments.owners_in(found.course.state)
     assert found.course.rounds == ()
     assert set(np.unique(world.by_server[last])) == {False, True}
 
