@@ -116,7 +116,7 @@ def _due(total: Mapping[str, Any], noun: str) -> Iterator[str]:
 
 def _again(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a POP group's broker gives once more: it has fields of its own."""
-    if document.get("late_messages", {}).get("p95"):
+    if (document.get("late_messages") or {}).get("p95"):
         yield f"{counted(document['late_messages'])} come late"
     if document.get("redelivered_s"):
         yield f"the last of them after {seconds(document['redelivered_s'])}"

@@ -107,9 +107,10 @@ class Group:
                     found[queue] = client if queue not in found else "several"
         return found
 
-    def offsets(self, client: str, queue: Queue) -> list[Delivery]:
-        """What a client was given of a queue, in its order."""
-        return [one for one in self.processes[client].deliveries() if (one.broker, one.queue) == queue]
+    def offsets(self, client: str, queue: Queue, since_s: float = 0.0) -> list[Delivery]:
+        """What a client was given of a queue, in its order, since a moment: it may have owned it before, too."""
+        found = self.processes[client].deliveries()
+        return [one for one in found if (one.broker, one.queue) == queue and one.epoch_ms >= since_s * 1000]
 
     def settle(self, expected: Mapping[Queue, str]) -> dict[Queue, str]:
         """Return who owns what once it has been as expected for a while, or when time is over."""
@@ -138,11 +139,11 @@ def stand_still(group: Group) -> tuple[Change, dict[Queue, Handover]]:
     sleeper.freeze()
     until(lambda: group.owners(away=SLEEPER).keys() == start.keys(), COME_S)
     meanwhile = group.owners(away=SLEEPER)
-    until(lambda: all(queue in meanwhile and group.offsets(meanwhile[queue], queue) for queue in mine), COME_S)
+    until(lambda: all(queue in meanwhile and group.offsets(meanwhile[queue], queue, begun) for queue in mine), COME_S)
     handovers = {
         queue: Handover(
             max(one.offset for one in group.offsets(SLEEPER, queue)),
-            group.offsets(meanwhile[queue], queue)[0].offset,
+            group.offsets(meanwhile[queue], queue, begun)[0].offset,
             longest_gap_s(group.processes[SLEEPER].deliveries()),
         )
         for queue in mine

@@ -109,13 +109,6 @@ def test_members_of_the_consumer_protocol_list_no_assignors() -> None:
     assert "in a classic group" in refused(kafka_request(change, "uniform"))
 
 
-@pytest.mark.parametrize(("strategy", "to"), [("range", "roundrobin"), ("uniform", "range-server")])
-def test_static_members_that_switch_within_a_protocol_have_no_forecast(strategy: str, to: str) -> None:
-    """Real ones settle at once, as each takes over what it had; see docs/dynamics.md."""
-    change = {"kind": "strategy", "to": to, "clients": ["c1"], "interval_s": 6}
-    assert '"c1", who has an instance_id' in refused(kafka_request(change, strategy, static=True))
-
-
 def test_an_instance_id_that_is_taken_is_refused() -> None:
     change = {"kind": "join", "clients": [{"id": "c9", "instance_id": "pod-1"}]}
     assert "expected a new instance id" in refused(kafka_request(change, static=True))

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast
 from tests.unit.dynamics.small_groups import Document, rocketmq_request
 
@@ -74,6 +73,11 @@ def test_no_split_brain_is_told_where_several_have_each_queue_all_along() -> Non
     assert "split_brain" in forecast(rocketmq_request(UP))
 
 
-def test_a_broker_that_starts_has_no_forecast_where_queues_are_shared() -> None:
-    with pytest.raises(BadInputError, match="lists few members at first"):
-        popped(UP, TWO_SHARES)
+def test_of_a_broker_that_starts_where_queues_are_shared_only_who_owns_what_is_known() -> None:
+    told, shared = popped(UP, TWO_SHARES), popped(UP)
+    figures = {name for name, value in told["total"].items() if value is not None}
+    assert (figures, told["late_messages"], told["redelivered_s"]) == ({"moved_queues"}, None, None)
+    assert told["after"]
+    assert [word for word in told["warnings"] if "lists few members at first" in word]
+    assert shared["total"]["duplicates"] is not None
+    assert not [word for word in shared["warnings"] if "lists few members at first" in word]

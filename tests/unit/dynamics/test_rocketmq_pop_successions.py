@@ -71,7 +71,11 @@ def test_what_the_old_group_pops_after_the_copy_comes_twice() -> None:
     assert clone["cause"] == "clone"
 
 
-def test_who_shares_queues_has_no_forecast_of_a_group_that_takes_over() -> None:
-    with pytest.raises(BadInputError, match="pop all that waited, and drop it when the last ones are there"):
-        popped(blue_green(), TWO_SHARES)
+def test_of_a_group_that_takes_over_and_shares_queues_only_who_owns_what_is_known() -> None:
+    told = popped(blue_green(), TWO_SHARES)
+    figures = {name for name, value in told["total"].items() if value is not None}
+    assert (figures, told["late_messages"], told["redelivered_s"]) == ({"moved_queues"}, None, None)
+    assert told["after"]
+    assert [word for word in told["warnings"] if "pop all that waited, and drop it when the last are there" in word]
+    assert not told["causes"]
     assert popped(blue_green(), {"pop_share_queues": CLIENTS - 1})["total"]["duplicates"] == NOTHING

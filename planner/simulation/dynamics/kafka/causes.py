@@ -57,7 +57,10 @@ def _of_first(world: World, found: Simulation, values: Floats) -> Floats:
 def _unnoticed(world: World, found: Simulation) -> Floats:
     """Return how long the coordinator kept waiting for the old owner after its last delivery."""
     ends, times = np.zeros(found.owners.after.shape), found.times
+    replaced = {life.follows for life in world.lives if world.members[life.member].instance_id is not None}
     for index, life in enumerate(world.lives):
+        if index in replaced:
+            continue
         if life.how in (CRASH, SILENT, FREEZE, CUT) or world.members[life.member].instance_id is not None:
             waits = np.isfinite(times.leaves[:, index]) & np.isfinite(times.stops[:, index])
             unnoticed = np.where(waits, times.leaves[:, index], 0.0) - np.where(waits, times.stops[:, index], 0.0)

@@ -84,6 +84,7 @@ def live_times(
     busy = beats.random((shape[0], 1)) ** CALM
     interval = beat_intervals_s(world) + calibration.beat_late_s[0] + np.ptp(calibration.beat_late_s) * busy
     beat, unsaved = _beats(world, interval, calibration, beats), _unsaved(world, loops, calibration, random)
+    _begin_anew(world, beat, calibration, beats)
     ends = _ends(world, names, random)
     arrives = np.full(shape, ALWAYS)
     times = LifeTimes(arrives, ends, stops, leaves, sleeps, wakes, wakes.copy(), unsaved, beat, interval, busy)
@@ -98,6 +99,8 @@ def live_times(
             _cut(world, times, index, calibration, random)
         elif life.ends_s is not None or life.asleep_s is not None:
             _end(world, times, index, end_of_loop[:, index], closing[:, index], starting[:, index])
+        if life.follows is not None and world.members[life.member].instance_id is not None:
+            leaves[:, life.follows] = times.arrives[:, index]  # it takes the other one's place
         if life.replaces is not None:
             expired = np.isfinite(leaves[:, life.replaces])
             times.arrives[:, index] = np.where(expired, wakes[:, life.replaces] + closing[:, index], NEVER)
@@ -199,6 +202,13 @@ def _beats(world: World, interval: Floats, calibration: Calibration, random: np.
         ages = world.request.since_rebalance_s + tailed(random, calibration.assigned_s, (trials, 1))
     drift = random.standard_normal(shape) * calibration.beat_jitter_s * np.sqrt(np.floor(ages / interval))
     return -((ages - drift) % interval)
+
+
+def _begin_anew(world: World, beat: Floats, calibration: Calibration, random: np.random.Generator) -> None:
+    """Let heartbeats begin anew with the first restart of those who are restarted in their place twice."""
+    for index, life in enumerate(world.lives):
+        if life.rested_s is not None:
+            beat[:, index] = life.rested_s + tailed(random, calibration.start_s, (len(beat),))
 
 
 def _unsaved(world: World, loops: Loops, calibration: Calibration, random: np.random.Generator) -> Floats:

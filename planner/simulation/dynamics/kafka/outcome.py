@@ -63,6 +63,7 @@ def observe(
     before = np.broadcast_to(owners.before, owners.after.shape)
     stays = before == owners.after
     slept, woken = _sleeps(world, holds, times, calibration, random)
+    rested = np.where(owners.moves, woken, 0.0)  # a new owner that is restarted in its place
     slept, woken = np.maximum(slept, outages.stall_s), np.maximum(woken, outages.until_s)
     between, gap = _between_owners(member, before, owners.after, holds, found, zombies), _longest_gap(holds, found)
     pause = np.where(
@@ -80,7 +81,7 @@ def observe(
     again = zombies.records + _restarted(world, times, loops, owners, random)
     waiting = np.where(waits, due, world.lags + np.where(slept > 0, world.rates * slept, 0.0))
     gone = _drained(world, owners.after, settled, waiting, loops)
-    settle = settled.max(axis=1, initial=0.0)
+    settle = np.maximum(settled, rested).max(axis=1, initial=0.0)
     return Observed(pause, found.duplicates + again, burst, settle, gone, gap.max(axis=1, initial=0.0))
 
 
@@ -125,7 +126,7 @@ def _sleeps(
 ) -> tuple[Floats, Floats]:
     """Return how long each partition waits for an owner that sleeps and keeps it, and until when."""
     shape = holds.life.shape[1:]
-    slept, woken = np.zeros(shape), np.zeros(shape)
+    slept, woken = _first_rests(world, holds, times, calibration, random), np.zeros(shape)
     for index, life in enumerate(world.lives):
         if life.asleep_s is None:
             continue
@@ -135,9 +136,25 @@ def _sleeps(
             wakes = wakes + tailed(random, calibration.cold_fetch_s, (shape[0], 1))
         holding = (holds.life == index) & (holds.gained <= sleeps) & (holds.dropped > wakes)
         mine = holding.any(axis=0) & times.outlives[:, index, None]
-        slept = np.where(mine, wakes - sleeps, slept)
+        slept = np.where(mine, np.maximum(wakes - sleeps, slept), slept)
         woken = np.where(mine, wakes, woken)
     return slept, woken
+
+
+def _first_rests(
+    world: World, holds: Holds, times: LifeTimes, calibration: Calibration, random: np.random.Generator
+) -> Floats:
+    """Return how long each partition waits as its owner is restarted in its place for the first time."""
+    shape = holds.life.shape[1:]
+    rests = np.array([*(life.rested_s is not None for life in world.lives), False])
+    if not rests.any():
+        return np.zeros(shape)
+    lives = times.arrives.shape
+    starts = tailed(random, calibration.start_s, lives) + tailed(random, calibration.cold_fetch_s, lives)
+    took = np.append(starts + first_fetch(world, times, calibration, random), np.zeros((shape[0], 1)), axis=1)
+    holder = np.where(np.isneginf(holds.gained[0]), holds.life[0], NOBODY)
+    found: Floats = np.where(rests[holder], np.take_along_axis(took, np.maximum(holder, 0), axis=1), 0.0)
+    return found
 
 
 def _restarted(world: World, times: LifeTimes, loops: Loops, owners: Owners, random: np.random.Generator) -> Floats:

@@ -58,6 +58,17 @@ class ForecastRequest:
         return self.converts or self.reverts
 
     @property
+    def switches_static(self) -> bool:
+        """True where static members of a classic group come again with another assignor of it."""
+        return (
+            isinstance(self.change, StrategyChange)
+            and self.protocol == CLASSIC
+            and self.change.to in OF_PROTOCOL[CLASSIC]
+            and self.change.to != self.strategy
+            and any(one.instance_id is not None for one in self.members)
+        )
+
+    @property
     def assignor_after(self) -> str:
         """Return the assignor that members ask for which the change starts."""
         to = self.change.to if isinstance(self.change, StrategyChange | RollingUpdate) else None

@@ -93,7 +93,7 @@ def _about_static_members(world: World) -> Iterator[str]:
                 f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
                 f"its session is over"
             )
-    if isinstance(change, StrategyChange) and world.request.mixes and static:
+    if isinstance(change, StrategyChange) and static and not world.request.switches_static:
         yield (
             f"{_named(change.members)} takes over what its former process had, as it has a group.instance.id: "
             f"{change.to} shares partitions out anew only when somebody comes or goes"

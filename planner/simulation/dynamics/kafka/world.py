@@ -43,7 +43,8 @@ class Life:
     ``assignors``: its ``partition.assignment.strategy``. ``follows``: the life that must have ended before it starts.
     ``asleep_s`` to ``awake_s`` it does nothing, but keeps its place in the group while its session lasts: frozen, cut
     off, or restarted under its instance id. ``replaces``: the life in whose stead it joins where that one's session
-    expired. ``succeeds``: it is in the other group, which takes over from this one.
+    expired. ``succeeds``: it is in the other group, which takes over from this one. ``rested_s``: when it is restarted
+    in its place for the first of two times, without anybody's notice.
     """
 
     member: int
@@ -56,6 +57,7 @@ class Life:
     awake_s: float | None = None
     replaces: int | None = None
     succeeds: bool = False
+    rested_s: float | None = None
 
     @property
     def is_server_side(self) -> bool:
@@ -265,19 +267,41 @@ def _sleep(
 def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, request: ForecastRequest) -> None:
     """End and start each member in turn, twice where a list with both assignors has to come in between (3.6 A, C).
 
-    A static one that comes by the other protocol takes over what its former process had, epoch and all
-    (``getOrMaybeSubscribeStaticConsumerGroupMember``): nobody else notices.
+    A static one that comes to a group of the consumer protocol, or by it, takes over what its former process had, epoch
+    and all (``getOrMaybeSubscribeStaticConsumerGroupMember``): nobody else notices.
     """
+    if request.switches_static:
+        _switch_static(lives, order, change)
+        return
     current = {member: member for member in order}
     for roll, assignors in enumerate(rolls(request, change)):
         for turn, member in enumerate(order):
             at, old = (roll * len(order) + turn) * change.interval_s, current[member]
-            if request.mixes and request.members[member].instance_id is not None:
+            if request.members[member].instance_id is not None:
                 _sleep(lives, old, at, at, GRACEFUL, assignors)
                 continue
             lives[old] = replace(lives[old], ends_s=at, how=GRACEFUL)
             current[member] = len(lives)
             lives.append(Life(member, assignors, starts_s=at, follows=old))
+
+
+def _switch_static(lives: list[Life], order: Sequence[int], change: StrategyChange) -> None:
+    """Let static members of a classic group come again in turn, in two rolls, with one round in all of it.
+
+    Who comes again in its old place changes nothing while the group would choose the same assignor
+    (``updateStaticMemberThenRebalanceOrCompleteJoin``, 4.3): that is so in the whole first roll, as the old assignor is
+    listed first. The first that lists the new one alone makes everybody rejoin; those after it change nothing again.
+    """
+    begins_s = len(order) * change.interval_s
+    for turn, member in enumerate(order):
+        both, rested_s = (lives[member].assignors[0], change.to), turn * change.interval_s
+        lives[member] = replace(lives[member], assignors=both, rested_s=rested_s)
+        at_s = begins_s + rested_s
+        if turn:
+            _sleep(lives, member, at_s, at_s, GRACEFUL, (change.to,))
+        else:
+            lives[member] = replace(lives[member], ends_s=at_s, how=GRACEFUL)
+            lives.append(Life(member, (change.to,), starts_s=at_s, follows=member))
 
 
 def rolls(request: ForecastRequest, change: StrategyChange) -> Iterator[tuple[str, ...]]:

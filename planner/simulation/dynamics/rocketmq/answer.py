@@ -53,14 +53,16 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
         warnings=warnings(world, found),
         causes=tuple(cause for cause in find_causes(world, found) if cause.effect not in trials.untold),
         timeline=find_timeline(world, found),
-        extra={**find_split_brain(world, found), **_again(found)},
+        extra={**find_split_brain(world, found), **_again(world, found)},
     )
 
 
-def _again(found: Simulation) -> dict[str, Any]:
+def _again(world: World, found: Simulation) -> dict[str, Any]:
     """Return what POP gives again because of the change: how many messages late, and when the last one comes."""
     if found.again is None:
         return {}
+    if world.request.shares_anew:
+        return {"late_messages": None, "redelivered_s": None}
     return {"late_messages": messages(found.again.late), "redelivered_s": interval(found.again.redelivered_s)}
 
 
@@ -92,8 +94,8 @@ def _trials(world: World, found: Simulation) -> Trials:
 
 
 def _untold(world: World) -> frozenset[str]:
-    """Return the figures that the application decides: when it pulls, and what it stores."""
-    if world.request.consumer == Consumer.PULL:
+    """Return the figures that nobody can tell, as when the application pulls, and what it stores."""
+    if world.request.consumer == Consumer.PULL or world.request.shares_anew:
         return _BY_PULLS | _BY_COMMITS
     return frozenset() if world.request.tells_commits else _BY_COMMITS
 

@@ -1,6 +1,5 @@
 """RocketMQ requests that are refused by name: better no forecast than a wrong one."""
 
-from planner.allocation.rocketmq import PopSharing
 from planner.allocation.rocketmq.pop import SERVER_SIDE_STRATEGIES
 from planner.errors import BadInputError
 from planner.simulation.dynamics.reading import Version
@@ -78,30 +77,12 @@ def _refuse_what_pop_cannot(request: ForecastRequest) -> None:
         )
     if not settings.is_on("timerWheelEnable"):
         raise BadInputError("settings.timerWheelEnable: found false, expected true: such a broker lets nobody pop")
-    change = request.change
-    if isinstance(change, BlueGreen) and not _share_all(request, len(change.clients)):
-        raise BadInputError(
-            f"change.kind: found blue_green to {len(change.clients)} clients that share queues, which has no forecast: "
-            "the first ones take whole brokers, pop all that waited, and drop it when the last ones are there (seven "
-            "that were watched took 20 to 33 messages twice, and four of them 156 to 202 late, where 15 and 6 at most "
-            "were forecast)"
-        )
-    if isinstance(change, BrokerUp) and not _share_all(request, len(request.clients)):
-        raise BadInputError(
-            "change.kind: found broker_up with clients that share queues, which has no forecast: the new broker lists "
-            "few members at first, gives them other shares (six that were watched took 4 to 27 messages twice and 3 to "
-            "45 late, 4 to 22 and 1 to 17 were forecast: half of the figures lay outside)"
-        )
     if request.service_time_s >= settings.seconds("popInvisibleTime"):
         raise BadInputError(
             f"service_time_s: found {request.service_time_s:g}, expected less than popInvisibleTime "
             f"({settings.seconds('popInvisibleTime'):g} s): no call would be acknowledged in time, and each "
             "message would come again and again"
         )
-
-
-def _share_all(request: ForecastRequest, clients: int) -> bool:
-    return isinstance(request.strategy, PopSharing) and request.strategy.shares_all(clients)
 
 
 def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:

@@ -7,7 +7,7 @@ from planner.allocation.strategy import Strategy
 from planner.model.queues import MessageQueue
 from planner.simulation.dynamics.reading import Version
 from planner.simulation.dynamics.rocketmq import timing
-from planner.simulation.dynamics.rocketmq.changes import Change, Client, newcomers
+from planner.simulation.dynamics.rocketmq.changes import BlueGreen, BrokerUp, Change, Client, newcomers
 from planner.simulation.dynamics.rocketmq.settings import BROADCASTING, Consumer, Settings
 
 
@@ -64,6 +64,18 @@ class ForecastRequest:
     def pops(self) -> bool:
         """True when members share queues in POP mode."""
         return isinstance(self.strategy, PopSharing)
+
+    @property
+    def shares_anew(self) -> bool:
+        """True where members that share queues begin with whole brokers, or a broker that lists few gives them others.
+
+        That is so after a blue-green change, and where a broker starts: what they pop meanwhile and drop nobody tells.
+        """
+        if not isinstance(self.strategy, PopSharing):
+            return False
+        if isinstance(self.change, BlueGreen):
+            return not self.strategy.shares_all(len(self.change.clients))
+        return isinstance(self.change, BrokerUp) and not self.strategy.shares_all(len(self.clients))
 
     @property
     def polls(self) -> bool:

@@ -38,6 +38,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_standstills(world, found),
         *_about_rolling(world, found),
         *_about_groups(world),
+        *_about_shares(world),
         *_about_popping(world, found),
         *_about_polling(world, found),
         *_about_load(world, found),
@@ -160,6 +161,23 @@ def _about_groups(world: World) -> Iterator[str]:
     )
     if change.stop_s > change.start_s:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
+
+
+def _about_shares(world: World) -> Iterator[str]:
+    """Yield why no figure is told where members share queues and have other shares at first."""
+    if not world.request.shares_anew:
+        return
+    if isinstance(world.request.change, BlueGreen):
+        yield (
+            "the first members of the new group take whole brokers, pop all that waited, and drop it when the last are "
+            "there: how much comes twice or late, and when, is not known (of seven watched groups, three members of 20 "
+            "threads each, 20 to 33 messages came twice; of four 156 to 202 late)"
+        )
+        return
+    yield (
+        "a broker that starts lists few members at first and gives them other shares: how much comes twice or late, "
+        "and when, is not known (of six watched groups, four members, 4 to 27 messages came twice and 3 to 45 late)"
+    )
 
 
 def _about_popping(world: World, found: Simulation) -> Iterator[str]:
