@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indexes = NDArray[np.intp]
-_Fits = Callable[[Floats, Floats], NDArray[np.bool_]]
+_IsBefore = Callable[[Floats, Floats], NDArray[np.bool_]]
 
 
 def first_after(rows: Floats, row: Indexes, limits: Floats) -> Indexes:
@@ -19,21 +19,24 @@ def first_after(rows: Floats, row: Indexes, limits: Floats) -> Indexes:
     >>> first_after(rows, np.array([0, 0, 1]), np.array([1.5, 2.0, 1.0])).tolist()
     [1, 3, 0]
     """
-    return _first(rows, row, limits, np.greater)
+    return _first(rows, row, limits, np.less_equal)
 
 
 def first_from(rows: Floats, row: Indexes, limits: Floats) -> Indexes:
     """Return the same of the first place that is not before the limit."""
-    return _first(rows, row, limits, np.greater_equal)
+    return _first(rows, row, limits, np.less)
 
 
-def _first(rows: Floats, row: Indexes, limits: Floats, fits: _Fits) -> Indexes:
+def _first(rows: Floats, row: Indexes, limits: Floats, is_before: _IsBefore) -> Indexes:
     width, times = rows.shape[1], rows.ravel()
-    low, high = np.zeros(limits.shape, dtype=np.intp), np.full(limits.shape, width, dtype=np.intp)
-    if width == 0:
-        return high
-    for _ in range(width.bit_length()):
-        middle = np.minimum((low + high) // 2, width - 1)
-        is_there = fits(times.take(row * width + middle), limits)
-        low, high = np.where(is_there, low, np.minimum(middle + 1, high)), np.where(is_there, middle, high)
-    return high
+    begins = row * width
+    place, left = begins.copy(), width
+    # All searches halve what is left in step, so that each of them is one look at one time.
+    while left > 1:
+        half = left // 2
+        place += half * is_before(times.take(place + (half - 1)), limits)
+        left -= half
+    if left:
+        place += is_before(times.take(place), limits)
+    found: Indexes = place - begins
+    return found

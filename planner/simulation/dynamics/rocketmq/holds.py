@@ -40,7 +40,10 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
     """Return all holds; ``before`` says by life and queue who owned what before the change."""
     # Who goes on after a standstill thinks that it owns what it owned.
     begins = before | (before[world.resumed] & (world.resumed >= 0)[:, None])
-    columns = [_topic_holds(world, times, number, views[number], begins) for number in range(len(world.topics))]
+    latest = [latest_views(one.view) for one in views]
+    columns = [
+        _topic_holds(world, times, number, views[number], latest[number], begins) for number in range(len(views))
+    ]
     columns = [_interrupted(world, times, column) for column in columns] if world.severed_s else columns
     trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     touched, column = np.unique(queue, return_inverse=True)
@@ -63,7 +66,10 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
         table(dropped, NEVER),
         table(dies, False),
         table(resumed, False),
-        np.stack([_change_counts(world, view, begins, number) for number, view in enumerate(views)], axis=2),
+        np.stack(
+            [_change_counts(world, views[number], latest[number], begins, number) for number in range(len(views))],
+            axis=2,
+        ),
     )
 
 
@@ -93,11 +99,13 @@ def _interrupted(world: World, times: LifeTimes, column: _Columns) -> _Columns:
     )
 
 
-def _topic_holds(world: World, times: LifeTimes, number: int, views: Views, before: Booleans) -> _Columns:
+def _topic_holds(
+    world: World, times: LifeTimes, number: int, views: Views, latest: Indexes, before: Booleans
+) -> _Columns:
     """Return trial, queue, life, gain, drop and kinds of end and beginning of all holds of a topic's touched queues."""
     touched = _touched(world, number, views, before)
     if not world.request.pops:
-        return _holds_of(world, times, views, _Course(views.owned & touched, before & touched))
+        return _holds_of(world, times, views, latest, _Course(views.owned & touched, before & touched))
     was = world.shares_whole_brokers(len(world.initial))
     now = np.broadcast_to(world.there & was, touched.shape) & touched if world.resizes else None
     parts = [
@@ -105,6 +113,7 @@ def _topic_holds(world: World, times: LifeTimes, number: int, views: Views, befo
             world,
             times,
             views,
+            latest,
             _Course(
                 views.owned & touched & (views.whole == whole)[:, None, None],
                 before & touched & (was == whole),
@@ -129,9 +138,9 @@ class _Course:
     now: Booleans | None = None
 
 
-def _holds_of(world: World, times: LifeTimes, views: Views, course: _Course) -> _Columns:
-    """Return the holds of one course."""
-    looks, was, never = latest_views(views.view), len(course.owned), len(course.owned) + 1
+def _holds_of(world: World, times: LifeTimes, views: Views, looks: Indexes, course: _Course) -> _Columns:
+    """Return the holds of one course; ``looks``: the view in force after each look."""
+    was, never = len(course.owned), len(course.owned) + 1
     sets = np.concatenate([course.owned, course.before[None], np.zeros_like(course.before)[None]])
     shape, resumes = (*looks.shape[:2], 1), world.resumed >= 0
     first = np.where(resumes, times.heartbeat, ALWAYS)[:, :, None]
@@ -208,12 +217,12 @@ def latest_views(view: Indexes) -> Indexes:
     return np.where(last < 0, NOTHING_NEW, np.take_along_axis(view, np.maximum(last, 0), axis=2))
 
 
-def _change_counts(world: World, views: Views, before: Booleans, number: int) -> Indexes:
+def _change_counts(world: World, views: Views, latest: Indexes, before: Booleans, number: int) -> Indexes:
     """Return by trial and life how many looks changed which queues of the topic the member owns."""
     trials, lives, _ = views.at.shape
     mine = np.isin(np.arange(len(world.queues)), np.concatenate(world.topics[number].queues))
     sets = _numbers(np.concatenate([views.owned, (before & mine)[None]]))
-    course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest_views(views.view)], axis=2)
+    course = np.concatenate([np.full((trials, lives, 1), NOTHING_NEW), latest], axis=2)
     numbers = sets[course, np.arange(lives)[None, :, None]]  # NOTHING_NEW is the last row: what it owned before
     counts: Indexes = (np.diff(numbers, axis=2) != 0).sum(axis=2)
     return counts

@@ -79,9 +79,9 @@ def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
 
 def _usual_queues(world: World, found: Simulation, trial: Indexes, column: Indexes) -> list[list[object]]:
     """Return the queues that are concerned in at least half of the trials."""
-    count = len(found.holds.queues)
-    seen = np.bincount(np.unique(trial * count + column) % count, minlength=count)
-    picks = found.holds.queues[seen * 2 >= world.request.trials].tolist()
+    seen = np.zeros((world.request.trials, len(found.holds.queues)), dtype=bool)
+    seen[trial, column] = True
+    picks = found.holds.queues[seen.sum(axis=0) * 2 >= world.request.trials].tolist()
     return [[world.queues[pick].topic, world.queues[pick].broker, world.queues[pick].queue_id] for pick in picks]
 
 

@@ -150,13 +150,15 @@ def _keys(
     """
     weights = np.random.default_rng(len(world.lives)).integers(1, 2**63, len(world.lives) + 4, dtype=np.uint64)
     strategy = np.array([life.strategy for life in world.lives], dtype=np.uint64)
-    trial, looker, look = np.nonzero(np.isfinite(at) & (asked >= 0))
-    keys = route[trial, looker, look].astype(np.uint64) * weights[-1] + (strategy * weights[-2])[looker]
+    place = np.flatnonzero(np.isfinite(at) & (asked >= 0))
+    of_life = place // at.shape[2]
+    trial, looker = of_life // at.shape[1], of_life % at.shape[1]
+    keys = route.ravel()[place].astype(np.uint64) * weights[-1] + (strategy * weights[-2])[looker]
     if not names.are_known:
         keys = keys + names.of_trial.astype(np.uint64)[trial] * weights[-3]
     groups = world.groups
     keys = keys + (groups.astype(np.uint64) * weights[-4])[looker]
-    when, broker = at[trial, looker, look], asked[trial, looker, look]
+    when, broker = at.ravel()[place], asked.ravel()[place]
     count = np.zeros(len(keys), dtype=np.intp)
     for group in np.unique(groups).tolist():
         is_mine = groups[looker] == group
@@ -165,6 +167,6 @@ def _keys(
         )
         keys[is_mine] += listed
         count[is_mine] = members
-    found, counts = np.zeros(at.shape, dtype=np.uint64), np.zeros(at.shape, dtype=np.intp)
-    found[trial, looker, look], counts[trial, looker, look] = keys, count
-    return found, counts
+    found, counts = np.zeros(at.size, dtype=np.uint64), np.zeros(at.size, dtype=np.intp)
+    found[place], counts[place] = keys, count
+    return found.reshape(at.shape), counts.reshape(at.shape)
