@@ -113,6 +113,12 @@ def test_fewer_queues_and_a_dead_broker_leave_nothing_to_wait_for() -> None:
         assert answer(change)["total"]["settle_s"]["p95"] == 0.0
 
 
+def test_what_the_application_of_a_pull_consumer_decides_is_not_told() -> None:
+    request = rocketmq_request(CHANGES["restart"], threads=1, options={"consumer": "pull"})
+    total = forecast({**request, "settings": {"messageModel": "BROADCASTING"}})["total"]
+    assert [total[name] for name in ("stall_s", "duplicates", "settle_s")] == [None] * 3
+
+
 def test_another_group_cannot_take_over_what_lies_with_the_clients() -> None:
     change = {"kind": "blue_green", "to_group": "h", "clients": [{"id": "10.0.0.9@c9"}], "clone_s": 1}
     with pytest.raises(BadInputError, match="keep their offsets themselves"):

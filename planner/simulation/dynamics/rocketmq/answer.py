@@ -12,6 +12,7 @@ from planner.simulation.dynamics.rocketmq.changes import RollingUpdate, Upgrade
 from planner.simulation.dynamics.rocketmq.holds import NOBODY
 from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
 from planner.simulation.dynamics.rocketmq.reader import read_request
+from planner.simulation.dynamics.rocketmq.request import ForecastRequest
 from planner.simulation.dynamics.rocketmq.settings import Consumer
 from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
 from planner.simulation.dynamics.rocketmq.splitbrain import find_split_brain
@@ -29,7 +30,7 @@ def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DE
     """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
     request = read_request(document)
     if request.broadcasts:
-        return broadcasting_trials(request, calibration)
+        return replace(broadcasting_trials(request, calibration), untold=_untold(request))
     world = build_world(request)
     found = simulate(world, calibration)
     return _told(_trials(world, found), world, found)
@@ -39,7 +40,7 @@ def total_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAU
     """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer tells."""
     request = read_request(document)
     if request.broadcasts:
-        return broadcasting_trials(request, calibration).totals()
+        return replace(broadcasting_trials(request, calibration), untold=_untold(request)).totals()
     world = build_world(request)
     return _trials(world, simulate(world, calibration)).totals()
 
@@ -89,15 +90,15 @@ def _trials(world: World, found: Simulation) -> Trials:
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
         unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
-        untold=_untold(world),
+        untold=_untold(world.request),
     )
 
 
-def _untold(world: World) -> frozenset[str]:
+def _untold(request: ForecastRequest) -> frozenset[str]:
     """Return the figures that nobody can tell, as when the application pulls, and what it stores."""
-    if world.request.consumer == Consumer.PULL or world.request.shares_anew:
+    if request.consumer == Consumer.PULL or request.shares_anew:
         return _BY_PULLS | _BY_COMMITS
-    return frozenset() if world.request.tells_commits else _BY_COMMITS
+    return frozenset() if request.tells_commits else _BY_COMMITS
 
 
 def _assignments(world: World, found: Simulation, side: int) -> dict[str, list[list[Any]]]:
