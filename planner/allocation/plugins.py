@@ -8,13 +8,15 @@ import inspect
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.allocation.custom import CheckedStrategy
 from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 ENTRY_POINTS = "consumer_planner.strategies"
 
@@ -40,7 +42,7 @@ def from_path(name: str, options: Mapping[str, Any]) -> CheckedStrategy:
 
 def from_entry_point(name: str, options: Mapping[str, Any]) -> CheckedStrategy | None:
     """Return the installed strategy of that entry point name, ``None`` when there is none."""
-    for found in entry_points(group=ENTRY_POINTS, name=name):
+    for found in _entry_points().select(name=name):
         try:
             kind = found.load()
         except Exception as error:
@@ -51,7 +53,13 @@ def from_entry_point(name: str, options: Mapping[str, Any]) -> CheckedStrategy |
 
 def installed_names() -> list[str]:
     """Return the entry point names of installed strategies."""
-    return sorted(found.name for found in entry_points(group=ENTRY_POINTS))
+    return sorted(found.name for found in _entry_points())
+
+
+def _entry_points() -> "EntryPoints":
+    from importlib.metadata import entry_points  # noqa: PLC0415  it brings mail and sockets, for a rare need
+
+    return entry_points(group=ENTRY_POINTS)
 
 
 def build(kind: Any, options: Mapping[str, Any], where: str) -> CheckedStrategy:

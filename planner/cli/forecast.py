@@ -13,7 +13,7 @@ from rich.table import Table
 from planner.cli.allocate import read_document
 from planner.cli.console import Output, OutputForm, errors, text_console
 from planner.errors import BadInputError, PlannerError
-from planner.simulation.dynamics.words import CAUSES, count_between, messages_between, seconds_between
+from planner.simulation.words import CAUSES, count_between, messages_between, seconds_between
 
 if TYPE_CHECKING:
     from planner.simulation.dynamics.trials import Document

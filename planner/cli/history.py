@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from planner.cli.console import Output, OutputForm, errors, parse_time, print_json, seconds, text_console
-from planner.diagnosis.phrases import counted
 from planner.errors import BadInputError, OutOfReachError, PlannerError
-from planner.model.points import GroupPoint, MetricHistory
 
 if TYPE_CHECKING:
+    from planner.model.points import GroupPoint, MetricHistory
     from planner.sources.prometheus import Access, Prometheus, Wanted
 
 SYSTEMS = ("rocketmq", "kafka")
@@ -116,7 +115,7 @@ class Told:
     """What was read, by system and group; ``unread`` holds groups with the reason why there is nothing of them."""
 
     span: Span
-    histories: list[MetricHistory] = field(default_factory=list)
+    histories: "list[MetricHistory]" = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -230,7 +229,7 @@ def _tell(console: Console, told: Told) -> None:
         console.print(f"not read: group {group}: {reason}", style="yellow", markup=False, soft_wrap=True)
 
 
-def _tell_one(console: Console, one: MetricHistory, span: Span) -> None:
+def _tell_one(console: Console, one: "MetricHistory", span: Span) -> None:
     from planner.history.summary import stretches
 
     console.print(_title(one), style="bold", markup=False, soft_wrap=True)
@@ -254,15 +253,17 @@ def _tell_one(console: Console, one: MetricHistory, span: Span) -> None:
         console.print(f"problem: {problem}", style="yellow", markup=False, soft_wrap=True)
 
 
-def _title(one: MetricHistory) -> str:
+def _title(one: "MetricHistory") -> str:
     where = f" of cluster {one.cluster}" if one.cluster else ""
     return f"{one.system} group {one.group}{where}, by {one.source}"
 
 
-def _now(one: MetricHistory, until: datetime) -> str:
+def _now(one: "MetricHistory", until: datetime) -> str:
     """Return how the group is by its newest point, or since when there is none."""
     if one.newest_at is None:
         return "  there is no figure of it in this time"
+    from planner.diagnosis.phrases import counted
+
     last = _newest(one, until)
     if last is None and until - one.newest_at <= _old(one):
         return "  there is one reading of it yet, which makes no rate: take a shorter --step"
@@ -274,12 +275,12 @@ def _now(one: MetricHistory, until: datetime) -> str:
     return f"  now: {behind}{wait}, {members}, {_figure(last.arrival_rate)} messages/s arrive"
 
 
-def _newest(one: MetricHistory, until: datetime) -> GroupPoint | None:
+def _newest(one: "MetricHistory", until: datetime) -> "GroupPoint | None":
     """Return the newest point where it tells how the group is now, else ``None``."""
     return one.points[-1] if one.points and until - one.points[-1].at <= _old(one) else None
 
 
-def _old(one: MetricHistory) -> timedelta:
+def _old(one: "MetricHistory") -> timedelta:
     """Return up to which age a figure tells how the group is now."""
     return max(RECENT, timedelta(seconds=2 * one.period_s))
 

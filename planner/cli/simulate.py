@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from planner.cli.console import Output, OutputForm, parse_counts, percent, print_json, seconds, text_console
-from planner.model.snapshot import GroupSnapshot
-from planner.simulation.dynamics.words import count_between, seconds_between
-from planner.simulation.outcome import CandidateOutcome, Seconds, Transition
+from planner.simulation.words import count_between, seconds_between
+
+if TYPE_CHECKING:
+    from planner.model.snapshot import GroupSnapshot
+    from planner.simulation.outcome import CandidateOutcome, Seconds, Transition
 
 
 def simulate(
@@ -46,7 +48,7 @@ def simulate(
             text_console().print(f"Not simulated: {why}.", style="dim", markup=False)
 
 
-def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
+def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
     console = text_console()
     title = f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}"
     console.print(_loads(title, outcomes))
@@ -55,7 +57,7 @@ def _tell(taken: GroupSnapshot, outcomes: Sequence[CandidateOutcome]) -> None:
         console.print(f"Unknown: {unknown}.", style="dim", markup=False)
 
 
-def _loads(title: str, outcomes: Sequence[CandidateOutcome]) -> Table:
+def _loads(title: str, outcomes: "Sequence[CandidateOutcome]") -> Table:
     """Return what each count would mean once all has settled."""
     table = _table(title, ("consumers", "busiest", "most queues", "new message waits", "backlog gone after"))
     table.add_column("")
@@ -72,7 +74,7 @@ def _loads(title: str, outcomes: Sequence[CandidateOutcome]) -> Table:
     return table
 
 
-def _costs(outcomes: Sequence[CandidateOutcome]) -> Table:
+def _costs(outcomes: "Sequence[CandidateOutcome]") -> Table:
     """Return what going there costs: the middle 90 % of the trials."""
     headings = ("consumers", "queues moved", "longest pause, s", "come twice", "burst", "settled after, s")
     table = _table("What the change itself costs", headings)
@@ -88,11 +90,11 @@ def _table(title: str, headings: Sequence[str]) -> Table:
     return table
 
 
-def _style(outcome: CandidateOutcome) -> str | None:
+def _style(outcome: "CandidateOutcome") -> str | None:
     return "bold" if outcome.is_current else None if outcome.is_useful else "dim"
 
 
-def _moves(outcome: CandidateOutcome) -> str:
+def _moves(outcome: "CandidateOutcome") -> str:
     if outcome.moved_fewest is None or outcome.moved_most is None:
         return "unknown"
     if outcome.moved_fewest == outcome.moved_most:
@@ -100,7 +102,7 @@ def _moves(outcome: CandidateOutcome) -> str:
     return f"{outcome.moved_fewest}–{outcome.moved_most}"
 
 
-def _cost(transition: Transition | None) -> tuple[str, ...]:
+def _cost(transition: "Transition | None") -> tuple[str, ...]:
     """Return pause, duplicates, burst and settling of the change."""
     if transition is None:
         return ("unknown",) * 4
@@ -113,11 +115,11 @@ def _cost(transition: Transition | None) -> tuple[str, ...]:
     )
 
 
-def _span(found: Seconds | None) -> str:
+def _span(found: "Seconds | None") -> str:
     return "unknown" if found is None else seconds_between(found.p05, found.p95).removesuffix(" s")
 
 
-def _note(outcome: CandidateOutcome) -> str:
+def _note(outcome: "CandidateOutcome") -> str:
     if outcome.is_current:
         return "runs now"
     return "" if outcome.is_useful else "relieves nobody"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from planner.cli.console import PolicyFile, errors, parse_time, text_console
-from planner.model.samples import GroupSample
-from planner.model.snapshot import GroupSnapshot
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.samples import GroupSample
+    from planner.model.snapshot import GroupSnapshot
     from planner.sources.live import Pace
 
 
@@ -48,7 +48,7 @@ def snapshot(
     _tell(taken, output)
 
 
-def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None) -> GroupSnapshot:
+def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None) -> "GroupSnapshot":
     from planner import pipeline
     from planner.sources.capture import open_capture
 
@@ -60,7 +60,7 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
     return pipeline.take_snapshot(samples, capture.header.sample_every_s, policy, until)
 
 
-def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> GroupSnapshot:
+def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> "GroupSnapshot":
     from planner import pipeline
     from planner.snapshot.build import RECENT
     from planner.sources.live import Pace
@@ -75,7 +75,7 @@ def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> Grou
     return replace(taken, problems=(*taken.problems, *problems))
 
 
-def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> Sequence[GroupSample]:
+def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> "Sequence[GroupSample]":
     """Return the samples of one watch, at least one."""
     from planner.sources.live import watch
 
@@ -89,7 +89,7 @@ def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") 
     return samples
 
 
-def _tell(taken: GroupSnapshot, path: Path) -> None:
+def _tell(taken: "GroupSnapshot", path: Path) -> None:
     console = text_console()
     console.print(
         f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {len(taken.clients)} consumers, "

@@ -10,8 +10,8 @@ from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import Mark
 from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.words import count_between, seconds_between
 from planner.simulation.transition import transition_requests
+from planner.simulation.words import count_between, seconds_between
 
 MOST_LANES = 14
 """Members drawn; those with the fewest moving queues are told as a number."""

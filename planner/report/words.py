@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from planner.simulation.dynamics.words import seconds_between
 from planner.simulation.outcome import Messages, Seconds
+from planner.simulation.words import seconds_between
 
 THIN = "\u202f"
 UNKNOWN = "unknown"

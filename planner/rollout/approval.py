@@ -7,7 +7,7 @@ from datetime import datetime
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import PauseForPerson
 from planner.rollout.windows import ChangeWindow, closed
-from planner.simulation.dynamics.words import messages_between, seconds_between
+from planner.simulation.words import messages_between, seconds_between
 
 
 @dataclass(frozen=True, slots=True)

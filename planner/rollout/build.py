@@ -32,9 +32,9 @@ from planner.rollout.steps import (
     StopConsumers,
 )
 from planner.rollout.victims import pods_of_members
-from planner.simulation.dynamics.words import count_between
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
+from planner.simulation.words import count_between
 
 MARK_LIMIT_S = 60
 """How long marking pods may take, which is one patch for each of them."""

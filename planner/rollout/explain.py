@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from planner.decision.decision import Rejection
 from planner.rollout.plan import Cost, DecisionRecord, Forecast, RolloutPlan
 from planner.rollout.steps import MovedQueues, StartConsumers, Step, StopConsumers, UpdateTemplate
-from planner.simulation.dynamics.words import count_between, messages_between, seconds_between
+from planner.simulation.words import count_between, messages_between, seconds_between
 
 
 def explain_plan(plan: RolloutPlan) -> Iterator[str]:

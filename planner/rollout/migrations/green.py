@@ -22,8 +22,8 @@ from planner.rollout.steps import (
     StopConsumers,
 )
 from planner.rollout.template import TemplateChange
-from planner.simulation.dynamics.words import count_between, messages_between, seconds_between
 from planner.simulation.outcome import NO_SECONDS, Transition
+from planner.simulation.words import count_between, messages_between, seconds_between
 
 CREATE_LIMIT_S = 60
 CLONE_LIMIT_S = 120

@@ -12,8 +12,8 @@ from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
 from planner.simulation.dynamics.trials import Document
-from planner.simulation.dynamics.words import count_between, messages_between, seconds_between
 from planner.simulation.outcome import Transition
+from planner.simulation.words import count_between, messages_between, seconds_between
 
 KIND = "update"
 _SHARE = 0.25

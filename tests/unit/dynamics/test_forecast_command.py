@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from planner.cli.forecast import forecast
 from planner.errors import BadInputError
 from planner.simulation.dynamics import forecast as answer_of
-from planner.simulation.dynamics.words import CAUSES
+from planner.simulation.words import CAUSES
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 ROOT = Path(__file__).parents[3]

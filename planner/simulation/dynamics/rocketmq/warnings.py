@@ -22,7 +22,7 @@ from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S, OFFSETS_FLUSHED_S
 from planner.simulation.dynamics.rocketmq.world import World
 from planner.simulation.dynamics.trials import LEVELS
-from planner.simulation.dynamics.words import seconds_between
+from planner.simulation.words import seconds_between
 
 _NAMED = 3
 
