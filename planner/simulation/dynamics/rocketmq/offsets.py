@@ -69,15 +69,18 @@ def deliveries(
 
 
 class _Flow:
-    """How holds go through their queues: one row for each queue of each trial, one column a hold."""
+    """How holds go through their queues: one row for each queue of each trial, one column a hold.
+
+    Columns lie together in memory, as they are gone through one by one.
+    """
 
     def __init__(self, world: World, holds: Holds, starts: Starts, rates: Rates) -> None:
         shape = _rows(holds)
 
         def rows(values: Floats) -> Floats:
-            return np.broadcast_to(values[holds.queues][None, :, None], holds.life.shape).reshape(shape)
+            return np.tile(values[holds.queues], len(holds.life))
 
-        self.life, self.resumed = holds.life.reshape(shape), holds.resumed.reshape(shape)
+        self.life, self.resumed = np.asfortranarray(holds.life.reshape(shape)), holds.resumed.reshape(shape)
         self.resumes = np.where(world.severed.any(axis=1), np.arange(len(world.lives)), world.resumed)
         self.groups = world.groups
         change = world.request.change
@@ -85,12 +88,12 @@ class _Flow:
         self.is_held = self.life != NOBODY
         self.rate, self.lag = rows(world.rates), rows(world.lags)
         self.consumed = rows(np.maximum(rates.consumed, _LEAST_RATE))
-        self.read = starts.read.reshape(shape)
-        self.first = np.maximum(starts.first.reshape(shape), 0.0)
-        self.dropped = holds.dropped.reshape(shape)
-        self.is_old = np.isneginf(holds.gained).reshape(shape)
-        self.limit = np.where(self.is_old, rows(rates.consumed), rows(rates.limit))
-        self.delivers = self.is_held & (starts.first < holds.dropped).reshape(shape)
+        self.read = np.asfortranarray(starts.read.reshape(shape))
+        self.first = np.maximum(np.asfortranarray(starts.first.reshape(shape)), 0.0)
+        self.dropped = np.asfortranarray(holds.dropped.reshape(shape))
+        self.is_old = np.isneginf(np.asfortranarray(holds.gained.reshape(shape)))
+        self.limit = np.where(self.is_old, rows(rates.consumed)[:, None], rows(rates.limit)[:, None])
+        self.delivers = self.is_held & np.asfortranarray((starts.first < holds.dropped).reshape(shape))
 
     def known_until(self, rows: Indexes, number: int, earlier: int) -> Floats:
         """Return until when these rows' holds with that number know what an earlier one stored."""
@@ -102,7 +105,7 @@ class _Flow:
     def position(self, start: Floats, rows: Indexes, number: int, at: Floats) -> Floats:
         """Return up to where these rows' holds with that number have delivered at a time at which they deliver."""
         own = start[rows, number] + self.limit[rows, number] * np.maximum(at - self.first[rows, number], 0.0)
-        reached: Floats = np.maximum(np.minimum(self.rate[rows, number] * at, own), start[rows, number])
+        reached: Floats = np.maximum(np.minimum(self.rate[rows] * at, own), start[rows, number])
         return reached
 
 
@@ -121,7 +124,7 @@ class _Pushed:
 
     def __init__(self, flow: _Flow, unsaved: Floats) -> None:
         self._unsaved = unsaved
-        self._age_s = unsaved / flow.consumed if flow.resumed.any() else np.zeros(unsaved.shape)
+        self._age_s = unsaved / flow.consumed[:, None] if flow.resumed.any() else np.zeros(unsaved.shape)
 
     def written(self, rows: Indexes, hold: int, at: Floats, is_dropped: Booleans) -> Floats:
         return at - np.where(is_dropped, 0.0, self._age_s[rows, hold])
@@ -140,7 +143,7 @@ class _Polled:
         return at - np.where(is_dropped, 0.0, self._commits.stored_ago_s(rows, hold, at))
 
     def lacking(self, rows: Indexes, hold: int, at: Floats, is_saved: Booleans, most: Floats) -> Floats:
-        found = self._commits.lacking(rows, hold, at, is_saved, self._flow.consumed[rows, hold])
+        found = self._commits.lacking(rows, hold, at, is_saved, self._flow.consumed[rows])
         return np.where(self._flow.is_old[rows, hold], found, np.minimum(found, most))
 
 
@@ -157,8 +160,8 @@ def _start_offsets(
 
     The broker's offset is whatever was written last before the hold reads it (``ConsumerOffsetManager#commitOffset``).
     """
-    start = -flow.lag.copy()
-    in_flight, lacks = np.zeros(start.shape), np.zeros(start.shape)
+    start = np.asfortranarray(np.broadcast_to(-flow.lag[:, None], flow.life.shape))
+    in_flight, lacks = np.zeros_like(start), np.zeros_like(start)
     longest = np.maximum.accumulate(np.where(flow.delivers | flow.resumed, flow.dropped, -np.inf), axis=1)
     for number in range(start.shape[1]):
         rows = np.flatnonzero(flow.is_held[:, number])
@@ -174,16 +177,17 @@ def _start_offsets(
             until = np.minimum(stored_s, flow.dropped[rows, earlier])
             # Who gives up a queue stores its offset then, even a stale one; who keeps it did so with its last pull.
             is_dropped = flow.dropped[rows, earlier] <= stored_s
-            is_saved = is_dropped & ~dies_unsaved[rows, earlier]
             written = stored.written(rows, earlier, until, is_dropped)
             writes = flow.delivers[rows, earlier] & (flow.first[rows, earlier] <= until) | flow.resumed[rows, earlier]
             is_latest = writes & (written > latest)
-            counted = flow.position(start, rows, earlier, until) - flying[rows, earlier]
-            lacking = stored.lacking(rows, earlier, until, is_saved, np.maximum(counted - start[rows, earlier], 0.0))
-            start[rows, number] = np.where(is_latest, counted - lacking, start[rows, number])
-            in_flight[rows, number] = np.where(is_latest, flying[rows, earlier], in_flight[rows, number])
-            lacks[rows, number] = np.where(is_latest, lacking, lacks[rows, number])
-            latest = np.where(is_latest, written, latest)
+            latest[is_latest] = written[is_latest]
+            mine, until = rows[is_latest], until[is_latest]
+            is_saved = is_dropped[is_latest] & ~dies_unsaved[mine, earlier]
+            counted = flow.position(start, mine, earlier, until) - flying[mine, earlier]
+            lacking = stored.lacking(mine, earlier, until, is_saved, np.maximum(counted - start[mine, earlier], 0.0))
+            start[mine, number] = counted - lacking
+            in_flight[mine, number] = flying[mine, earlier]
+            lacks[mine, number] = lacking
         if flow.resumed[:, number].any():
             _go_on(flow, start, in_flight, lacks, number)
     return start, in_flight, lacks
