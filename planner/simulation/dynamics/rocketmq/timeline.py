@@ -1,6 +1,7 @@
 """Who notices what when: the events of the trials, each with its interval."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,16 +66,25 @@ def _queue_events(world: World, found: Simulation) -> Iterator[Document]:
         ("takes", is_new & ~holds.resumed, holds.gained),
         ("delivers", is_new & found.found.delivers, found.starts.first),
     ):
-        trial, column, number = np.nonzero(concerned & (holds.life != NOBODY))
-        life = holds.life[trial, column, number]
-        when = at[trial, column, number]
-        for index in np.unique(life).tolist():
-            mine = life == index
+        place = np.flatnonzero(concerned & (holds.life != NOBODY))
+        trial, column = np.divmod(place // holds.life.shape[2], holds.life.shape[1])
+        life, when = holds.life.ravel()[place], at.ravel()[place]
+        for index, mine in _by_life(life, len(world.lives)):
             queues = _usual_queues(world, found, trial[mine], column[mine])
             if queues:
                 first = np.full(world.request.trials, NEVER)
                 np.minimum.at(first, trial[mine], when[mine])
                 yield from _event(name, found.names.labels[world.lives[index].client], first, queues=queues)
+
+
+def _by_life(life: Indexes, lives: int) -> Iterator[tuple[int, Indexes]]:
+    """Yield each life that occurs, with its places, both ascending."""
+    # Small whole numbers are sorted by their digits, large ones by comparing.
+    order = np.argsort(life.astype(np.min_scalar_type(lives)), kind="stable")
+    ends = np.cumsum(np.bincount(life, minlength=lives))
+    for index, (begin, end) in enumerate(pairwise([0, *ends.tolist()])):
+        if begin < end:
+            yield index, order[begin:end]
 
 
 def _usual_queues(world: World, found: Simulation, trial: Indexes, column: Indexes) -> list[list[object]]:
