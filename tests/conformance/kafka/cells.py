@@ -84,14 +84,29 @@ class Cell:
         """The release of the client that members get, ``""`` where they keep theirs."""
         return str(self.change["to"]) if self.kind == "upgrade" else ""
 
-    def config(self, member: str, assignors: Sequence[str]) -> dict[str, str]:
+    def instance_id(self, member: str, place: int) -> str | None:
+        """Return the ``group.instance.id`` of a member, which is that many-th of all, ``None`` where it has none."""
+        return member if self.is_static else None
+
+    def config(self, assignors: Sequence[str], instance_id: str | None) -> dict[str, str]:
         """Return the settings of one member's client that supports these assignors."""
         if assignors[0] in CONSUMER_PROTOCOL:
             chosen = {"group.protocol": "consumer", "group.remote.assignor": assignors[0].removesuffix("-server")}
         else:
             names = ",".join(assignor_class(self.client, one) for one in assignors)
             chosen = {"partition.assignment.strategy": names}
-        return {**chosen, **({"group.instance.id": member} if self.is_static else {}), **self.settings}
+        return {**chosen, **({"group.instance.id": instance_id} if instance_id else {}), **self.settings}
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed(Cell):
+    """A group of which only the first so many members have a ``group.instance.id``."""
+
+    statics: int = 1
+
+    def instance_id(self, member: str, place: int) -> str | None:
+        """Return the ``group.instance.id`` of a member, which is that many-th of all, ``None`` where it has none."""
+        return member if place < self.statics else None
 
 
 def assignor_class(client: str, assignor: str) -> str:

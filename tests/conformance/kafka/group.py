@@ -112,10 +112,14 @@ class Group:
             member,
             group=self.current,
             topics=[self.topic],
-            config=self.cell.config(member, assignors or [self.cell.assignor]),
+            config=self.cell.config(assignors or [self.cell.assignor], self.instance_id(member)),
             service_ms=self.cell.service_ms,
             commit=self.cell.commit,
         )
+
+    def instance_id(self, member: str) -> str | None:
+        """Return the ``group.instance.id`` of a member, ``None`` where it has none."""
+        return self.cell.instance_id(member, [*self.members, *self.newcomers].index(member))
 
     def produce(self, partitions: Sequence[int], rate: float) -> None:
         """Send so many records a second to each of these partitions until ``end_producers``."""

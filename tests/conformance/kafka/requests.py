@@ -50,7 +50,7 @@ def _member(group: Group, name: str, before: Before) -> Document:
     owned = sorted(before.picture.owned[name])
     return {
         "id": before.picture.ids[name],
-        **({"instance_id": name} if group.cell.is_static else {}),
+        **_instance(group, name),
         "topics": [group.topic],
         "owned": [list(one) for one in owned],
     }
@@ -62,14 +62,19 @@ def _change(group: Group, before: Before) -> Document:
     if cell.kind == "queues":
         return {"kind": cell.kind, "topic": group.topic, "partitions": cell.change["to"]}
     if cell.kind == "blue_green":
-        clients = [_newcomer(cell, name) for name in group.newcomers]
+        clients = [_newcomer(group, name) for name in group.newcomers]
         return {"kind": cell.kind, "to_group": group.heir, **group.done_s, "clients": clients}
     if cell.kind in COMING:
         shape = {"max_surge": 1, "max_unavailable": 0} if cell.kind == "rolling_update" else {}
-        return {**figures, **shape, "clients": [_newcomer(cell, name) for name in group.newcomers]}
+        return {**figures, **shape, "clients": [_newcomer(group, name) for name in group.newcomers]}
     return {**figures, "clients": [before.picture.ids[name] for name in group.victims]}
 
 
-def _newcomer(cell: Cell, name: str) -> Document:
+def _newcomer(group: Group, name: str) -> Document:
     """A member of KIP-848 makes up its id by chance, so nobody can know it before; a classic id begins with ours."""
-    return {"id": None if cell.brings_server_side else name, **({"instance_id": name} if cell.is_static else {})}
+    return {"id": None if group.cell.brings_server_side else name, **_instance(group, name)}
+
+
+def _instance(group: Group, name: str) -> Document:
+    instance_id = group.instance_id(name)
+    return {"instance_id": instance_id} if instance_id else {}

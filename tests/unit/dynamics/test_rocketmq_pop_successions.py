@@ -71,11 +71,48 @@ def test_what_the_old_group_pops_after_the_copy_comes_twice() -> None:
     assert clone["cause"] == "clone"
 
 
-def test_of_a_group_that_takes_over_and_shares_queues_only_who_owns_what_is_known() -> None:
+def test_the_first_of_a_group_that_shares_queues_pop_what_waited_and_drop_it() -> None:
     told = popped(blue_green(), TWO_SHARES)
+    # 20 threads each; 64 a second wait for three seconds or more
+    assert told["total"]["duplicates"]["p05"] == told["late_messages"]["p05"] == 0
+    assert 20 <= told["total"]["duplicates"]["p95"] <= CLIENTS * 20
+    assert 64 < told["late_messages"]["p95"] < 64 * 6
+    assert 10 + 1 + 3 < told["redelivered_s"]["p05"] < told["redelivered_s"]["p95"] < 10 + 1 + 10
+    assert [word for word in told["warnings"] if "the first members of the new group pop what has waited" in word]
+    assert popped(blue_green(), {"pop_share_queues": CLIENTS - 1})["total"]["duplicates"] == NOTHING
+
+
+def test_the_longer_nobody_pops_the_more_comes_late() -> None:
+    soon, later = (popped({**blue_green(), "start_s": start_s}, TWO_SHARES) for start_s in (1.0, 6.0))
+    assert later["late_messages"]["p95"] > soon["late_messages"]["p95"] + 64
+    assert later["total"]["duplicates"]["p95"] == pytest.approx(soon["total"]["duplicates"]["p95"], abs=20)
+
+
+def test_what_is_popped_under_whole_brokers_does_not_undo_the_pause() -> None:
+    """Who delivers a queue with its broker at first and with its share in the end has taken it over at first."""
+    three = {**blue_green(), "clients": blue_green()["clients"][:3]}
+    told = popped(three, TWO_SHARES, queues=4)["total"]
+    assert told["pause_s"]["p95"] < told["settle_s"]["p95"] - 0.3
+
+
+def test_of_members_that_pop_more_than_they_can_begin_in_time_no_figure_is_known() -> None:
+    slow = {"service_time_s": 3.0, "settings": {"popInvisibleTime": 5_000}, "rate": 1.0, "lag": 1_000}
+    told = popped(blue_green(), TWO_SHARES, **slow)
     figures = {name for name, value in told["total"].items() if value is not None}
     assert (figures, told["late_messages"], told["redelivered_s"]) == ({"moved_queues"}, None, None)
     assert told["after"]
-    assert [word for word in told["warnings"] if "pop all that waited, and drop it when the last are there" in word]
+    assert [word for word in told["warnings"] if "more than its threads begin within popInvisibleTime" in word]
     assert not told["causes"]
-    assert popped(blue_green(), {"pop_share_queues": CLIENTS - 1})["total"]["duplicates"] == NOTHING
+
+
+def test_each_share_that_is_dropped_leaves_a_request_that_takes_one_message() -> None:
+    """So few that threads begin all that waits at once."""
+    told = popped(blue_green(), TWO_SHARES, rate=0.5)
+    assert told["late_messages"]["p05"] == 0
+    assert 2 <= told["late_messages"]["p95"] <= 12
+
+
+def test_what_comes_again_at_once_takes_the_longer_the_fewer_threads_there_are() -> None:
+    patient: Document = {"settings": {"popInvisibleTime": 20_000}}
+    many, few = (popped(blue_green(), TWO_SHARES, threads=threads, **patient) for threads in (20, 5))
+    assert few["redelivered_s"]["p95"] > many["redelivered_s"]["p95"] + 1

@@ -177,7 +177,6 @@ def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None
         ({"versions": {"client": "librdkafka 2.11.1", "broker": "4.3.1"}}, "found uniform with client 2.11.1"),
         ({"members": MIXED}, '"g-m2" without an instance_id'),
         ({"members": STATIC, "change": SURGE}, "null without an instance_id"),
-        (CONSUMER | {"change": {**BACK, "to": "sticky"}}, "found sticky for protocol consumer, a roll that nobody"),
         (CONSUMER | {"change": ONE_BACK, "members": MIXED}, "without an instance_id"),
         (CONSUMER | {"change": STATIC_PODS, "members": STATIC[:1]}, "wait for their sessions' end"),
         ({"settings": {POLICY: "downgrade"}}, "expected bidirectional or upgrade: the broker knows no such group"),
@@ -205,7 +204,7 @@ def turned_back(to: str = "range", change: Document | None = None, **more: Any) 
 
 
 @pytest.mark.parametrize("change", [BACK, SURGE], ids=str)
-@pytest.mark.parametrize("to", ["range", "roundrobin", "cooperative-sticky"])
+@pytest.mark.parametrize("to", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejoin(change: Document, to: str) -> None:
     world, found = turned_back(to, change)
     left = found.times.leaves[:, world.by_server].max(axis=1)
@@ -244,6 +243,13 @@ def test_members_rejoin_at_their_classic_heartbeats() -> None:
 def test_who_cooperates_keeps_what_it_holds_as_the_group_becomes_classic() -> None:
     eager, cooperative = (forecast(back(to))["total"]["moved_queues"]["p50"] for to in ("range", "cooperative-sticky"))
     assert cooperative <= 3 < eager
+
+
+def test_the_sticky_assignor_knows_what_the_server_gave_to_hosted_members() -> None:
+    """All stop, as it is eager, and go on with what they had: of nine real rolls none moved anything."""
+    eager, sticky = (forecast(back(to)) for to in ("range", "sticky"))
+    assert sticky["total"]["moved_queues"]["p50"] <= 2 < eager["total"]["moved_queues"]["p50"]
+    assert sticky["total"]["stall_s"]["p05"] > 0
 
 
 def test_what_a_target_has_promised_is_void_once_the_group_is_classic() -> None:

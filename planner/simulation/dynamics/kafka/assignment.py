@@ -13,13 +13,17 @@ import numpy as np
 from planner.allocation.kafka.assignment import ASSIGNORS
 from planner.allocation.kafka.sticky import cooperative_first, librdkafka_first
 from planner.simulation.dynamics.kafka.names import Names
-from planner.simulation.dynamics.kafka.request import COOPERATIVE
+from planner.simulation.dynamics.kafka.request import COOPERATIVE, OF_PROTOCOL
 from planner.simulation.dynamics.kafka.rosters import Rosters
+from planner.simulation.dynamics.kafka.settings import CONSUMER
 from planner.simulation.dynamics.kafka.world import AFTER, BEFORE, NOBODY, Booleans, Indexes, World
 
 MOST_ROUNDS = 20
 _TIES = ("sticky", "range", "roundrobin", COOPERATIVE)
 """Equal votes are settled by hash order (``ClassicGroup#selectProtocol``, 3.3)."""
+_REMEMBERED = frozenset({"sticky", *OF_PROTOCOL[CONSUMER]})
+"""Whose answers the sticky assignor remembers (``StickyAssignor#onAssignment``): its own, and the server's, which hosted
+members are given under the first name of their own list (``classicGroupJoinToConsumerGroup``, 4.3)."""
 _CLAIM_SENDERS = frozenset({"sticky", COOPERATIVE, "uniform", "range-server"})
 
 
@@ -79,6 +83,21 @@ class Assignments:
             found[trial] = self._number(np.where(is_deaf[old], old, gets), self._assignors[after[trial]])
         return found
 
+    def succeeded(self, states: Indexes, old: int, new: int) -> Indexes:
+        """Return by trial the state in which one life owns what another one had."""
+        found = {
+            state: self._number(np.where(self._states[state] == old, new, self._states[state]), self._assignors[state])
+            for state in np.unique(states).tolist()
+        }
+        return np.array([found[state] for state in states.tolist()], dtype=np.intp)
+
+    def keeps_assignor(self, states: Indexes, inside: Booleans) -> Booleans:
+        """Return by trial whether those inside choose the assignor by which they own what they own."""
+        groups, which = np.unique(inside, axis=0, return_inverse=True)
+        chosen = [self._voted(tuple(np.flatnonzero(row).tolist())) for row in groups]
+        pairs = zip(states.tolist(), which.reshape(-1).tolist(), strict=True)
+        return np.array([self._assignors[state] == chosen[row] for state, row in pairs])
+
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)
@@ -124,8 +143,7 @@ class Assignments:
         if not lives:
             return Round(self._number(np.full_like(owners, NOBODY), last), frozenset())
         strategy = self._voted(lives)
-        # The sticky assignor remembers its own answers only (``StickyAssignor#onAssignment``).
-        claimed = np.full_like(owners, NOBODY) if strategy == "sticky" and last != "sticky" else owners
+        claimed = np.full_like(owners, NOBODY) if strategy == "sticky" and last not in _REMEMBERED else owners
         after = self._assign(claimed, lives, strategy, placement, side)
         # Only who keeps its partitions in a round has something to revoke at its end (``onJoinComplete``).
         losers = set(owners[(owners != after) & self._is_cooperative[owners]].tolist())

@@ -97,13 +97,7 @@ def _refuse_part_of_static(request: ForecastRequest) -> None:
 
 def _check_reversion(request: ForecastRequest) -> None:
     """Refuse a roll to the classic protocol that the broker forbids, or that nobody has watched."""
-    to = request.assignor_after
     _check_policy(request)
-    if to == "sticky":
-        raise BadInputError(
-            f"change.to: found {to} for protocol {request.protocol}, a roll that nobody has watched: it has no "
-            f"forecast, expected one of range, roundrobin, {COOPERATIVE}"
-        )
     _refuse_mixture(request)
     newcomer = next((one for one in newcomers(request.change) if one.instance_id is not None), None)
     if newcomer is not None:

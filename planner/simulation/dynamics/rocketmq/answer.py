@@ -54,15 +54,15 @@ def _told(trials: Trials, world: World, found: Simulation) -> Trials:
         warnings=warnings(world, found),
         causes=tuple(cause for cause in find_causes(world, found) if cause.effect not in trials.untold),
         timeline=find_timeline(world, found),
-        extra={**find_split_brain(world, found), **_again(world, found)},
+        extra={**find_split_brain(world, found), **_again(found)},
     )
 
 
-def _again(world: World, found: Simulation) -> dict[str, Any]:
+def _again(found: Simulation) -> dict[str, Any]:
     """Return what POP gives again because of the change: how many messages late, and when the last one comes."""
     if found.again is None:
         return {}
-    if world.request.shares_anew:
+    if not found.again.is_known:
         return {"late_messages": None, "redelivered_s": None}
     return {"late_messages": messages(found.again.late), "redelivered_s": interval(found.again.redelivered_s)}
 
@@ -90,13 +90,13 @@ def _trials(world: World, found: Simulation) -> Trials:
         settle_s=found.observed.settle_s,
         drained_s=found.observed.drained_s,
         unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
-        untold=_untold(world.request),
+        untold=_untold(world.request) if found.again is None or found.again.is_known else _BY_PULLS | _BY_COMMITS,
     )
 
 
 def _untold(request: ForecastRequest) -> frozenset[str]:
     """Return the figures that nobody can tell, as when the application pulls, and what it stores."""
-    if request.consumer == Consumer.PULL or request.shares_anew:
+    if request.consumer == Consumer.PULL:
         return _BY_PULLS | _BY_COMMITS
     return frozenset() if request.tells_commits else _BY_COMMITS
 

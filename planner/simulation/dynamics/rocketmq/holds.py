@@ -23,8 +23,8 @@ class Holds:
 
     ``life``: the holder, NOBODY where there are fewer holds; ``gained`` (ALWAYS: held before the change) and
     ``dropped`` (NEVER: held for good) in seconds; ``dies``: ended with its process, not by a look; ``resumed``: goes on
-    with what its process had before it stood still. ``changes`` counts by trial, life and topic how many looks changed
-    a member's queues of that topic.
+    with what its process had before it stood still; ``whole``: of a whole broker, which only POP gives. ``changes``
+    counts by trial, life and topic how many looks changed a member's queues of that topic.
     """
 
     queues: Indexes
@@ -33,6 +33,7 @@ class Holds:
     dropped: Floats
     dies: Booleans
     resumed: Booleans
+    whole: Booleans
     changes: Indexes
 
 
@@ -45,7 +46,9 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
         _topic_holds(world, times, number, views[number], latest[number], begins) for number in range(len(views))
     ]
     columns = [_interrupted(world, times, column) for column in columns] if world.severed_s else columns
-    trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    trial, queue, life, gained, dropped, dies, resumed, whole = (
+        np.concatenate(parts) for parts in zip(*columns, strict=True)
+    )
     touched, column = np.unique(queue, return_inverse=True)
     key = trial * max(len(touched), 1) + column
     order = np.lexsort((gained, key))
@@ -66,6 +69,7 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
         table(dropped, NEVER),
         table(dies, False),
         table(resumed, False),
+        table(whole, False),
         np.stack(
             [_change_counts(world, views[number], latest[number], begins, number) for number in range(len(views))],
             axis=2,
@@ -73,12 +77,12 @@ def queue_holds(world: World, times: LifeTimes, views: Sequence[Views], before: 
     )
 
 
-_Columns = tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans]
+_Columns = tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans, Booleans]
 
 
 def _interrupted(world: World, times: LifeTimes, column: _Columns) -> _Columns:
     """Return the holds where those of queues out of reach end with the cut and go on after it, where they were."""
-    trial, queue, life, gained, dropped, dies, resumed = column
+    trial, queue, life, gained, dropped, dies, resumed, whole = column
     brokers = np.array([world.brokers.index(one.broker) for one in world.queues], dtype=np.intp)
     reached = times.reached[trial, life]
     is_cut = world.severed[life, brokers[queue]] & (gained < reached) & (dropped > 0)
@@ -96,6 +100,7 @@ def _interrupted(world: World, times: LifeTimes, column: _Columns) -> _Columns:
         np.where(ends, 0.0, dropped[pick]),
         dies[pick] | ends,
         np.where(is_later, first[pick], resumed[pick]),
+        whole[pick],
     )
 
 
@@ -118,12 +123,15 @@ def _topic_holds(
                 views.owned & touched & (views.whole == whole)[:, None, None],
                 before & touched & (was == whole),
                 now if whole else None,
+                whole,
             ),
         )
         for whole in (True, False)
     ]
-    trial, queue, life, gained, dropped, dies, resumed = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return trial, queue, life, gained, dropped, dies, resumed
+    trial, queue, life, gained, dropped, dies, resumed, whole = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
+    return trial, queue, life, gained, dropped, dies, resumed, whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +144,7 @@ class _Course:
     owned: Booleans
     before: Booleans
     now: Booleans | None = None
+    whole: bool = False
 
 
 def _holds_of(world: World, times: LifeTimes, views: Views, looks: Indexes, course: _Course) -> _Columns:
@@ -159,7 +168,8 @@ def _holds_of(world: World, times: LifeTimes, views: Views, looks: Indexes, cour
     when = np.concatenate(at, axis=2)
     dropped = np.minimum(when[trial, life, end], times.stopped[trial, life])
     dies = (end == when.shape[2] - 1) & np.isfinite(dropped)
-    return trial, queue, life, when[trial, life, step], dropped, dies, (step == 0) & resumes[life]
+    resumed, whole = (step == 0) & resumes[life], np.full(len(trial), course.whole)
+    return trial, queue, life, when[trial, life, step], dropped, dies, resumed, whole
 
 
 def _spells(sets: Booleans, course: Indexes) -> tuple[Indexes, Indexes, Indexes, Indexes, Indexes]:

@@ -12,6 +12,7 @@ import numpy as np
 from planner.allocation.rocketmq import PopSharing
 from planner.simulation.dynamics.changing import FREEZE, SILENT
 from planner.simulation.dynamics.rocketmq.absences import find_absence
+from planner.simulation.dynamics.rocketmq.backlogs import popped_at_end
 from planner.simulation.dynamics.rocketmq.changes import CUT, BlueGreen
 from planner.simulation.dynamics.rocketmq.holds import NOBODY, Holds
 from planner.simulation.dynamics.rocketmq.lives import LifeTimes
@@ -26,6 +27,9 @@ from planner.simulation.dynamics.rocketmq.timing import LEAST_SERVICE_S, POP_THR
 from planner.simulation.dynamics.rocketmq.world import Booleans, Floats, Indexes, World
 from planner.simulation.dynamics.spreads import spread, tailed
 
+_RARE = 0.05
+"""Such a share of the trials decides no end of an interval."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Again:
@@ -33,12 +37,19 @@ class Again:
 
     ``late``: messages that were popped and never handed to a listener, so that they come once, but late;
     ``redelivered_s``: when the last message that comes twice or late does so, NaN where none does. ``lost``: messages
-    that come again to a group that has nobody left, and to no other.
+    that come again to a group that has nobody left, and to no other. ``expires``: a member's threads are behind by
+    ``popInvisibleTime`` or more, or fall ever further behind, so that what it has popped comes again and again.
     """
 
     late: Floats
     redelivered_s: Floats
     lost: Floats
+    expires: Booleans
+
+    @property
+    def is_known(self) -> bool:
+        """True unless too many trials are of a group that is given the same messages again and again."""
+        return float(self.expires.mean()) < _RARE
 
 
 def shared_owners(world: World, names: Names, before: Booleans) -> Owners:
@@ -96,6 +107,17 @@ def popped_deliveries(
     odds = share * absence.unacknowledged
     twice = np.where(ends, _unacknowledged(times, holds, rates, odds, calibration, random), 0.0)
     late = np.where(ends, _never_started(world, holds, rates, share, calibration, random), 0.0)
+    expires, drained_s = np.zeros(request.trials, dtype=bool), np.zeros((request.trials, 1, 1))
+    if request.shares_anew:
+        popped = popped_at_end(world, holds, starts, rates, calibration, random)
+        dropped = ends & ~holds.dies
+        longer = random.uniform(*calibration.overtaking, shape)
+        twice = np.where(dropped, np.floor(popped.running * longer + random.random(shape)), twice)
+        late = np.where(dropped, np.floor(popped.unbegun + random.random(shape)) + popped.asks, late)
+        spare = rates.per_life[list(world.final)].sum() - world.rates.sum()
+        expires = (popped.behind_s >= request.settings.seconds("popInvisibleTime")) | (spare <= 0)
+        again = np.where(dropped, twice + late, 0.0).sum(axis=(1, 2), keepdims=True)
+        drained_s = again / max(spare, LEAST_SERVICE_S)  # all at once, beside what arrives
     # Who is cut off works off what it had popped, whether it can acknowledge that or not.
     called = np.where(_is_cut(world, holds) & has_backlog(world, rates.service_s)[holds.queues][None, :, None], late, 0)
     twice, late = twice + np.round(called * absence.unacknowledged), late - called
@@ -106,14 +128,14 @@ def popped_deliveries(
         twice, late = np.where(is_left, 0.0, twice), np.where(is_left, 0.0, late)
         causes = {"clone": _popped_after_copy(request.change, holds, rates, random)}
     visible_s = ended_s + request.settings.seconds("popInvisibleTime") - rates.service_s * random.random(shape)
-    again_s = visible_s + _revival(world, holds, calibration, random)
+    again_s = visible_s + _revival(world, holds, calibration, random) + drained_s
     late_s = np.where(absence.reads, absence.reads_s, again_s)
     last = np.maximum(np.where(twice > 0, again_s, -np.inf), np.where(late > 0, late_s, -np.inf))
     last = last.max(axis=(1, 2), initial=-np.inf)
     causes = {"in_flight": twice.sum(axis=2), **causes}
     return (
         Deliveries(np.sum(list(causes.values()), axis=0), causes, np.zeros(shape), delivers),
-        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2))),
+        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2)), expires),
     )
 
 
@@ -163,12 +185,12 @@ def observe_shared(
     gaps = longest_gap(holds, starts, found)
     stays = owners.before[holds.queues] == owners.after[:, holds.queues]
     held_before = np.isneginf(holds.gained)
-    between = between_owners(held_before, np.isposinf(holds.dropped) & (client != NOBODY), holds, starts, found)
+    is_final = np.isposinf(holds.dropped) & (client != NOBODY)
+    between = between_owners(held_before, _of_final_owners(world, client, is_final), holds, starts, found)
     pauses = np.where(owners.before == owners.after, 0.0, np.full((trials, count), np.nan))
     pauses[:, holds.queues] = np.where(moves, between, np.where(stays, gaps, np.nan))
     pauses[:, owners.before == NOBODY] = np.nan
-    is_final = found.delivers & np.isposinf(holds.dropped)
-    first = np.where(is_final, starts.first, np.inf).min(axis=2, initial=np.inf)
+    first = np.where(found.delivers & is_final, starts.first, np.inf).min(axis=2, initial=np.inf)
     settled = np.where(np.isfinite(first), np.maximum(np.where(np.isfinite(first), first, 0.0), 0.0), 0.0)
     duplicates, burst = np.zeros((trials, count)), np.zeros((trials, count))
     duplicates[:, holds.queues] = found.duplicates
@@ -182,6 +204,21 @@ def observe_shared(
         _drained(world, after, trials),
         gaps.max(axis=1, initial=0.0),
     )
+
+
+def _of_final_owners(world: World, client: Indexes, is_final: Booleans) -> Booleans:
+    """Return which holds are of clients that have the queue in the end; where shares come anew, earlier ones count.
+
+    Who has it with a whole broker at first, and with its share in the end, is its new owner all along.
+    """
+    if not world.request.shares_anew:
+        return is_final
+    owns = np.zeros((*client.shape[:2], len(world.clients)), dtype=bool)
+    trial, column, _ = np.nonzero(is_final)
+    owns[trial, column, client[is_final]] = True
+    mine = np.take_along_axis(owns, np.maximum(client, 0), axis=2)
+    found: Booleans = mine & (client != NOBODY)
+    return found
 
 
 def _never_started(

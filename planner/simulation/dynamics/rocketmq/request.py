@@ -69,7 +69,8 @@ class ForecastRequest:
     def shares_anew(self) -> bool:
         """True where members that share queues begin with whole brokers, or a broker that lists few gives them others.
 
-        That is so after a blue-green change, and where a broker starts: what they pop meanwhile and drop nobody tells.
+        That is so after a blue-green change, and where a broker starts: meanwhile messages wait, and are popped and
+        dropped by those who come first.
         """
         if not isinstance(self.strategy, PopSharing):
             return False

@@ -38,7 +38,7 @@ def warnings(world: World, found: Simulation) -> tuple[str, ...]:
         *_about_standstills(world, found),
         *_about_rolling(world, found),
         *_about_groups(world),
-        *_about_shares(world),
+        *_about_shares(world, found),
         *_about_popping(world, found),
         *_about_polling(world, found),
         *_about_load(world, found),
@@ -163,20 +163,22 @@ def _about_groups(world: World) -> Iterator[str]:
         yield f"both groups consume everything for {change.stop_s - change.start_s:g} s"
 
 
-def _about_shares(world: World) -> Iterator[str]:
-    """Yield why no figure is told where members share queues and have other shares at first."""
-    if not world.request.shares_anew:
+def _about_shares(world: World, found: Simulation) -> Iterator[str]:
+    """Yield what the figures rest on where members have other shares at first, or why there are none."""
+    if found.again is None or not world.request.shares_anew:
         return
-    if isinstance(world.request.change, BlueGreen):
+    if not found.again.is_known:
         yield (
-            "the first members of the new group take whole brokers, pop all that waited, and drop it when the last are "
-            "there: how much comes twice or late, and when, is not known (of seven watched groups, three members of 20 "
-            "threads each, 20 to 33 messages came twice; of four 156 to 202 late)"
+            "a member pops more than its threads begin within popInvisibleTime, and is given it again: how much comes "
+            "twice or late, and when, is not known"
         )
         return
+    first = (
+        "the first members of the new group" if isinstance(world.request.change, BlueGreen) else "those who learn of it"
+    )
     yield (
-        "a broker that starts lists few members at first and gives them other shares: how much comes twice or late, "
-        "and when, is not known (of six watched groups, four members, 4 to 27 messages came twice and 3 to 45 late)"
+        f"{first} pop what has waited, and drop it if they are given other shares: whether that happens is a matter of "
+        "tenths of a second, so that little comes twice and late, or much"
     )
 
 
