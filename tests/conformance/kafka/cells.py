@@ -1,6 +1,7 @@
 """What is tried: each cell is one kind of group and one change of it; a repetition draws what is left open anew."""
 
 import random
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -84,9 +85,10 @@ class Cell:
         """The release of the client that members get, ``""`` where they keep theirs."""
         return str(self.change["to"]) if self.kind == "upgrade" else ""
 
-    def instance_id(self, member: str, place: int) -> str | None:
-        """Return the ``group.instance.id`` of a member, which is that many-th of all, ``None`` where it has none."""
-        return member if self.is_static else None
+    @property
+    def named(self) -> int:
+        """How many of the first members have a ``group.instance.id``, at most."""
+        return sys.maxsize if self.is_static else 0
 
     def config(self, assignors: Sequence[str], instance_id: str | None) -> dict[str, str]:
         """Return the settings of one member's client that supports these assignors."""
@@ -104,9 +106,10 @@ class Mixed(Cell):
 
     statics: int = 1
 
-    def instance_id(self, member: str, place: int) -> str | None:
-        """Return the ``group.instance.id`` of a member, which is that many-th of all, ``None`` where it has none."""
-        return member if place < self.statics else None
+    @property
+    def named(self) -> int:
+        """How many of the first members have a ``group.instance.id``."""
+        return self.statics
 
 
 def assignor_class(client: str, assignor: str) -> str:

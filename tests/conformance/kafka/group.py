@@ -119,7 +119,7 @@ class Group:
 
     def instance_id(self, member: str) -> str | None:
         """Return the ``group.instance.id`` of a member, ``None`` where it has none."""
-        return self.cell.instance_id(member, [*self.members, *self.newcomers].index(member))
+        return member if [*self.members, *self.newcomers].index(member) < self.cell.named else None
 
     def produce(self, partitions: Sequence[int], rate: float) -> None:
         """Send so many records a second to each of these partitions until ``end_producers``."""

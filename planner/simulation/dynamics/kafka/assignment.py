@@ -22,8 +22,8 @@ MOST_ROUNDS = 20
 _TIES = ("sticky", "range", "roundrobin", COOPERATIVE)
 """Equal votes are settled by hash order (``ClassicGroup#selectProtocol``, 3.3)."""
 _REMEMBERED = frozenset({"sticky", *OF_PROTOCOL[CONSUMER]})
-"""Whose answers the sticky assignor remembers (``StickyAssignor#onAssignment``): its own, and the server's, which hosted
-members are given under the first name of their own list (``classicGroupJoinToConsumerGroup``, 4.3)."""
+"""Whose answers the sticky assignor remembers (``StickyAssignor#onAssignment``): its own, and the server's, which
+hosted members are given under the first name of their own list (``classicGroupJoinToConsumerGroup``, 4.3)."""
 _CLAIM_SENDERS = frozenset({"sticky", COOPERATIVE, "uniform", "range-server"})
 
 
@@ -82,21 +82,6 @@ class Assignments:
             gets = np.where(is_deaf[new] & (old != new), NOBODY, new)
             found[trial] = self._number(np.where(is_deaf[old], old, gets), self._assignors[after[trial]])
         return found
-
-    def succeeded(self, states: Indexes, old: int, new: int) -> Indexes:
-        """Return by trial the state in which one life owns what another one had."""
-        found = {
-            state: self._number(np.where(self._states[state] == old, new, self._states[state]), self._assignors[state])
-            for state in np.unique(states).tolist()
-        }
-        return np.array([found[state] for state in states.tolist()], dtype=np.intp)
-
-    def keeps_assignor(self, states: Indexes, inside: Booleans) -> Booleans:
-        """Return by trial whether those inside choose the assignor by which they own what they own."""
-        groups, which = np.unique(inside, axis=0, return_inverse=True)
-        chosen = [self._voted(tuple(np.flatnonzero(row).tolist())) for row in groups]
-        pairs = zip(states.tolist(), which.reshape(-1).tolist(), strict=True)
-        return np.array([self._assignors[state] == chosen[row] for state, row in pairs])
 
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
