@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from planner.simulation.dynamics.rocketmq.backlogs import Popped, popped_at_end
+from planner.simulation.dynamics.rocketmq.changes import BlueGreen
 from planner.simulation.dynamics.rocketmq.holds import Holds
 from planner.simulation.dynamics.rocketmq.pulls import Starts
 from planner.simulation.dynamics.rocketmq.rates import Rates
 from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT, POP_THRESHOLD
+from planner.simulation.dynamics.rocketmq.timing import POP_THRESHOLD
 from planner.simulation.dynamics.rocketmq.world import World, build_world
 from tests.unit.dynamics.small_groups import rocketmq_request
 
@@ -36,8 +37,10 @@ def popped(world: World, *spans: Span, whole: bool = True) -> Popped:
     nothing = np.zeros((1, len(world.lives), 1), dtype=np.intp)
     holds = Holds(np.arange(QUEUES), life.astype(np.intp), first - 0.5, dropped, no, no, no | whole, nothing)
     per_life = np.full(len(world.lives), THREADS / SERVICE_S)
+    change = world.request.change
+    assert isinstance(change, BlueGreen)
     rates = Rates(SERVICE_S, world.rates, world.rates, per_life, np.zeros(QUEUES, dtype=np.intp))
-    return popped_at_end(world, holds, Starts(first, first, {}), rates, DEFAULT, np.random.default_rng(1))
+    return popped_at_end(world, change, holds, Starts(first, first, {}), rates)
 
 
 def test_threads_begin_together_and_the_rest_is_never_begun() -> None:

@@ -73,18 +73,11 @@ def test_no_split_brain_is_told_where_several_have_each_queue_all_along() -> Non
     assert "split_brain" in forecast(rocketmq_request(UP))
 
 
-def test_those_who_learn_first_of_a_broker_that_starts_pop_what_waited_and_drop_it() -> None:
+def test_of_a_broker_that_starts_where_queues_are_shared_only_who_owns_what_is_known() -> None:
     told, shared = popped(UP, TWO_SHARES), popped(UP)
-    assert told["total"]["duplicates"]["p50"] > 5
-    # 32 a second wait on the broker until somebody learns of it
-    assert told["late_messages"]["p05"] < 10
-    assert told["late_messages"]["p95"] > 32
-    assert told["total"]["settle_s"]["p95"] < 6 + ROUTE_S + 21
-    assert [word for word in told["warnings"] if "those who learn of it pop what has waited" in word]
-    assert shared["late_messages"]["p95"] < 10
-    assert not [word for word in shared["warnings"] if "pop what has waited" in word]
-
-
-def test_where_brokers_renew_their_routes_often_less_has_waited() -> None:
-    usual, often = popped(UP, TWO_SHARES), popped(UP, TWO_SHARES, **OFTEN, pollNameServerInterval=1_000)
-    assert often["late_messages"]["p95"] < usual["late_messages"]["p95"]
+    figures = {name for name, value in told["total"].items() if value is not None}
+    assert (figures, told["late_messages"], told["redelivered_s"]) == ({"moved_queues"}, None, None)
+    assert told["after"]
+    assert [word for word in told["warnings"] if "lists few members at first" in word]
+    assert shared["total"]["duplicates"] is not None
+    assert not [word for word in shared["warnings"] if "lists few members at first" in word]

@@ -37,19 +37,15 @@ class Again:
 
     ``late``: messages that were popped and never handed to a listener, so that they come once, but late;
     ``redelivered_s``: when the last message that comes twice or late does so, NaN where none does. ``lost``: messages
-    that come again to a group that has nobody left, and to no other. ``expires``: a member's threads are behind by
-    ``popInvisibleTime`` or more, or fall ever further behind, so that what it has popped comes again and again.
+    that come again to a group that has nobody left, and to no other. ``is_known``: False where nobody can tell these
+    figures: of a broker that starts and gives other shares at first, and of members whose threads are behind by
+    ``popInvisibleTime`` or more, or fall ever further behind, so that what they have popped comes again and again.
     """
 
     late: Floats
     redelivered_s: Floats
     lost: Floats
-    expires: Booleans
-
-    @property
-    def is_known(self) -> bool:
-        """True unless too many trials are of a group that is given the same messages again and again."""
-        return float(self.expires.mean()) < _RARE
+    is_known: bool
 
 
 def shared_owners(world: World, names: Names, before: Booleans) -> Owners:
@@ -107,15 +103,16 @@ def popped_deliveries(
     odds = share * absence.unacknowledged
     twice = np.where(ends, _unacknowledged(times, holds, rates, odds, calibration, random), 0.0)
     late = np.where(ends, _never_started(world, holds, rates, share, calibration, random), 0.0)
-    expires, drained_s = np.zeros(request.trials, dtype=bool), np.zeros((request.trials, 1, 1))
-    if request.shares_anew:
-        popped = popped_at_end(world, holds, starts, rates, calibration, random)
+    is_known, drained_s = not request.shares_anew, np.zeros((request.trials, 1, 1))
+    if request.shares_anew and isinstance(request.change, BlueGreen):
+        popped = popped_at_end(world, request.change, holds, starts, rates)
         dropped = ends & ~holds.dies
         longer = random.uniform(*calibration.overtaking, shape)
         twice = np.where(dropped, np.floor(popped.running * longer + random.random(shape)), twice)
         late = np.where(dropped, np.floor(popped.unbegun + random.random(shape)) + popped.asks, late)
         spare = rates.per_life[list(world.final)].sum() - world.rates.sum()
         expires = (popped.behind_s >= request.settings.seconds("popInvisibleTime")) | (spare <= 0)
+        is_known = bool(expires.mean() < _RARE)
         again = np.where(dropped, twice + late, 0.0).sum(axis=(1, 2), keepdims=True)
         drained_s = again / max(spare, LEAST_SERVICE_S)  # all at once, beside what arrives
     # Who is cut off works off what it had popped, whether it can acknowledge that or not.
@@ -135,7 +132,7 @@ def popped_deliveries(
     causes = {"in_flight": twice.sum(axis=2), **causes}
     return (
         Deliveries(np.sum(list(causes.values()), axis=0), causes, np.zeros(shape), delivers),
-        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2)), expires),
+        Again(late.sum(axis=(1, 2)), np.where(np.isfinite(last), last, np.nan), lost.sum(axis=(1, 2)), is_known),
     )
 
 
