@@ -95,7 +95,7 @@ def test_a_wrong_change_is_named(change: Document, words: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"kind": "strategy", "to": "cooperative-sticky", "clients": ["c1"], "interval_s": 1},
+        {"kind": "strategy", "to": "cooperative-sticky", "clients": ["c0", "c1", "c2"], "interval_s": 1},
         {"kind": "rolling_update", "to": "cooperative-sticky", "ready_s": 1},
         {"kind": "rolling_update", "beside": "cooperative-sticky", "ready_s": 1},
     ],

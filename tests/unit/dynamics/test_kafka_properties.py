@@ -56,7 +56,7 @@ def requests(draw: st.DrawFn) -> Document:
     members, partitions = draw(st.integers(0, 4)), draw(st.integers(1, 9))
     is_classic, change = strategy in CLASSIC, draw(changes(members, partitions, strategy))
     static = draw(st.booleans())
-    if static and change["kind"] == "strategy":  # a part of a static group cannot switch
+    if change["kind"] == "strategy" and (static or is_classic):  # a part of a classic group cannot switch
         change["clients"] = [f"c{number}" for number in range(members)]
     clients = ["4.4.0"] if "uniform" in (strategy, change.get("to")) or not is_classic else ["3.9.2", "4.4.0"]
     return kafka_request(

@@ -21,7 +21,7 @@ SURGE = {"kind": "rolling_update", "to": "uniform", "max_surge": 1, "max_unavail
 CONSUMER: dict[str, Any] = {"protocol": "consumer", "strategy": "uniform"}
 BACK: dict[str, Any] = {**ROLL, "to": "range"}
 ONE_BACK = {**BACK, "clients": ["g-m1"]}
-STATIC_PODS = {**SURGE, "to": "range", "clients": [{"id": None, "instance_id": "new"}]}
+PODS_BACK = {**SURGE, "to": "range"}
 MIXED = [STATIC[0], {"id": "g-m2", "topics": ["t"]}]
 OLD_BROKER = {"client": "4.4.0", "broker": "3.9.2"}
 POLICY = "group.consumer.migration.policy"
@@ -175,10 +175,8 @@ def test_the_same_seed_gives_the_same_answer_and_what_is_drawn_is_said() -> None
         ({"versions": {"client": "3.9.2", "broker": "4.3.1"}}, "change.to: found uniform with client 3.9.2"),
         ({"versions": OLD_BROKER}, "change.to: found uniform with broker 3.9.2"),
         ({"versions": {"client": "librdkafka 2.11.1", "broker": "4.3.1"}}, "found uniform with client 2.11.1"),
-        ({"members": MIXED}, '"g-m2" without an instance_id'),
         ({"members": STATIC, "change": SURGE}, "null without an instance_id"),
-        (CONSUMER | {"change": ONE_BACK, "members": MIXED}, "without an instance_id"),
-        (CONSUMER | {"change": STATIC_PODS, "members": STATIC[:1]}, "wait for their sessions' end"),
+        (CONSUMER | {"change": PODS_BACK, "members": MIXED}, "without an instance_id"),
         ({"settings": {POLICY: "downgrade"}}, "expected bidirectional or upgrade: the broker knows no such group"),
         (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "upgrade"}}, "or downgrade: the group stays one"),
         (CONSUMER | {"change": ONE_BACK, "settings": {POLICY: "disabled"}}, "INCONSISTENT_GROUP_PROTOCOL"),
@@ -301,3 +299,54 @@ def test_a_shorter_classic_heartbeat_shortens_the_way_back() -> None:
         cause["cause"]: cause.get("lever") for cause in forecast(back())["causes"] if cause["effect"] == "pause_s"
     }
     assert levers["barrier"] == {"heartbeat.interval.ms": 1_000}
+
+
+def mixed(to: str, statics: int = 1, **more: Any) -> Document:
+    """A group of the consumer protocol, static members first, restarted one by one with a classic assignor."""
+    there = request(BACK)["members"]
+    members = [{**there[place], **({"instance_id": f"i-{place}"} if place < statics else {})} for place in range(3)]
+    return back(to, members=members, **more)
+
+
+def test_a_static_member_that_comes_last_makes_a_classic_group_of_which_nobody_rejoins() -> None:
+    """``validateOnlineDowngradeWithReplacedMember``: where a dynamic one is the last, its leave makes all rejoin."""
+    last = {**BACK, "to": "range"}
+    static_last = mixed("range", change={**last, "clients": ["g-m2", "g-m3", "g-m1"]})
+    dynamic_last = mixed("range", change={**last, "clients": ["g-m1", "g-m2", "g-m3"]})
+    quiet, loud = (
+        simulate(build_world(read_request(one)), DEFAULT).course.rounds for one in (static_last, dynamic_last)
+    )
+    assert not any(round_.played.any() for round_ in quiet)
+    assert loud[0].played.all()
+
+
+def test_static_members_beside_others_keep_what_they_have_on_the_way_to_the_consumer_protocol() -> None:
+    """Of eight real rolls seven moved nothing, one moved a partition."""
+    members = [
+        {**one, "instance_id": "i-0"} if place == 0 else one for place, one in enumerate(request(ROLL)["members"])
+    ]
+    answer = forecast(request(ROLL, members=members))
+    assert answer["total"]["moved_queues"]["p50"] <= 2
+    assert not [cause for cause in answer["causes"] if cause["cause"] == "expiry"]
+    assert answer["total"]["duplicates"]["p95"] <= 1
+
+
+def test_pods_with_other_instance_ids_wait_for_the_sessions_of_the_old_ones() -> None:
+    """Eleven real rolls: paused 12 to 46 s where a session takes 8 s; in four of them 32 to 41 came twice."""
+    settings = {"group.consumer.session.timeout.ms": 8_000}
+    pods = [{"id": None, "instance_id": f"new-{number}"} for number in range(3)]
+    change = {**SURGE, "to": "range", "clients": pods, "ready_s": 7}
+    members = [{**one, "instance_id": f"i-{place}"} for place, one in enumerate(request(BACK)["members"])]
+    answer = forecast(back(change=change, members=members, settings=settings))
+    assert answer["total"]["pause_s"]["p50"] > 8
+    assert [cause for cause in answer["causes"] if cause["cause"] == "expiry"]
+    assert answer["total"]["duplicates"]["p05"] == 0 < answer["total"]["duplicates"]["p95"]
+
+
+def test_a_static_member_of_the_consumer_protocol_is_missed_from_its_last_heartbeat() -> None:
+    """``consumerGroupStaticMemberGroupLeave``: its leave is no sign of life."""
+    leave = {"kind": "leave", "clients": ["g-m1"], "how": "graceful"}
+    members = [{**one, "instance_id": f"i-{place}"} for place, one in enumerate(request(BACK)["members"])]
+    settings = {"group.consumer.session.timeout.ms": 45_000, "group.consumer.heartbeat.interval.ms": 15_000}
+    answer = forecast(request(leave, members=members, settings=settings) | CONSUMER)
+    assert answer["total"]["settle_s"]["p05"] < 45

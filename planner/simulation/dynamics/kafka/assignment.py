@@ -83,6 +83,33 @@ class Assignments:
             found[trial] = self._number(np.where(is_deaf[old], old, gets), self._assignors[after[trial]])
         return found
 
+    def forgotten(self, states: Indexes, loses: Booleans) -> Indexes:
+        """Return by trial the state in which those who lose all they have claim nothing.
+
+        The sticky assignor remembers what it has been told, whatever its member has lost.
+        """
+        found = states.copy()
+        for trial in np.flatnonzero((loses & self._is_cooperative[:-1]).any(axis=1)).tolist():
+            owners = self._states[states[trial]]
+            lost = np.append(loses[trial], False) & self._is_cooperative
+            found[trial] = self._number(np.where(lost[owners], NOBODY, owners), self._assignors[states[trial]])
+        return found
+
+    def succeeded(self, states: Indexes, old: int, new: int) -> Indexes:
+        """Return by trial the state in which one life owns what another one had."""
+        found = {
+            state: self._number(np.where(self._states[state] == old, new, self._states[state]), self._assignors[state])
+            for state in np.unique(states).tolist()
+        }
+        return np.array([found[state] for state in states.tolist()], dtype=np.intp)
+
+    def keeps_assignor(self, states: Indexes, inside: Booleans) -> Booleans:
+        """Return by trial whether those inside choose the assignor by which they own what they own."""
+        groups, which = np.unique(inside, axis=0, return_inverse=True)
+        chosen = [self._voted(tuple(np.flatnonzero(row).tolist())) for row in groups]
+        pairs = zip(states.tolist(), which.reshape(-1).tolist(), strict=True)
+        return np.array([self._assignors[state] == chosen[row] for state, row in pairs])
+
     def next(self, state: int, inside: Booleans, placement: int, side: int) -> Round:
         """Return the round that leads on from a state with these lives in the group."""
         key = (state, inside.tobytes(), placement, side)

@@ -22,7 +22,8 @@ _ROUNDS_A_LIFE = 8
 class _Group:
     """The coordinator's view while the rounds are played, by trial (and life).
 
-    ``prepared``: its last commit before it rejoined; ``deaf``: it did not hear what the last round decided.
+    ``prepared``: its last commit before it rejoined; ``deaf``: it did not hear what the last round decided; ``loses``:
+    the coordinator does not know its generation, so that it drops all it has, without a commit, as it hears of that.
     """
 
     inside: Booleans
@@ -35,6 +36,7 @@ class _Group:
     side: Indexes
     prepared: Floats
     deaf: Booleans
+    loses: Booleans
     rounds: list[RoundTimes] = field(default_factory=list)
 
 
@@ -42,7 +44,8 @@ class _Group:
 class Interrupted:
     """A classic group in the midst of its rounds, by trial (and life): open holds, who is in and who out for good.
 
-    ``rejoins``: when who is in hears of the round that is not over, NEVER where there is none.
+    ``rejoins``: when who is in hears of the round that is not over, NEVER where there is none. ``loses``: who is not of
+    the group's generation.
     """
 
     book: HoldBook
@@ -51,6 +54,7 @@ class Interrupted:
     beat: Floats
     state: Indexes
     rejoins: Floats
+    loses: Booleans
 
 
 def play_rounds(scene: Scene) -> Course:
@@ -59,6 +63,7 @@ def play_rounds(scene: Scene) -> Course:
     if scene.world.expands:
         _learn_partitions(scene, group)
     for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
+        _take_places(scene, group, book)
         found = _next_round(scene, group)
         if not found.played.any():
             break
@@ -81,17 +86,19 @@ def play_rounds_until(scene: Scene, until: Floats) -> Interrupted:
             break
         found = replace(found, played=is_over, barrier=np.where(is_over, found.barrier, NEVER))
         _finish_round(scene, group, found, book)
-    return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins)
+    return Interrupted(book, group.inside, group.gone, group.beat, group.state, rejoins, group.loses)
 
 
 def play_rounds_since(scene: Scene, found: Interrupted, since: Floats) -> Course:
     """Return the course of a group that is a classic one from a moment of each trial on, NEVER where it never is.
 
-    The leave that makes it one makes all others rejoin.
+    The leave that makes it one makes all others rejoin. Who is not of its generation hears of that by a commit, too.
     """
     group, _ = _begin(scene)
     group.inside, group.gone, group.beat, group.state = found.inside, found.gone, found.beat, found.state
     group.done = since
+    if found.loses.any():
+        _lose(scene, group, found.loses, since)
     for _ in range(_ROUNDS_A_LIFE * (len(scene.world.lives) + 1)):
         round_ = _next_round(scene, group)
         if not round_.played.any():
@@ -116,6 +123,7 @@ def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
         np.full(trials, first_side(world), dtype=np.intp),
         np.full(shape, NEVER),
         np.zeros(shape, dtype=bool),
+        np.zeros(shape, dtype=bool),
     )
     return group, HoldBook(scene.holders(), trials)
 
@@ -131,12 +139,41 @@ def _learn_partitions(scene: Scene, group: _Group) -> None:
     group.side[:] = AFTER
 
 
+def _take_places(scene: Scene, group: _Group, book: HoldBook) -> None:
+    """Let static members that come again before the next round take the places of their former processes.
+
+    Nobody notices while the group would choose the same assignor (``updateStaticMemberThenRebalanceOrCompleteJoin``,
+    4.3). Else it is a round like any other.
+    """
+    for new, old in scene.world.heirs.items():
+        at, others = scene.times.arrives[:, new], np.minimum(*_events(scene, group))
+        others[:, [new, old]] = NEVER
+        inside = group.inside.copy()
+        inside[:, [new, old]] = [True, False]
+        quiet = group.inside[:, old] & (at < others.min(axis=1)) & scene.assignments.keeps_assignor(group.state, inside)
+        if not quiet.any():
+            continue
+        mine = quiet[:, None] & (book.life == old)
+        stops = np.broadcast_to(scene.times.stops[:, [old]], mine.shape)
+        book.end(mine, stops, stops - scene.times.unsaved_s[:, [old]])
+        book.begin(mine, np.full(mine.shape, new), at[:, None] + scene.trips(mine.shape))
+        group.inside = np.where(quiet[:, None], inside, group.inside)
+        group.gone[:, old] |= quiet
+        group.beat[:, new] = np.where(quiet, at, group.beat[:, new])
+        succeeded = scene.assignments.succeeded(group.state, old, new)
+        group.state = np.where(quiet, succeeded, group.state)
+
+
+def _events(scene: Scene, group: _Group) -> tuple[Floats, Floats]:
+    """Return when each life outside comes, and when each one inside leaves or wants another round."""
+    comes = np.where(~group.inside & ~group.gone, group.arrives, NEVER)
+    return comes, np.where(group.inside, np.minimum(scene.times.leaves, group.wants), NEVER)
+
+
 def _next_round(scene: Scene, group: _Group) -> RoundTimes:
     """Return the next round of each trial that has one, up to its barrier."""
     times, shape = scene.times, group.inside.shape
-    outside = ~group.inside & ~group.gone
-    comes = np.where(outside, group.arrives, NEVER)
-    calls = np.where(group.inside, np.minimum(times.leaves, group.wants), NEVER)
+    comes, calls = _events(scene, group)
     trigger = np.minimum(comes, calls).min(axis=1)
     played = np.isfinite(trigger)
     begins = np.maximum(np.where(played, trigger, 0.0), np.where(played, group.done, 0.0))
@@ -146,6 +183,7 @@ def _next_round(scene: Scene, group: _Group) -> RoundTimes:
     told = np.maximum(told, begins[:, None]) + trip
     told = told + scene.in_hand(told)
     at = np.where(np.isfinite(group.wants), np.maximum(group.wants, begins[:, None]), told)
+    at = np.where(group.loses, np.minimum(at, told), at)
     asleep = (times.sleeps <= at) & (at < times.wakes)
     at = np.where(asleep, times.wakes, at) + trip
     joins = np.where(group.inside & (at < times.stops), at, NEVER)
@@ -189,9 +227,10 @@ def _finish_round(scene: Scene, group: _Group, found: RoundTimes, book: HoldBook
     # The answers to JoinGroup set all clocks to one moment.
     group.beat = np.where(played & group.inside, barrier, group.beat)
     # Who has not heard of the last round has not gone on since it committed for it.
-    group.prepared = np.where(played & ~group.deaf, found.joins, group.prepared)
+    group.prepared = np.where(played & ~(group.deaf | group.loses), found.joins, group.prepared)
     syncs = find_syncs(scene, group.inside, np.where(found.played, found.barrier, 0.0))
-    after, revokes = assignments.play(group.state, group.inside, scene.names.of_trial, group.side)
+    claimed = assignments.forgotten(group.state, group.loses)
+    after, revokes = assignments.play(claimed, group.inside, scene.names.of_trial, group.side)
     rejoins = syncs.synced + scene.trips(revokes.shape)
     deaf = find_unheard(syncs, group.inside & played, revokes & played, rejoins)
     heard = group.inside & ~deaf
@@ -201,6 +240,7 @@ def _finish_round(scene: Scene, group: _Group, found: RoundTimes, book: HoldBook
     group.deaf = np.where(played, deaf, group.deaf)
     group.state = np.where(found.played, assignments.unheard(group.state, after, deaf), group.state)
     _hand_over(scene, group, found, syncs, book)
+    group.loses = group.loses & ~played
     group.rounds.append(found)
 
 
@@ -215,20 +255,39 @@ def _hand_over(scene: Scene, group: _Group, found: RoundTimes, syncs: Syncs, boo
         return np.take_along_axis(values, held, axis=1)
 
     stays = np.take_along_axis(group.inside & np.isfinite(found.joins), held, axis=1)
-    keeps = stays & cooperates[held]
+    loses = np.take_along_axis(group.loses, held, axis=1)
+    keeps = stays & cooperates[held] & ~loses
     ends = found.played[:, None] & (book.life != NOBODY) & ~(keeps & (owners == book.life))
     stops, joins = of_holder(times.stops), of_holder(found.joins)
     # Eager members stop as they rejoin; cooperative ones when they hear what they lose; others at their own end, or,
     # where they do not know yet that they are out, at their next poll.
-    dropped = np.where(stays, np.where(cooperates[held], of_holder(syncs.synced), joins), np.minimum(stops, joins))
+    dropped = np.where(stays, np.where(keeps, of_holder(syncs.synced), joins), np.minimum(stops, joins))
     saved = np.where(
         stays,
-        np.where(keeps & ~commits_last(world), of_holder(group.prepared), dropped),
+        np.where(loses | keeps & ~commits_last(world), of_holder(group.prepared), dropped),
         dropped - of_holder(times.unsaved_s),
     )
     book.end(ends, dropped, saved)
     begins = found.played[:, None] & (owners != NOBODY) & (book.life == NOBODY)
     book.begin(begins, owners, np.take_along_axis(syncs.synced, np.maximum(owners, 0), axis=1))
+
+
+def _lose(scene: Scene, group: _Group, loses: Booleans, since: Floats) -> None:
+    """Let members whose generation is refused from a moment on hear of it by their next commit, if not by a heartbeat.
+
+    That commit fails, so that the one before is their last.
+    """
+    last = since[:, None] - scene.times.unsaved_s
+    due = last + _between_commits(scene.world) + scene.draw(scene.calibration.commit_jitter_s, last.shape)
+    group.loses = loses & np.isfinite(last)
+    group.prepared = np.where(group.loses, last, group.prepared)
+    group.wants = np.where(group.loses, np.maximum(due, since[:, None]), group.wants)
+
+
+def _between_commits(world: World) -> float:
+    """Return the seconds between two commits of a member, 0 where its application commits after each poll."""
+    settings = world.request.settings
+    return settings.seconds("auto.commit.interval.ms") if settings.is_on("enable.auto.commit") else 0.0
 
 
 def commits_last(world: World) -> bool:

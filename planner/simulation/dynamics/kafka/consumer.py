@@ -32,10 +32,13 @@ class _Group:
 
     Of classic members: ``rejoins``, the last time one heard that it has to rejoin, and ``waiting``, when it did so in a
     round that the conversion has broken off (NEVER for others).
+
+    ``returns``: when a static member comes again in the place of its former process, NEVER for who comes otherwise.
     """
 
     inside: Booleans
     arrives: Floats
+    returns: Floats
     leaves: Floats
     grows: Floats
     beat: Floats
@@ -59,7 +62,7 @@ def play_conversion(scene: Scene) -> Course:
     before = play_rounds_until(scene, registers.min(axis=1))
     group, _ = _begin(scene)
     group.inside, group.beat, group.state = before.inside, before.beat, before.state
-    group.arrives = registers
+    group.arrives, group.returns = _apart(scene.world, registers)
     group.leaves = np.where(before.gone, NEVER, scene.times.leaves)
     group.waiting = before.rejoins
     return _play(scene, group, before.book)
@@ -69,10 +72,13 @@ def play_reversion(scene: Scene) -> Course:
     """Return the course of a group of the consumer protocol whose members come again by the classic one.
 
     It is a classic group, whose members all have to rejoin, as soon as the last one of the consumer protocol has left
-    (``validateOnlineDowngradeWithFencedMembers``).
+    (``validateOnlineDowngradeWithFencedMembers``). A static one does not leave: where it is the last one, it makes a
+    classic group of it by coming again, and nobody has to rejoin (``validateOnlineDowngradeWithReplacedMember``).
     """
     world, times = scene.world, scene.times
-    reverts = times.leaves[:, world.by_server].max(axis=1)
+    leaves = times.leaves[:, world.by_server]
+    last = np.flatnonzero(world.by_server)[leaves.argmax(axis=1)]
+    reverts = np.where(world.has_heir[last], NEVER, leaves.max(axis=1))
     group, book = _begin(scene)
     _play(scene, group, book, reverts)
     since = reverts[:, None]
@@ -81,8 +87,19 @@ def play_reversion(scene: Scene) -> Course:
     comes = ~world.by_server & np.isfinite(group.arrives) & (group.arrives <= since)
     inside, gone = group.inside | comes, world.by_server & ~group.inside
     beat = np.where(comes, times.arrives, group.beat)
-    waits = np.full(group.rejoins.shape, NEVER)
-    return play_rounds_since(scene, Interrupted(book, inside, gone, beat, group.state, waits), reverts)
+    waits, behind = np.full(group.rejoins.shape, NEVER), _behind(world, group, since)
+    return play_rounds_since(scene, Interrupted(book, inside, gone, beat, group.state, waits, behind), reverts)
+
+
+def _behind(world: World, group: _Group, since: Floats) -> Booleans:
+    """Return which classic members have not come to the group's last epoch by a moment.
+
+    It is the generation of the classic group (``ClassicGroup#fromConsumerGroup``, 4.3), and their own is refused
+    (ILLEGAL_GENERATION). Whoever goes raises it at once, though a target may be computed only later.
+    """
+    goes = group.inside & ~world.has_heir & (group.leaves < since)
+    raised = (goes | (group.arrives < since)).any(axis=1, keepdims=True)
+    return ~world.by_server & (raised | (group.rejoins > since))
 
 
 def _registers(scene: Scene) -> Floats:
@@ -92,7 +109,8 @@ def _registers(scene: Scene) -> Floats:
     for index, life in enumerate(scene.world.lives):
         if life.is_server_side and life.starts_s is not None:
             ready = np.full(len(found), life.starts_s)
-            ready = ready if life.follows is None else np.maximum(ready, times.leaves[:, life.follows])
+            gone = times.stops if index in scene.world.heirs else times.leaves
+            ready = ready if life.follows is None else np.maximum(ready, gone[:, life.follows])
             found[:, index] = ready + part[:, index] * np.maximum(times.arrives[:, index] - ready, 0.0)
     return found
 
@@ -102,7 +120,7 @@ def _begin(scene: Scene) -> tuple[_Group, HoldBook]:
     world, times, trials = scene.world, scene.times, scene.world.request.trials
     group = _Group(
         np.isneginf(times.arrives),
-        np.where(np.isneginf(times.arrives), NEVER, times.arrives),
+        *_apart(world, np.where(np.isneginf(times.arrives), NEVER, times.arrives)),
         times.leaves.copy(),
         _growth(world, times, trials),
         times.beat.copy(),
@@ -120,16 +138,42 @@ def _play(scene: Scene, group: _Group, book: HoldBook, until: Floats | float = N
     """Compute targets, and let members come to them, until nothing changes any more, or until a moment."""
     times = scene.times
     for _ in range(2 * len(scene.world.lives) + 1):
-        at = _next_target_at(scene.world, group, times)
-        at = np.where(at < until, at, NEVER)
-        if not np.isfinite(at).any():
+        due, back = _next_target_at(scene.world, group, times), group.returns.min(axis=1, initial=NEVER)
+        due, back = (np.where(at < until, at, NEVER) for at in (due, back))
+        if not np.isfinite(np.minimum(due, back)).any():
             break
-        _register(group, times, at)
+        _take_places(scene, group, book, np.where(back <= due, back, NEVER))
+        at = np.where(back < due, NEVER, due)
         played = np.isfinite(at)
+        _register(scene.world, group, times, at)
         after, _ = scene.assignments.play(group.state, group.inside, scene.names.of_trial, group.side)
         group.state = np.where(played, after, group.state)
-        _converge(scene, group, at, book)
+        _converge(scene, group, at, book, played)
     return Course(book.close(times.stops, times.unsaved_s), group.state)
+
+
+def _apart(world: World, arrives: Floats) -> tuple[Floats, Floats]:
+    """Return when lives join, and when those do that come in the place of a former process."""
+    in_place = np.isin(np.arange(arrives.shape[1]), list(world.heirs))
+    return np.where(in_place, NEVER, arrives), np.where(in_place, arrives, NEVER)
+
+
+def _take_places(scene: Scene, group: _Group, book: HoldBook, at: Floats) -> None:
+    """Let the static member that comes again at a moment (NEVER where none does) take its former process's place.
+
+    It has that one's part of the target at once, and no other one is computed for it
+    (``getOrMaybeSubscribeStaticConsumerGroupMember``, 4.3).
+    """
+    for new, old in scene.world.heirs.items():
+        mine = np.isfinite(at) & (group.returns[:, new] == at)
+        if not mine.any():
+            continue
+        group.state = np.where(mine, scene.assignments.succeeded(group.state, old, new), group.state)
+        group.inside[:, old] &= ~mine
+        group.inside[:, new] |= mine
+        group.beat[:, new] = np.where(mine, scene.times.arrives[:, new], group.beat[:, new])
+        group.returns[:, new] = np.where(mine, NEVER, group.returns[:, new])
+        _converge(scene, group, np.where(mine, at, NEVER), book, np.zeros_like(mine))
 
 
 def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
@@ -144,21 +188,23 @@ def _growth(world: World, times: LifeTimes, trials: int) -> Floats:
 def _next_target_at(world: World, group: _Group, times: LifeTimes) -> Floats:
     """Return when the next target is computed, NEVER where nothing changes any more."""
     comes: Floats = group.arrives.min(axis=1, initial=NEVER)
-    goes = np.where(group.inside, group.leaves, NEVER).min(axis=1, initial=NEVER)
+    goes = np.where(group.inside & ~world.has_heir, group.leaves, NEVER).min(axis=1, initial=NEVER)
     event: Floats = np.minimum(np.minimum(comes, goes), group.grows)
-    found = event
+    found: Floats = event
     if world.request.broker >= BATCHED_SINCE:
         interval = world.request.settings.seconds("group.consumer.assignment.interval.ms")
         found = np.maximum(event, group.computed + interval)
-    return found if world.by_server.all() else _asked_at(world, group, times, found)
+    if world.by_server.all() and not world.heirs:
+        return found
+    return _asked_at(world, group, times, found)
 
 
 def _asked_at(world: World, group: _Group, times: LifeTimes, since: Floats) -> Floats:
     """Return when a member of the consumer protocol next has the coordinator compute a target (4.3).
 
     Its heartbeats do (``consumerGroupHeartbeat``), those of classic members do not: they hear of targets only. But who
-    joins by the classic protocol does so once (``classicGroupJoinToConsumerGroup``). Without classic members it makes
-    no difference who does, as nobody hears of a target before a heartbeat of its own.
+    joins by the classic protocol does so once (``classicGroupJoinToConsumerGroup``). Without classic or static members
+    it is taken to make no difference who does, as nobody hears of a target before a heartbeat of its own.
     """
     due = np.where(np.isfinite(since), since, 0.0)[:, None]
     first = np.where(group.inside, group.beat, group.arrives)
@@ -167,16 +213,17 @@ def _asked_at(world: World, group: _Group, times: LifeTimes, since: Floats) -> F
     beats = np.maximum(np.ceil((due - first) / times.interval), 0.0)
     asks = np.where(known, first + beats * times.interval, NEVER)
     asks = np.where(asks < times.stops, asks, NEVER)
-    joins = np.where(~world.by_server & (group.arrives >= due), group.arrives, NEVER)
+    comes = np.minimum(group.arrives, group.returns)
+    joins = np.where(~world.by_server & (comes >= due), comes, NEVER)
     asks = np.minimum(asks, joins)
     return np.where(np.isfinite(since), np.maximum(asks.min(axis=1), since), NEVER)
 
 
-def _register(group: _Group, times: LifeTimes, at: Floats) -> None:
+def _register(world: World, group: _Group, times: LifeTimes, at: Floats) -> None:
     """Let everybody in or out whose word has come by the time of the target."""
     played, until = np.isfinite(at), at[:, None]
     comes = played[:, None] & (group.arrives <= until)
-    goes = played[:, None] & group.inside & (group.leaves <= until)
+    goes = played[:, None] & group.inside & ~world.has_heir & (group.leaves <= until)
     group.beat = np.where(comes, times.arrives, group.beat)
     group.arrives = np.where(comes, NEVER, group.arrives)
     group.leaves = np.where(goes, NEVER, group.leaves)
@@ -202,8 +249,8 @@ class _Answers:
     asks_again: Floats
 
 
-def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook) -> None:
-    """Let every member give up and take what its part of the target says."""
+def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook, is_new: Booleans) -> None:
+    """Let every member give up and take what its part of the target says; ``is_new``: where all have to hear of it."""
     world, times = scene.world, scene.times
     played = np.isfinite(at)[:, None]
     since = np.where(np.isfinite(at), at, 0.0)[:, None]
@@ -214,7 +261,7 @@ def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook) -> None:
     changes = played & (book.life != target)
     found = _answers(scene, group, since)
     alive = np.take_along_axis(group.inside & (found.told < times.stops), held, axis=1)
-    pauses = played & alive & ~promised & ~changes & _eager(world)[held] & (book.life != NOBODY)
+    pauses = is_new[:, None] & alive & ~promised & ~changes & _eager(world)[held] & (book.life != NOBODY)
     gives = changes & ~promised & (book.life != NOBODY)
     stops = np.take_along_axis(times.stops, held, axis=1)
     dropped = np.where(alive, np.take_along_axis(found.dropped, held, axis=1), stops)
@@ -233,10 +280,10 @@ def _converge(scene: Scene, group: _Group, at: Floats, book: HoldBook) -> None:
     gained = _taken(scene, group, target, takes, ready, (found.asks, second, revokes))
     book.begin(takes, target, gained)
     if not world.by_server.all():
-        rejoined = played & group.inside & ~world.by_server
+        rejoined = is_new[:, None] & group.inside & ~world.by_server
         group.beat = np.where(rejoined, np.where(revokes, found.asks_again, found.asks), group.beat)
         group.rejoins = np.where(rejoined, found.told, group.rejoins)
-        group.waiting = np.where(played, NEVER, group.waiting)
+        group.waiting = np.where(is_new[:, None], NEVER, group.waiting)
 
 
 def _eager(world: World) -> Booleans:

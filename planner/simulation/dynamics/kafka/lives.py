@@ -122,8 +122,9 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
     life = world.lives[index]
     stop = times.ends[:, index] if life.asleep_s is None else np.full(len(times.stops), life.asleep_s)
     is_graceful = life.how == GRACEFUL
-    # A session runs from the last word of its member; a graceful end of a static one is its last commit.
-    commits = is_graceful and not world.hosted[index]
+    # A session runs from the last word of its member. A graceful end of a static one is its last commit, and its leave
+    # by the consumer protocol is none (``consumerGroupStaticMemberGroupLeave``, 4.3).
+    commits = is_graceful and not world.hosted[index] and not life.is_server_side
     expires = session_s(world, index) + (stop + end_of_loop if commits else _last_sign(world, times, index, stop))
     if is_graceful:
         stop, times.unsaved_s[:, index] = stop + end_of_loop, 0.0

@@ -43,7 +43,7 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
     if request.reverts:
         _check_reversion(request)
         return
-    _refuse_part_of_static(request)
+    _refuse_part(request)
     if isinstance(change, RollingUpdate) and change.beside is not None:
         to = change.beside
         if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
@@ -73,25 +73,28 @@ def _check_conversion(request: ForecastRequest) -> None:
 
 
 def _refuse_mixture(request: ForecastRequest) -> None:
-    """Refuse a roll of static and dynamic members together."""
+    """Refuse pods of static and dynamic members that are replaced together."""
+    if not isinstance(request.change, RollingUpdate):
+        return
     everybody = (*request.members, *newcomers(request.change))
     dynamic = [member.id for member in everybody if member.instance_id is None]
     if 0 < len(dynamic) < len(everybody):
         raise BadInputError(
-            f"members: found {fields.shown(dynamic[0])} without an instance_id among members that have one, whose roll "
-            f"to another assignor nobody has watched: it has no forecast"
+            f"members: found {fields.shown(dynamic[0])} without an instance_id among members that have one, whose pods "
+            f"nobody has watched being replaced by ones of the other protocol: that has no forecast"
         )
 
 
-def _refuse_part_of_static(request: ForecastRequest) -> None:
-    """Refuse static members of whom only some switch to another assignor, or beside members that are not static."""
-    if not isinstance(request.change, StrategyChange) or all(one.instance_id is None for one in request.members):
+def _refuse_part(request: ForecastRequest) -> None:
+    """Refuse a part of a classic group that switches to another assignor: who lists that one alone is not let in."""
+    change = request.change
+    if not isinstance(change, StrategyChange) or request.protocol == CONSUMER or change.to == request.strategy:
         return
-    _refuse_mixture(request)
-    if request.switches_static and len(request.change.members) < len(request.members):
+    if len(change.members) < len(request.members):
         raise BadInputError(
-            f"change.clients: found {len(request.change.members)} of {len(request.members)} members, expected all of "
-            f"them: the classic group chooses {request.change.to} only when everybody lists it"
+            f"change.clients: found {len(change.members)} of {len(request.members)} members, expected all of them: the "
+            f"broker refuses who lists {change.to} alone while others do not list it (INCONSISTENT_GROUP_PROTOCOL), "
+            f"who give up"
         )
 
 
@@ -99,12 +102,6 @@ def _check_reversion(request: ForecastRequest) -> None:
     """Refuse a roll to the classic protocol that the broker forbids, or that nobody has watched."""
     _check_policy(request)
     _refuse_mixture(request)
-    newcomer = next((one for one in newcomers(request.change) if one.instance_id is not None), None)
-    if newcomer is not None:
-        raise BadInputError(
-            f"change.clients: found a new member with the instance_id {newcomer.instance_id}, beside whom the old ones "
-            f"wait for their sessions' end, which nobody has watched: it has no forecast"
-        )
 
 
 def _check_policy(request: ForecastRequest) -> None:

@@ -58,6 +58,11 @@ class ForecastRequest:
         return self.converts or self.reverts
 
     @property
+    def is_mixed(self) -> bool:
+        """True where some of the members that are there have an instance id, and others have none."""
+        return len({one.instance_id is None for one in self.members}) > 1
+
+    @property
     def switches_static(self) -> bool:
         """True where static members of a classic group come again with another assignor of it."""
         return (

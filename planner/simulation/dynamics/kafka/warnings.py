@@ -93,10 +93,11 @@ def _about_static_members(world: World) -> Iterator[str]:
                 f"{_named(stay)} has a group.instance.id and does not leave when it closes: its partitions wait until "
                 f"its session is over"
             )
-    if isinstance(change, StrategyChange) and static and not world.request.switches_static:
+    back = [name for name in change.members if name in static] if isinstance(change, StrategyChange) else []
+    if back and not world.request.switches_static:
         yield (
-            f"{_named(change.members)} takes over what its former process had, as it has a group.instance.id: "
-            f"{change.to} shares partitions out anew only when somebody comes or goes"
+            f"{_named(back)} takes over what its former process had, as it has a group.instance.id: "
+            f"{world.request.assignor_after} shares partitions out anew only when somebody comes or goes"
         )
     if isinstance(change, Restart) and change.how != GRACEFUL and world.request.protocol == CONSUMER:
         refused = [name for name in change.members if name in static]

@@ -98,6 +98,22 @@ class World:
         return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None and life.replaces is None)
 
     @property
+    def heirs(self) -> dict[int, int]:
+        """Return the lives that take over what a former process of their static member had, and which life that was."""
+        static = {index for index, member in enumerate(self.members) if member.instance_id is not None}
+        return {
+            index: life.follows
+            for index, life in enumerate(self.lives)
+            if life.follows is not None and life.member in static
+        }
+
+    @property
+    def has_heir(self) -> Booleans:
+        """Return which lives end in a place that the next process of their static member takes over."""
+        found: Booleans = np.isin(np.arange(len(self.lives)), list(self.heirs.values()))
+        return found
+
+    @property
     def by_server(self) -> Booleans:
         """Return which lives are of the consumer protocol."""
         return np.array([life.is_server_side for life in self.lives], dtype=bool)
@@ -268,16 +284,17 @@ def _roll(lives: list[Life], order: Sequence[int], change: StrategyChange, reque
     """End and start each member in turn, twice where a list with both assignors has to come in between (3.6 A, C).
 
     A static one that comes to a group of the consumer protocol, or by it, takes over what its former process had, epoch
-    and all (``getOrMaybeSubscribeStaticConsumerGroupMember``): nobody else notices.
+    and all (``getOrMaybeSubscribeStaticConsumerGroupMember``): nobody else notices. Beside members that are not static
+    it is another life, as what becomes of the others is not the same before and after.
     """
-    if request.switches_static:
+    if request.switches_static and not request.is_mixed:
         _switch_static(lives, order, change)
         return
     current = {member: member for member in order}
     for roll, assignors in enumerate(rolls(request, change)):
         for turn, member in enumerate(order):
             at, old = (roll * len(order) + turn) * change.interval_s, current[member]
-            if request.members[member].instance_id is not None:
+            if request.members[member].instance_id is not None and not request.is_mixed:
                 _sleep(lives, old, at, at, GRACEFUL, assignors)
                 continue
             lives[old] = replace(lives[old], ends_s=at, how=GRACEFUL)
