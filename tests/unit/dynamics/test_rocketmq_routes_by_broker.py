@@ -96,3 +96,11 @@ def test_clients_that_look_by_their_ticks_have_no_forecast() -> None:
     request = rocketmq_request(MORE, client="5.1.4", settings=BY_BROKER)
     with pytest.raises(BadInputError, match="nobody has watched"):
         forecast(request)
+
+
+@pytest.mark.parametrize(("beats", "is_in_step"), [(30_000, True), (10_000, True), (20_000, False)])
+def test_a_heartbeat_follows_each_route_poll_where_every_poll_has_one(beats: int, is_in_step: bool) -> None:
+    """Both timers go at a fixed rate, and began a second apart (``MQClientInstance#startScheduledTask``)."""
+    found = simulated(settings={**BY_BROKER, "pollNameServerInterval": 30_000, "heartbeatBrokerInterval": beats})
+    waited = (found.course.tables.entered[:, :, 1] - found.course.routes.learned).ravel()
+    assert (waited.max() < 1.1) == is_in_step

@@ -71,15 +71,17 @@ def _routes(world: World, times: LifeTimes, calibration: Calibration, random: np
 def _with_returned_broker(world: World, tables: Tables, polled: Floats, random: np.random.Generator) -> Tables:
     """Return the tables with that of a broker that starts: empty until the members' next heartbeats (3.9).
 
-    ``polled``: when each member learns of it by its own poll. Where brokers allocate and the timer's intervals are the
-    same, the heartbeat follows as it did at the start (``MQClientInstance#startScheduledTask``).
+    ``polled``: when each member learns of it by its own poll. Where brokers allocate and every poll has its heartbeat,
+    that follows as it did at the start (``MQClientInstance#startScheduledTask``: both at a fixed rate).
     """
     if world.up is None or world.request.broadcasts:  # who broadcasts needs no table
         return tables
     entered = tables.entered.copy()
-    often = [world.request.settings.seconds(name) for name in ("heartbeatBrokerInterval", "pollNameServerInterval")]
-    waits = random.uniform(0, often[0], polled.shape)
-    in_step = world.request.is_broker_allocated and often[0] == often[1]
+    beats, polls = (
+        world.request.settings.value(name) for name in ("heartbeatBrokerInterval", "pollNameServerInterval")
+    )
+    waits = random.uniform(0, beats / 1000, polled.shape)
+    in_step = world.request.is_broker_allocated and polls % beats == 0
     entered[:, :, world.up] = polled + (FIRST_HEARTBEAT_S if in_step else waits)
     return replace(tables, entered=entered)
 
