@@ -310,9 +310,8 @@ def mixed(to: str, statics: int = 1, **more: Any) -> Document:
 
 def test_a_static_member_that_comes_last_makes_a_classic_group_of_which_nobody_rejoins() -> None:
     """``validateOnlineDowngradeWithReplacedMember``: where a dynamic one is the last, its leave makes all rejoin."""
-    last = {**BACK, "to": "range"}
-    static_last = mixed("range", change={**last, "clients": ["g-m2", "g-m3", "g-m1"]})
-    dynamic_last = mixed("range", change={**last, "clients": ["g-m1", "g-m2", "g-m3"]})
+    static_last = mixed("range", change={**BACK, "clients": ["g-m2", "g-m3", "g-m1"]})
+    dynamic_last = mixed("range", change={**BACK, "clients": ["g-m1", "g-m2", "g-m3"]})
     quiet, loud = (
         simulate(build_world(read_request(one)), DEFAULT).course.rounds for one in (static_last, dynamic_last)
     )
