@@ -95,6 +95,8 @@ def live_times(
         if life.starts_s is not None and life.replaces is None:
             earliest = life.starts_s if life.follows is None else stops[:, life.follows]
             times.arrives[:, index] = np.maximum(life.starts_s, earliest) + starting[:, index]
+            if life.follows is not None and _says_so(world, life.follows):  # it has said so before it ended
+                times.arrives[:, index] = np.maximum(times.arrives[:, index], leaves[:, life.follows])
         if life.how == CUT:
             _cut(world, times, index, calibration, random)
         elif life.ends_s is not None or life.asleep_s is not None:
@@ -130,8 +132,7 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         stop, times.unsaved_s[:, index] = stop + end_of_loop, 0.0
     if life.awake_s is None:
         times.stops[:, index] = stop
-        says_so = is_graceful and world.members[life.member].instance_id is None
-        times.leaves[:, index] = stop + closing if says_so else expires
+        times.leaves[:, index] = stop + closing if _says_so(world, index) else expires
         return
     # Who restarts at once does so when its loop has ended.
     back = life.awake_s if life.how == FREEZE else np.maximum(life.awake_s, stop) + starting
@@ -141,6 +142,12 @@ def _end(world: World, times: LifeTimes, index: int, end_of_loop: Floats, closin
         # UNRELEASED_INSTANCE_ID: the broker refuses a second process until the first one's session is over.
         times.wakes[:, index] = times.reads[:, index] = np.maximum(times.wakes[:, index], expires + starting)
     _expire(times, index, stop, expires)
+
+
+def _says_so(world: World, index: int) -> bool:
+    """Return whether a life that ends tells the coordinator that it leaves: static ones do not."""
+    life = world.lives[index]
+    return life.how == GRACEFUL and world.members[life.member].instance_id is None
 
 
 def _expire(times: LifeTimes, index: int, stop: Floats, expires: Floats) -> None:
