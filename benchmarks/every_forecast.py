@@ -1,6 +1,6 @@
 """Forecasts of every kind of change for every kind of group, at 64 queues, 16 members and 200 trials, one run each.
 
-Says which take a second or more, which are refused by name, and how long ``planner forecast`` takes with the longest ones,
+Says which take a second or more, which are refused by name, and how long ``planner forecast`` takes with the longest,
 start of Python and imports included. ``requests()`` serves to compare answers, too.
 """
 
