@@ -4,6 +4,7 @@ Pure functions at the bottom of the layers; they import nothing of the planner.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import groupby
 
 THIN = "\u202f"
@@ -32,6 +33,11 @@ def queue_noun(system: str) -> str:
 def queues(count: int, system: str) -> str:
     """Return a count of queues by the system's own noun: ``1 queue``, ``12 partitions``."""
     return counted(count, queue_noun(system))
+
+
+def queue_nouns(system: str) -> str:
+    """Return the plural of ``queue_noun``."""
+    return f"{queue_noun(system)}s"
 
 
 def percent(share: float | None) -> str:
@@ -108,3 +114,10 @@ def runs(counts: Sequence[int]) -> str:
     """Return ascending counts with neighbours folded: ``1 to 5, 8, 13 to 32``."""
     groups = (tuple(pair[1] for pair in pairs) for _, pairs in groupby(enumerate(counts), lambda p: p[1] - p[0]))
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in groups)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``: did you mean cluster?`` where a known name is close to ``name``, else nothing."""
+    by_case = {other.casefold(): other for other in known}
+    close = get_close_matches(name.casefold(), by_case, n=1)
+    return f": did you mean {by_case[close[0]]}?" if close else ""

@@ -1,14 +1,17 @@
 """``planner abort``: undo what a plan has done, and end it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from planner.cli import rollouts
 from planner.cli.apply import shown
-from planner.cli.console import Output, OutputForm, print_json
+from planner.cli.console import FormatOption, Output, answering
 from planner.cli.rollouts import Kubeconfig, Namespace, PlanName
+
+if TYPE_CHECKING:
+    from planner.execution.ports import StoredPlan
 
 
 def abort(
@@ -19,12 +22,27 @@ def abort(
         Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
     ] = None,
     wait: Annotated[bool, typer.Option(help="Undo the steps here, or follow who does; else only ask for it.")] = True,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Abort a plan: its steps are undone, the last one first, until the old state is there again.
 
     Exit code 1 when it did not end in the old state: it came too late, or is stuck.
     """
+    with answering(form, output) as answer:
+        stored, place = _abort(plan, namespace, kubeconfig, policy, wait)
+        if answer.is_text:
+            rollouts.tell_end(stored)
+        else:
+            answer.write(rollouts.PROGRESS, rollouts.answer(stored, place))
+        if wait and stored.status.ended not in ("old", "nothing"):
+            raise typer.Exit(1)
+
+
+def _abort(
+    plan: str, namespace: str | None, kubeconfig: Path | None, policy: Path | None, waits: bool
+) -> "tuple[StoredPlan, str]":
+    """Return the plan as the abort left it, and its namespace."""
     from planner.deployments.drive import open_ports
     from planner.deployments.plans import ABORT_ANNOTATION, ClusterPlans
 
@@ -36,14 +54,9 @@ def abort(
         if not stored.status.phase.is_final:
             plans.annotate(name, {ABORT_ANNOTATION: "true"})
             stored = plans.read(name) or stored
-            if wait:
-                with shown(False, output) as show:
+            if waits:
+                with shown(False) as show:
                     stored = rollouts.follow(ports, stored, show, waits_for_approval=False)
         if stored.status.phase.is_final:
             plans.let_go(stored)  # also where who brought it to its end was killed before that
-    if output is OutputForm.JSON:
-        print_json(rollouts.answer(stored, place))
-    else:
-        rollouts.tell_end(stored)
-    if wait and stored.status.ended not in ("old", "nothing"):
-        raise typer.Exit(1)
+    return stored, place

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from planner.cli.console import Output, OutputForm, errors, text_console
+from planner.cli.console import Answer, Format, FormatOption, Output, answering, errors, text_console
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -37,28 +37,31 @@ def allocate(
             "--diff", metavar="OTHER", help="Request (or answer) to compare with: shows what moves to get there."
         ),
     ] = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say who owns which queue, exactly as the clients would compute it."""
-    from planner.allocation.answers import answer, answer_all
+    from planner.allocation.answers import answer as allocation_of
+    from planner.allocation.answers import answer_all
 
-    requests = read_document(source)
-    if isinstance(requests, list):
-        answers = answer_all(requests)
-        documents: list[Document] = list(answers.documents)
-        refused = answers.refused
-    else:
-        documents, refused = [answer(requests)], []
-    if diff is not None:
-        documents = _with_changes(documents, _other_side(diff, len(documents)))
-    if output is OutputForm.JSON:
-        _write_json(documents, is_list=isinstance(requests, list))
-    else:
-        _tell(requests if isinstance(requests, list) else [requests], documents)
-    _report_problems(documents)
-    if refused:
-        _say(f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}")
-        raise typer.Exit(BadInputError.exit_code)
+    with answering(form, output) as answer:
+        requests = read_document(source)
+        if isinstance(requests, list):
+            answers = answer_all(requests)
+            documents: list[Document] = list(answers.documents)
+            refused = answers.refused
+        else:
+            documents, refused = [allocation_of(requests)], []
+        if diff is not None:
+            documents = _with_changes(documents, _other_side(diff, len(documents)))
+        if answer.is_text:
+            _tell(requests if isinstance(requests, list) else [requests], documents)
+        else:
+            write_fixed(answer, documents, is_list=isinstance(requests, list))
+        _report_problems(documents)
+        if refused:
+            _say(f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}")
+            raise typer.Exit(BadInputError.exit_code)
 
 
 def read_document(source: str) -> Any:
@@ -130,9 +133,15 @@ def _hashable(assignments: object) -> dict[str, list[tuple[Any, ...]]]:
     return {client: [tuple(queue) for queue in queues] for client, queues in assignments.items()}
 
 
-def _write_json(documents: Sequence[Document], *, is_list: bool) -> None:
-    """Write the answer as the contract has it; a list has one answer a line. ASCII, so that any name survives."""
-    lines = [json.dumps(document) for document in documents]
+def write_fixed(answer: Answer, documents: Sequence[Document], *, is_list: bool) -> None:
+    """Write the answer as the contract has it, without a header; a list has one answer a line of JSON.
+
+    The JSON is ASCII, so that any name survives.
+    """
+    if answer.format is Format.YAML:
+        answer.write_plain(list(documents) if is_list else documents[0])
+        return
+    lines = [json.dumps(document, allow_nan=False) for document in documents]
     sys.stdout.write("[" + ",\n ".join(lines) + "]\n" if is_list else lines[0] + "\n")
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import rollouts
-from planner.cli.console import Output, OutputForm, errors, print_json, text_console
+from planner.cli.console import Answer, FormatOption, Output, answering, errors, text_console
+from planner.cli.explain import explain_file
 from planner.cli.rollouts import Kubeconfig, Namespace, Records, Show
 from planner.errors import BadInputError
 
@@ -80,7 +81,8 @@ def apply(
         Path | None, typer.Option("--policy", "-p", help="Policy file; default: the policy object in the cluster.")
     ] = None,
     data: Records = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Carry out an approved plan, or follow the controller that does.
 
@@ -89,9 +91,23 @@ def apply(
     """
     mode = _mode(dry_run)
     document = rollouts.read_plan_file(plan)
-    if mode is DryRun.CLIENT:
-        _tell_steps(plan, output)
-        return
+    with answering(form, output) as answer:
+        if mode is DryRun.CLIENT:
+            explain_file(plan, answer)
+        else:
+            _apply(document, mode, watch, answer, namespace, kubeconfig, policy, data)
+
+
+def _apply(
+    document: dict[str, Any],
+    mode: DryRun | None,
+    watch: bool,
+    answer: Answer,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    policy: Path | None,
+    data: Path | None,
+) -> None:
     place = namespace or document["metadata"].get("namespace", "default")
     with rollouts.open_cluster(kubeconfig) as api:
         from planner.deployments.drive import open_ports
@@ -104,24 +120,24 @@ def apply(
         stored = submit(plans, document, is_dry=mode is DryRun.SERVER)
         check_rights(api, place, stored.plan)
         if mode is DryRun.SERVER and _is_untouched(stored):
-            _try(ports, stored, output)
+            _try(ports, stored, answer)
             return
         if mode is DryRun.SERVER:
-            _finish(stored, place, output)
+            _finish(stored, place, answer)
             return
-        stored = _carried_out(ports, plans, stored, watch, output)
+        stored = _carried_out(ports, plans, stored, watch, answer)
         rollouts.keep_record(data, stored)
-        _finish(stored, place, output)
+        _finish(stored, place, answer)
 
 
 def _carried_out(
-    ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, output: OutputForm
+    ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, answer: Answer
 ) -> "StoredPlan":
     if stored.status.phase.is_final:
         _let_go(plans, stored)  # who brought it to its end may have been killed before that
         return stored  # to apply it again does nothing else
     try:
-        with shown(watch, output) as show:
+        with shown(watch and answer.is_text) as show:
             stored = rollouts.follow(ports, stored, show, waits_for_approval=watch)
     finally:
         _let_go(plans, stored)
@@ -146,7 +162,7 @@ def _is_untouched(stored: "StoredPlan") -> bool:
     return stored.status.phase in (Phase.PENDING, Phase.APPROVED)
 
 
-def _try(ports: "Ports", stored: "StoredPlan", output: OutputForm) -> None:
+def _try(ports: "Ports", stored: "StoredPlan", answer: Answer) -> None:
     """Tell whether the plan fits the cluster as it is now; nothing is changed."""
     from planner.execution.drift import before_start
     from planner.execution.moves import Turn
@@ -155,8 +171,9 @@ def _try(ports: "Ports", stored: "StoredPlan", output: OutputForm) -> None:
     look = ports.world.look(stored, now)
     found = before_start(Turn(stored, look, now))
     reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in found.refusals]
-    if output is OutputForm.JSON:
-        print_json({"fits": not (reasons or found.unknowns), "refusals": reasons, "unknown": list(found.unknowns)})
+    if not answer.is_text:
+        fits = not (reasons or found.unknowns)
+        answer.write("RolloutFit", {"fits": fits, "refusals": reasons, "unknown": list(found.unknowns)})
     else:
         _tell_fit(stored, reasons, [*found.unknowns, *look.problems])
     if reasons or found.unknowns:
@@ -175,25 +192,13 @@ def _tell_fit(stored: "StoredPlan", reasons: list[str], unknowns: list[str]) -> 
             console.print(f"  {number}. {step.action}", markup=False, soft_wrap=True)
 
 
-def _tell_steps(path: Path, output: OutputForm) -> None:
-    from planner.documents.plan import PLAN, read_document
-    from planner.rollout.explain import explain_plan
-
-    lines = list(explain_plan(PLAN.parse(read_document(path), str(path))))
-    if output is OutputForm.JSON:
-        print_json({"lines": lines})
-        return
-    for line in lines:
-        text_console().print(line, markup=False, soft_wrap=True)
-
-
-def _finish(stored: "StoredPlan", namespace: str, output: OutputForm) -> None:
+def _finish(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
     from planner.execution.phases import Phase
 
-    if output is OutputForm.JSON:
-        print_json(rollouts.answer(stored, namespace))
-    else:
+    if answer.is_text:
         rollouts.tell_end(stored)
+    else:
+        answer.write(rollouts.PROGRESS, rollouts.answer(stored, namespace))
     if stored.status.phase is Phase.PENDING and (lacking := _lacking(stored, namespace)) is not None:
         errors.print(
             f"planner: plan {stored.name} is in the cluster, nothing was changed: {lacking}, then apply it again",
@@ -210,7 +215,7 @@ def _lacking(stored: "StoredPlan", namespace: str) -> str | None:
     phrases, given = stored.plan.confirmations, stored.requests.approval
     if any(phrase not in stored.requests.confirmed for phrase in phrases):
         options = " ".join(f"--confirm {shlex.quote(phrase)}" for phrase in dict.fromkeys(phrases))
-        return f"planner approve {stored.name} -n {namespace} {options}"
+        return f"planner approve {stored.name} --namespace {namespace} {options}"
     if given is None or given.digest != stored.digest:
         over = "" if given is None else " --overwrite"
         return f"kubectl annotate crp {stored.name} -n {namespace}{over} {APPROVE_ANNOTATION}={stored.digest}"
@@ -218,9 +223,9 @@ def _lacking(stored: "StoredPlan", namespace: str) -> str | None:
 
 
 @contextmanager
-def shown(watch: bool, output: OutputForm) -> Iterator[Show]:
+def shown(as_tree: bool) -> Iterator[Show]:
     """Give the way to show progress: a live tree, or one line on standard error for each thing that happens."""
-    if watch and output is OutputForm.TEXT:
+    if as_tree:
         with _tree() as show:
             yield show
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.cli import rollouts
-from planner.cli.console import Output, OutputForm, print_json, text_console
+from planner.cli.console import FormatOption, Output, answering, text_console
 from planner.cli.rollouts import Kubeconfig, Namespace
 from planner.errors import BadInputError
 
@@ -27,23 +27,25 @@ def approve(
     ] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Approve a plan: write the digest of what is approved into its file, or to the plan in the cluster.
 
     Any later change of the plan ends the approval. Exit code 1 when the plan holds no longer.
     """
     phrases = tuple(confirm or ())
-    if rollouts.is_plan_file(plan):
-        if namespace is not None or kubeconfig is not None:
-            raise BadInputError(f"{plan} is a file: --namespace and --kubeconfig go with the name of a plan")
-        made, answer = _approve_file(Path(plan), digest, phrases)
-    else:
-        made, answer = _approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
-    if output is OutputForm.JSON:
-        print_json(answer)
-        return
-    _tell(plan, made, answer)
+    with answering(form, output) as answer:
+        if rollouts.is_plan_file(plan):
+            if namespace is not None or kubeconfig is not None:
+                raise BadInputError(f"{plan} is a file: --namespace and --kubeconfig go with the name of a plan")
+            made, approval = _approve_file(Path(plan), digest, phrases)
+        else:
+            made, approval = _approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
+        if answer.is_text:
+            _tell(plan, made, approval)
+        else:
+            answer.write("RolloutApproval", approval)
 
 
 def _approve_file(path: Path, wanted: str | None, phrases: Sequence[str]) -> tuple["RolloutPlan", dict[str, Any]]:

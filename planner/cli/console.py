@@ -1,35 +1,131 @@
 """What all commands share: output forms, writing, tables, times and ranges on the command line."""
 
+import io
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from planner import words
 from planner.errors import BadInputError
+from planner.words import did_you_mean
 
 errors = Console(stderr=True, soft_wrap=True)
 """Progress and errors go here, so that standard output stays clean for pipes."""
 
 
-class OutputForm(StrEnum):
+class Format(StrEnum):
     """How a command prints its answer."""
 
     TEXT = "text"
     JSON = "json"
+    YAML = "yaml"
 
 
-Output = Annotated[
-    OutputForm, typer.Option("--output", "-o", help="text for people, json for machines.", show_default=True)
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="text for people, json or yaml for machines. [default: text]", show_default=False),
 ]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="File to write instead of standard output; -o json is short for --format json.",
+        show_default=False,
+    ),
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Every count with its own figures, not only a screen.")
+]
+SUFFIXES = {".json": Format.JSON, ".yaml": Format.YAML, ".yml": Format.YAML}
+STANDARD_OUTPUT = "-"
 PolicyFile = Annotated[
     Path, typer.Option("--policy", "-p", help="ConsumerScalingPolicy YAML of the group.", show_default=False)
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The form of a command's answer; ``is_bare`` after ``-o json``, which prints lists without a header, as ever."""
+
+    format: Format
+    is_bare: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether people read the answer."""
+        return self.format is Format.TEXT
+
+    def write(self, kind: str, body: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Print the body under ``apiVersion`` and ``kind``; a list stands under ``items``, unless the answer is bare."""
+        from planner.documents.format import API_VERSION
+
+        if isinstance(body, Mapping):
+            self.write_plain({"apiVersion": API_VERSION, "kind": kind, **body})
+        else:
+            self.write_plain(body if self.is_bare else {"apiVersion": API_VERSION, "kind": kind, "items": body})
+
+    def write_plain(self, value: object) -> None:
+        """Print ``value`` as it is, as JSON or YAML."""
+        if self.format is Format.YAML:
+            from planner.documents.yaml import dump_yaml
+
+            sys.stdout.write(dump_yaml(value))
+        else:
+            print_json(value)
+
+
+@contextmanager
+def answering(chosen: Format | None, output: str | None) -> Iterator[Answer]:
+    """Give the form that ``--format`` and ``--output`` ask for; what is printed meanwhile goes into the file, if any.
+
+    A negative answer (``typer.Exit``) is written, too; after an error there is no file. Raises ``BadInputError`` for a
+    folder or a word that is neither a form nor the name of a file.
+    """
+    if output is None or output == STANDARD_OUTPUT:
+        yield Answer(chosen or Format.TEXT)
+    elif output in tuple(Format):
+        if chosen not in (None, output):
+            raise BadInputError(f"--format {chosen} and --output {output} contradict each other: leave one out")
+        yield Answer(Format(output), is_bare=True)
+    else:
+        path = output_file(output)
+        buffer = io.StringIO()
+        try:
+            with redirect_stdout(buffer):
+                yield Answer(chosen or SUFFIXES.get(path.suffix, Format.TEXT))
+        except typer.Exit:
+            _write(path, buffer.getvalue())
+            raise
+        _write(path, buffer.getvalue())
+
+
+def output_file(name: str) -> Path:
+    """Return the file that ``--output`` names. Raises ``BadInputError`` for a folder, or what looks like no file."""
+    path = Path(name)
+    if path.is_dir():
+        raise BadInputError(f"--output {name} is a folder, expected a file: write {path / 'answer.json'}, for example")
+    if not path.suffix and path.name == name:
+        close = did_you_mean(name, tuple(Format))
+        raise BadInputError(f"--output {name}: expected text, json, yaml, or a file name with its ending{close}")
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    from planner.storage.files import write_atomically
+
+    write_atomically(path, text)
+    errors.print(f"planner: written to {path}", markup=False, highlight=False)
 
 
 def print_json(value: object) -> None:
@@ -42,11 +138,18 @@ def text_console() -> Console:
     return Console(highlight=False)
 
 
-def tell(lines: Iterable[str]) -> None:
-    """Print an explanation: the second of its lines is the reason."""
+def print_explanation(lines: Iterable[str], style: str = "green") -> None:
+    """Print an explanation whose first line is the decision, in colour on a terminal; what is unknown is dim."""
     console = text_console()
     for number, line in enumerate(lines):
-        console.print(line, style="bold" if number == 1 else None, markup=False)
+        emphasis = f"bold {style}" if number == 0 else "dim" if line.startswith("Unknown: ") else None
+        console.print(line, style=emphasis, markup=False)
+
+
+def print_next(command: str | None) -> None:
+    """Print the reader's next command as the last line, whole, so that it can be copied; nothing for ``None``."""
+    if command is not None:
+        text_console().print(f"Next: {command}", style="bold", markup=False, soft_wrap=True)
 
 
 def parse_time(text: str, option: str) -> datetime:
@@ -75,11 +178,6 @@ def parse_counts(text: str) -> tuple[int, ...]:
     return counts
 
 
-def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage, ``unknown`` for ``None``."""
-    return "unknown" if share is None else f"{share:.0%}"
-
-
-def seconds(value: float | None, without: str = "unknown") -> str:
-    """Return seconds for people."""
-    return without if value is None else f"{value:.0f} s"
+def seconds(value: float | None, without: str = words.UNKNOWN) -> str:
+    """Return a span of seconds for people, ``without`` for ``None``."""
+    return without if value is None else words.duration(value)

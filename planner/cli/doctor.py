@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from planner.cli.console import Output, OutputForm, print_json, text_console
+from planner.cli.console import FormatOption, Output, answering, text_console
 
 if TYPE_CHECKING:
     from planner.cli.doctor_reading import Read
@@ -71,7 +71,8 @@ def doctor(
     ] = WATCH_S,
     top: Annotated[int, typer.Option(min=1, help="Findings printed as text; json and the page hold all.")] = TOP,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures, too.", show_default=False)] = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Read groups and say what is wrong with them: evidence, what it costs, what to do. Only reads.
 
@@ -102,22 +103,23 @@ def doctor(
         from planner.report.doctor import check_page
 
         check_page(html)  # before anybody waits for the watch
-    taken = read(wanted)
-    report = _report(taken)
-    if html is not None:
-        from planner.report.doctor import write_doctor_page
-
-        write_doctor_page(html, report, taken.pictures)
-    if output is OutputForm.JSON:
-        print_json(DOCTOR_REPORT.document(report))
-    else:
-        tell(text_console(), report, top)
+    with answering(form, output) as answer:
+        taken = read(wanted)
+        report = _report(taken)
         if html is not None:
-            typer.echo(f"Page written to {html}")
-    if report.worst is Severity.ERROR:
-        raise typer.Exit(1)
-    if report.unread:
-        raise typer.Exit(3)
+            from planner.report.doctor import write_doctor_page
+
+            write_doctor_page(html, report, taken.pictures)
+        if not answer.is_text:
+            answer.write_plain(DOCTOR_REPORT.document(report))
+        else:
+            tell(text_console(), report, top)
+            if html is not None:
+                typer.echo(f"Page written to {html}")
+        if report.worst is Severity.ERROR:
+            raise typer.Exit(1)
+        if report.unread:
+            raise typer.Exit(3)
 
 
 def _report(taken: "Read") -> "DoctorReport":

@@ -1,33 +1,54 @@
 """``planner explain``: a plan in words."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from planner.cli.console import Output, OutputForm, print_json, tell
+from planner.cli.console import Answer, FormatOption, Output, Verbose, answering, print_explanation, print_next
 from planner.cli.making import Forecasts
+
+if TYPE_CHECKING:
+    from planner.rollout.plan import DecisionRecord, RolloutPlan
 
 
 def explain(
     plan: Annotated[Path, typer.Argument(help="Plan or decision file of planner plan.", show_default=False)],
     data: Forecasts = None,
-    output: Output = OutputForm.TEXT,
+    verbose: Verbose = False,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say why this count, why not the others, and what each step does; with --data also how earlier forecasts did."""
+    with answering(form, output) as answer:
+        explain_file(plan, answer, data, verbose)
+
+
+def explain_file(path: Path, answer: Answer, data: Path | None = None, verbose: bool = True) -> None:
+    """Print the plan or hold in the file in words; machines get every line."""
     from planner.calibration import read_track
     from planner.documents.plan import read_plan_or_decision
     from planner.rollout.explain import explain_hold, explain_plan
     from planner.rollout.plan import RolloutPlan
 
-    document = read_plan_or_decision(plan)
+    document = read_plan_or_decision(path)
+    is_short = answer.is_text and not verbose
     if isinstance(document, RolloutPlan):
-        lines, at = list(explain_plan(document)), document.made_at
+        lines, at = list(explain_plan(document, is_short=is_short)), document.made_at
     else:
-        lines, at = list(explain_hold(document)), document.decision.decided_at
+        lines, at = list(explain_hold(document, is_short=is_short)), document.decision.decided_at
     if data is not None:
         lines += read_track(data, document.group, at).lines
-    if output is OutputForm.JSON:
-        print_json({"lines": lines})
+    if not answer.is_text:
+        answer.write("PlanExplanation", {"lines": lines})
         return
-    tell(lines)
+    print_explanation(lines, "yellow" if not isinstance(document, RolloutPlan) else "green")
+    print_next(next_command(document, path))
+
+
+def next_command(document: "RolloutPlan | DecisionRecord", path: Path) -> str | None:
+    """Return what a reader does next with the file; ``None`` after a hold, which leaves nothing to do with it."""
+    from planner.rollout.next import approve_command
+    from planner.rollout.plan import RolloutPlan
+
+    return approve_command(document, str(path)) if isinstance(document, RolloutPlan) else None

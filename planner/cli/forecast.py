@@ -1,7 +1,6 @@
 """``planner forecast``: what one change does, for one request document or a list of them."""
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from planner.cli.allocate import read_document
-from planner.cli.console import Output, OutputForm, errors, text_console
+from planner.cli.allocate import read_document, write_fixed
+from planner.cli.console import FormatOption, Output, answering, errors, text_console
 from planner.errors import BadInputError, PlannerError
 from planner.simulation.words import CAUSES, count_between, messages_between, seconds_between
 
@@ -29,31 +28,27 @@ def forecast(
     source: Annotated[
         str, typer.Argument(metavar="FILE|-", help="Request as JSON, or a list of them; - is standard input.")
     ],
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say what one change does: moved queues, pause, duplicates, burst, and when the group has settled."""
-    from planner.simulation.dynamics import forecast as answer
+    from planner.simulation.dynamics import forecast as forecast_of
     from planner.simulation.dynamics import forecast_all
 
-    requests = read_document(source)
-    is_list = isinstance(requests, list)
-    answers = forecast_all(requests) if is_list else None
-    documents = list(answers.documents) if answers else [answer(requests)]
-    if output is OutputForm.JSON:
-        _write_json(documents, is_list=is_list)
-    else:
-        _tell(requests if is_list else [requests], documents)
-    if answers and answers.refused:
-        refused = answers.refused
-        text = f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}"
-        errors.print(f"planner: {text}", style="red", markup=False, highlight=False)
-        raise typer.Exit(BadInputError.exit_code)
-
-
-def _write_json(documents: Sequence["Document"], *, is_list: bool) -> None:
-    """Write the answer as the contract has it; a list has one answer a line. ASCII, so that any name survives."""
-    lines = [json.dumps(document, allow_nan=False) for document in documents]
-    sys.stdout.write("[" + ",\n ".join(lines) + "]\n" if is_list else lines[0] + "\n")
+    with answering(form, output) as answer:
+        requests = read_document(source)
+        is_list = isinstance(requests, list)
+        answers = forecast_all(requests) if is_list else None
+        documents = list(answers.documents) if answers else [forecast_of(requests)]
+        if answer.is_text:
+            _tell(requests if is_list else [requests], documents)
+        else:
+            write_fixed(answer, documents, is_list=is_list)
+        if answers and answers.refused:
+            refused = answers.refused
+            text = f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}"
+            errors.print(f"planner: {text}", style="red", markup=False, highlight=False)
+            raise typer.Exit(BadInputError.exit_code)
 
 
 def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from planner.cli.console import Output, OutputForm, errors, parse_time, print_json, seconds, text_console
+from planner.cli.console import FormatOption, Output, answering, errors, parse_time, seconds, text_console
 from planner.errors import BadInputError, OutOfReachError, PlannerError
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def history(
     bearer_token_file: Annotated[Path | None, typer.Option(help="Holds a token.", show_default=False)] = None,
     basic_auth_file: Annotated[Path | None, typer.Option(help="Holds user:password.", show_default=False)] = None,
     ca_file: Annotated[Path | None, typer.Option(help="Authorities to trust (PEM).", show_default=False)] = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say what metrics tell of groups: what arrives, what waits, who is there, now and over the last days.
 
@@ -88,14 +89,15 @@ def history(
         asked = _wanted(system, _pairs(match, "--match"), _pairs(label, "--label"))
         names = _names(prometheus, group or (), everything)
         access = Access(prometheus or "", bearer_token_file, basic_auth_file, ca_file)
-    with Prometheus(access) as server:
-        told = _read(server, asked, names, span)
-    if output is OutputForm.JSON:
-        print_json(_document(told))
-    else:
-        _tell(text_console(), told)
-    if told.unread:
-        raise typer.Exit(3)
+    with answering(form, output) as answer:
+        with Prometheus(access) as server:
+            told = _read(server, asked, names, span)
+        if answer.is_text:
+            _tell(text_console(), told)
+        else:
+            answer.write("GroupHistories", _document(told))
+        if told.unread:
+            raise typer.Exit(3)
 
 
 @dataclass(frozen=True)

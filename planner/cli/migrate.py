@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli.console import PolicyFile, parse_time, tell, text_console
+from planner.cli.console import PolicyFile, parse_time, print_explanation, print_next, text_console
 from planner.cli.making import At, PlanOutput, SnapshotFile, made_at, read_pair, write_plan
 from planner.cli.template import ChangeFile, ContainerName, Environment, Image, NodeLabels, change_of, needed
 from planner.cli.template import the_container as only_container
@@ -226,6 +226,7 @@ def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, 
     from planner.documents.migration import parse_request
     from planner.documents.plan import PLAN
     from planner.rollout.explain import explain_plan
+    from planner.rollout.next import approve_command
 
     taken, wanted = pair
     given = {name: value for name, value in asked.items() if value is not None}
@@ -235,7 +236,6 @@ def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, 
     document = pipeline.migration_document(made, wanted)
     if not write_plan(document, PLAN.text(document), output):
         return
-    tell(explain_plan(made))
-    told = "".join(f" --confirm '{phrase}'" for phrase in made.confirmations)
-    said = f"Plan written to {output}. A person approves it: planner approve {output}{told}"
-    text_console().print(said, markup=False, soft_wrap=True)
+    print_explanation(explain_plan(made))
+    text_console().print(f"Plan written to {output}. A person approves it.", markup=False, soft_wrap=True)
+    print_next(approve_command(made, output))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli.console import errors, text_console
+from planner.cli.console import errors, print_next, text_console
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from planner.execution.ports import StoredPlan
     from planner.execution.turn import Ports, Turned
 
+PROGRESS = "RolloutProgress"
+"""Kind of the document that says where a plan stands."""
+
 PATIENCE_S = 300.0
 """How long nothing may answer before a command gives up; the plan stays where it is."""
 
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace of the plan; default: the file's, or default.")
+    str | None, typer.Option("--namespace", help="Namespace of the plan; default: the file's, or default.", show_default=False)
 ]
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="kubeconfig file; default: the pod's service account, or kubectl's own.")
@@ -208,6 +211,19 @@ def answer(stored: "StoredPlan", namespace: str) -> dict[str, Any]:
         "steps": len(stored.plan.steps),
         "status": dump_status(stored.status),
     }
+
+
+def print_next_step(stored: "StoredPlan", namespace: str) -> None:
+    """Print the command that goes on with a plan; nothing for one that has ended."""
+    from planner.execution.phases import Phase
+
+    status, where = stored.status, f"{stored.name} --namespace {namespace}"
+    if status.phase is Phase.PENDING:
+        print_next(f"planner approve {where}")
+    elif status.phase is Phase.STUCK:
+        print_next(f"planner abort {where}")
+    elif status.phase is Phase.SUCCEEDED:
+        print_next(f"planner verify {where}")
 
 
 def tell_end(stored: "StoredPlan") -> None:

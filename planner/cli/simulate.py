@@ -1,14 +1,15 @@
 """``planner simulate``: one outcome a candidate count."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
-from planner.cli.console import Output, OutputForm, parse_counts, percent, print_json, seconds, text_console
-from planner.simulation.words import count_between, seconds_between
+from planner.cli.console import FormatOption, Output, answering, parse_counts, seconds, text_console
+from planner.words import UNKNOWN, duration, number, percent, queue_nouns, queues
 
 if TYPE_CHECKING:
     from planner.model.snapshot import GroupSnapshot
@@ -21,7 +22,8 @@ def simulate(
         str | None, typer.Option(help="Counts to try, 1..32 or 3,5,8. Default: the useful ones up to the queue count.")
     ] = None,
     strategy: Annotated[str | None, typer.Option(help="Allocation strategy to try. Default: the group's own.")] = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say what would happen with each consumer count: owners, load, moved queues, backlog."""
     from planner.documents.data import OUTCOMES, SNAPSHOT
@@ -40,9 +42,10 @@ def simulate(
     useful = candidate_counts(taken, 1, largest)
     chosen = parse_counts(counts) if counts else simulable_counts(taken, name, useful)
     outcomes = simulate_candidates(taken, [(name, count) for count in sorted(set(chosen))])
-    if output is OutputForm.JSON:
-        print_json(OUTCOMES.body(outcomes))
-    else:
+    with answering(form, output) as answer:
+        if not answer.is_text:
+            answer.write(OUTCOMES.kind, OUTCOMES.body(outcomes))
+            return
         _tell(taken, outcomes)
         if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
             text_console().print(f"Not simulated: {why}.", style="dim", markup=False)
@@ -50,16 +53,22 @@ def simulate(
 
 def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
     console = text_console()
-    title = f"Group {taken.group}, {len(taken.data_queues)} queues, strategy {outcomes[0].strategy}"
-    console.print(_loads(title, outcomes))
-    console.print(_costs(outcomes))
-    for unknown in dict.fromkeys(unknown for outcome in outcomes for unknown in outcome.unknowns):
+    title = f"Group {taken.group}, {queues(len(taken.data_queues), taken.system)}, strategy {outcomes[0].strategy}"
+    console.print(_loads(title, outcomes, queue_nouns(taken.system)))
+    console.print(_costs(outcomes, queue_nouns(taken.system)))
+    alike = _without_counts(unknown for outcome in outcomes for unknown in outcome.unknowns)
+    for unknown in alike:
         console.print(f"Unknown: {unknown}.", style="dim", markup=False)
 
 
-def _loads(title: str, outcomes: "Sequence[CandidateOutcome]") -> Table:
+def _without_counts(unknowns: Iterable[str]) -> list[str]:
+    """Return the sentences, of those that differ by their numbers alone only the first."""
+    return list({re.sub(r"\d+", "#", unknown): unknown for unknown in reversed(list(unknowns))}.values())[::-1]
+
+
+def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what each count would mean once all has settled."""
-    table = _table(title, ("consumers", "busiest", "most queues", "new message waits", "backlog gone after"))
+    table = _table(title, ("consumers", "busiest", f"most {nouns}", "new message waits", "backlog gone after"))
     table.add_column("")
     for outcome in outcomes:
         table.add_row(
@@ -74,10 +83,10 @@ def _loads(title: str, outcomes: "Sequence[CandidateOutcome]") -> Table:
     return table
 
 
-def _costs(outcomes: "Sequence[CandidateOutcome]") -> Table:
-    """Return what going there costs: the middle 90 % of the trials."""
-    headings = ("consumers", "queues moved", "longest pause, s", "come twice", "burst", "settled after, s")
-    table = _table("What the change itself costs", headings)
+def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
+    """Return what going there costs: the usual figure, and the one that 1 trial in 20 exceeds."""
+    headings = ("consumers", f"{nouns}\nmoved", "longest\npause", "come\ntwice", "burst,\nmessages", "settled\nafter")
+    table = _table("What the change itself costs: usually / at worst (1 in 20)", headings)
     for outcome in outcomes:
         table.add_row(str(outcome.count), _moves(outcome), *_cost(outcome.transition), style=_style(outcome))
     return table
@@ -105,18 +114,22 @@ def _moves(outcome: "CandidateOutcome") -> str:
 def _cost(transition: "Transition | None") -> tuple[str, ...]:
     """Return pause, duplicates, burst and settling of the change."""
     if transition is None:
-        return ("unknown",) * 4
+        return (UNKNOWN,) * 4
     twice, burst = transition.duplicates, transition.burst_messages
     return (
         _span(transition.pause_s),
-        count_between(twice.p05, twice.p95),
-        count_between(burst.p05, burst.p95),
+        _pair(number(twice.p50), number(twice.p95)),
+        _pair(number(burst.p50), number(burst.p95)),
         _span(transition.settle_s),
     )
 
 
-def _span(found: "Seconds | None") -> str:
-    return "unknown" if found is None else seconds_between(found.p05, found.p95).removesuffix(" s")
+def _span(forecast: "Seconds | None") -> str:
+    return UNKNOWN if forecast is None else _pair(duration(forecast.p50), duration(forecast.p95))
+
+
+def _pair(usual: str, worst: str) -> str:
+    return usual if usual == worst else f"{usual} / {worst}"
 
 
 def _note(outcome: "CandidateOutcome") -> str:

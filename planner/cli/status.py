@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from planner.cli import rollouts
-from planner.cli.console import Output, OutputForm, print_json, text_console
+from planner.cli.console import Answer, FormatOption, Output, answering, text_console
 from planner.cli.rollouts import Kubeconfig, Namespace
 
 if TYPE_CHECKING:
+    from planner.deployments.api import RolloutApi
     from planner.execution.ports import StoredPlan
 
 
@@ -18,35 +19,52 @@ def status(
     ] = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
-    output: Output = OutputForm.TEXT,
+    form: FormatOption = None,
+    output: Output = None,
 ) -> None:
     """Say how far a plan has come, or list all plans of a namespace."""
-    from planner.deployments.plans import ClusterPlans, no_plan, stored_plan
+    with answering(form, output) as answer:
+        place, name = rollouts.plan_place(plan, namespace) if plan else (namespace or "default", None)
+        with rollouts.open_cluster(kubeconfig) as api:
+            if name is None:
+                _list(_plans(api, place), place, answer)
+            else:
+                _show(_plan(api, place, name), place, answer)
 
-    place, name = rollouts.plan_place(plan, namespace) if plan else (namespace or "default", None)
-    with rollouts.open_cluster(kubeconfig) as api:
-        if name is None:
-            found = [stored_plan(one) for one in api.plans(place)]
-            if not found:
-                api.check_installed()  # a server that knows no plans lists none, too
-            _list(found, place, output)
-            return
-        stored = ClusterPlans(api, place).read(name)
+
+def _plans(api: "RolloutApi", namespace: str) -> "list[StoredPlan]":
+    from planner.deployments.plans import stored_plan
+
+    plans = [stored_plan(document) for document in api.plans(namespace)]
+    if not plans:
+        api.check_installed()  # a server that knows no plans lists none, too
+    return plans
+
+
+def _plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
+    from planner.deployments.plans import ClusterPlans, no_plan
+
+    stored = ClusterPlans(api, namespace).read(name)
     if stored is None:
-        raise no_plan(place, name)
-    if output is OutputForm.JSON:
-        print_json(rollouts.answer(stored, place))
+        raise no_plan(namespace, name)
+    return stored
+
+
+def _show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
+    if not answer.is_text:
+        answer.write(rollouts.PROGRESS, rollouts.answer(stored, namespace))
         return
     from planner.cli.tree import plan_tree
 
     text_console().print(plan_tree(stored, None))
     for refusal in stored.status.refusals:
         text_console().print(f"{refusal.code}: {refusal.sentence}", markup=False, soft_wrap=True)
+    rollouts.print_next_step(stored, namespace)
 
 
-def _list(found: "list[StoredPlan]", namespace: str, output: OutputForm) -> None:
-    if output is OutputForm.JSON:
-        print_json([rollouts.answer(stored, namespace) for stored in found])
+def _list(found: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
+    if not answer.is_text:
+        answer.write(f"{rollouts.PROGRESS}List", [rollouts.answer(stored, namespace) for stored in found])
         return
     if not found:
         text_console().print(f"There is no plan in namespace {namespace}.", markup=False)

@@ -31,6 +31,7 @@ from planner.rollout.steps import (
     StopConsumers,
     UpdateTemplate,
 )
+from planner.words import queues
 
 SETTLED_APART: Final = timedelta(seconds=5)
 """Between the two looks that must find a group settled. A member that does not yet know of another shows in the first
@@ -87,9 +88,9 @@ def _changed(
         case StopConsumers():
             return _stopped(turn, step, progress, found)
         case StartConsumers():
-            return Finished(f"{step.to_replicas} replicas asked for; {tell_moves(step.forecast)}")
+            return Finished(f"{step.to_replicas} replicas asked for; {tell_moves(step.forecast, turn.plan.group.system)}")
         case UpdateTemplate():
-            return Finished(f"the new template is in; {tell_moves(step.forecast)}")
+            return Finished(f"the new template is in; {tell_moves(step.forecast, turn.plan.group.system)}")
 
 
 def _marked(step: MarkVictims, found: DeploymentLook) -> State:
@@ -111,7 +112,7 @@ def _stopped(turn: Turn, step: StopConsumers, progress: StepProgress, found: Dep
         return Unfinished(f"{len(live)} pods of Deployment {found.name} go on, {step.to_replicas} are to stay")
     went = {pod.name for pod in progress.pods_before} - live
     surprise = _unexpected(turn, progress, found.name, went)
-    told = f"{', '.join(sorted(went)) or 'no pod'} stopped; {tell_moves(step.forecast)}"
+    told = f"{', '.join(sorted(went)) or 'no pod'} stopped; {tell_moves(step.forecast, turn.plan.group.system)}"
     return Finished(told, surprise)
 
 
@@ -213,8 +214,9 @@ def _told_moves(turn: Turn, step: AwaitSettled, group: GroupLook) -> str:
     if group.name != turn.plan.group.group or not group.owners:
         return told
     moved = moved_queues(turn.plan.forecast.owners_before, group.owners)
-    forecast = tell_moves(turn.plan.forecast.moved_queues)
-    return f"{told}; {moved} queues have another owner than before, forecast: {forecast}"
+    forecast = tell_moves(turn.plan.forecast.moved_queues, turn.plan.group.system)
+    verb = "has" if moved == 1 else "have"
+    return f"{told}; {queues(moved, turn.plan.group.system)} {verb} another owner than before, forecast: {forecast}"
 
 
 def _lag(turn: Turn, step: AwaitLag) -> State:

@@ -98,7 +98,7 @@ def _begin(turn: Turn, index: int, step: Step) -> Move:
     kept = [pod for pod in pods if not isinstance(step, MarkVictims) or pod.name in step.pods]
     before = tuple(PodBefore(pod.name, pod.deletion_cost) for pod in sorted(kept, key=lambda pod: pod.name))
     begun = turn.status.begin(StepProgress(index, step.kind, turn.now, pods_before=before))
-    told = f"step {index + 1} of {len(turn.plan.steps)}: {tell_step(step)}"
+    told = f"step {index + 1} of {len(turn.plan.steps)}: {tell_step(step, turn.plan.group.system)}"
     return Write(replace(begun, message=told), reason="StepBegun")
 
 

@@ -13,6 +13,7 @@ from planner.model.queues import Queue
 from planner.rollout.migrations.expand import KIND as EXPAND
 from planner.rollout.plan import OwnedQueues
 from planner.rollout.steps import AwaitSettled, MarkVictims, PauseForPerson
+from planner.words import queue_nouns, queues
 
 MAX_LOOK_AGE: Final = timedelta(seconds=60)
 """A group seen longer ago than this is unknown."""
@@ -28,7 +29,7 @@ def group_before_start(turn: Turn) -> Found:
     yield from _members(turn, group)
     yield from _queues(turn, group)
     yield from _strategy(group, {turn.plan.preconditions.strategy})
-    yield from _settled(group)
+    yield from _settled(group, turn.plan.group.system)
     yield from _owners(turn, group)
     yield from _served_by(turn, group)
 
@@ -79,12 +80,12 @@ def _queues(turn: Turn, group: GroupLook, may_have_more: bool = False) -> Found:
     if len(group.queues) != turn.plan.preconditions.queues and not (has_more and may_have_more):
         yield Refusal(
             Code.QUEUES_CHANGED,
-            f"group {group.name} has {len(group.queues)} queues, the plan expects {turn.plan.preconditions.queues}"
+            f"group {group.name} has {queues(len(group.queues), turn.plan.group.system)}, the plan expects {turn.plan.preconditions.queues}"
             f"{_difference(planned, now)}",
         )
     elif planned - now:
         yield Refusal(
-            Code.QUEUES_CHANGED, f"group {group.name} has other queues than planned{_difference(planned, now)}"
+            Code.QUEUES_CHANGED, f"group {group.name} has other {queue_nouns(turn.plan.group.system)} than planned{_difference(planned, now)}"
         )
 
 
@@ -99,11 +100,7 @@ def missing_queues(turn: Turn, group: GroupLook) -> str | None:
     if not gone:
         return None
     verb = "is" if len(gone) == 1 else "are"
-    return f"{_counted(len(gone), group.name)} {verb} in no route: {_some(gone)}: is their broker up?"
-
-
-def _counted(queues: int, group: str) -> str:
-    return f"{queues} {'queue' if queues == 1 else 'queues'} of group {group}"
+    return f"{queues(len(gone), turn.plan.group.system)} of group {group.name} {verb} in no route: {_some(gone)}: is their broker up?"
 
 
 def _difference(planned: set[str], now: set[str]) -> str:
@@ -124,15 +121,15 @@ def _strategy(group: GroupLook, allowed: set[str]) -> Found:
         )
 
 
-def _settled(group: GroupLook) -> Found:
+def _settled(group: GroupLook, system: str) -> Found:
     if group.is_rebalancing is None or group.misplaced is None or group.owners is None:
         yield f"whether group {group.name} is settled could not be read"
     elif group.is_rebalancing:
         yield Refusal(Code.NOT_SETTLED, f"group {group.name} is rebalancing")
     elif group.misplaced:
         verb = "is" if group.misplaced == 1 else "are"
-        told = f"{_counted(group.misplaced, group.name)} {verb} not owned as {group.strategy} says"
-        yield Refusal(Code.NOT_SETTLED, told)
+        whose = f"{queues(group.misplaced, system)} of group {group.name}"
+        yield Refusal(Code.NOT_SETTLED, f"{whose} {verb} not owned as {group.strategy} says")
 
 
 def _owners(turn: Turn, group: GroupLook) -> Found:
@@ -146,7 +143,7 @@ def _owners(turn: Turn, group: GroupLook) -> Found:
         if now.get(queue, ()) != (owner,)
     ]
     if moved:
-        told = f"{_counted(len(moved), group.name)} changed owner since: {_some(moved)}"
+        told = f"{queues(len(moved), turn.plan.group.system)} of group {group.name} changed owner since: {_some(moved)}"
         yield Refusal(Code.OWNERS_CHANGED, told)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import PauseForPerson
 from planner.rollout.windows import ChangeWindow, closed
-from planner.simulation.words import messages_between, seconds_between
+from planner.words import counted, duration, number, queue_noun, queue_nouns, queues
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def _reasons(plan: RolloutPlan, rule: ApprovalRule, at: datetime) -> Iterator[st
     if any(isinstance(step, PauseForPerson) for step in plan.steps):
         yield "it asks a person a question on its way"
     yield from _too_many_moves(plan, rule)
-    yield from _too_much_cost(plan.forecast.cost, rule)
+    yield from _too_much_cost(plan.forecast.cost, rule, queue_noun(plan.group.system))
     if rule.windows and (shut := closed(rule.windows, at)):
         yield shut
 
@@ -54,28 +54,28 @@ def _too_many_moves(plan: RolloutPlan, rule: ApprovalRule) -> Iterator[str]:
     if rule.most_moved_queues is None:
         return
     if most is None:
-        yield "how many queues move is not known beforehand"
+        yield f"how many {queue_nouns(plan.group.system)} move is not known beforehand"
     elif most > rule.most_moved_queues:
-        yield f"up to {most} queues move, {rule.most_moved_queues} may"
+        yield f"up to {queues(most, plan.group.system)} move, {number(rule.most_moved_queues)} may"
 
 
-def _too_much_cost(cost: Cost | None, rule: ApprovalRule) -> Iterator[str]:
+def _too_much_cost(cost: Cost | None, rule: ApprovalRule, noun: str) -> Iterator[str]:
     allowed = rule.most_duplicates
     if allowed is not None and cost is None:
         yield "how many messages come twice is not known beforehand"
     elif allowed is not None and cost is not None and cost.duplicates.p95 > allowed:
-        yield f"{messages_between(cost.duplicates.p05, cost.duplicates.p95)} come twice, {allowed} may"
+        yield f"up to {counted(cost.duplicates.p95, 'message')} come twice (1 in 20), {number(allowed)} may"
     if rule.longest_pause_s is not None:
-        yield from _too_long_pause(cost, rule.longest_pause_s)
+        yield from _too_long_pause(cost, rule.longest_pause_s, noun)
 
 
-def _too_long_pause(cost: Cost | None, allowed_s: float) -> Iterator[str]:
+def _too_long_pause(cost: Cost | None, allowed_s: float, noun: str) -> Iterator[str]:
     pauses = {
-        "a queue that moves": cost.pause_seconds if cost else None,
-        "a queue that stays": cost.stall_seconds if cost else None,
+        f"a {noun} that moves": cost.pause_seconds if cost else None,
+        f"a {noun} that stays": cost.stall_seconds if cost else None,
     }
     for whose, pause in pauses.items():
         if pause is None:
             yield f"how long {whose} pauses is not known beforehand"
         elif pause.p95 > allowed_s:
-            yield f"{whose} pauses for {seconds_between(pause.p05, pause.p95)}, {allowed_s:g} s may be"
+            yield f"{whose} pauses up to {duration(pause.p95)} (1 in 20), {duration(allowed_s)} may be"

@@ -35,6 +35,7 @@ from planner.rollout.victims import pods_of_members
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
 from planner.simulation.words import count_between
+from planner.words import queue_nouns
 
 MARK_LIMIT_S = 60
 """How long marking pods may take, which is one patch for each of them."""
@@ -106,7 +107,7 @@ def build_plan(
         steps=with_autoscaler(steps, snapshot.deployment, decision.current, settings.autoscaler),
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,
-        ways=tuple(tell_ways(ways)),
+        ways=tuple(tell_ways(ways, snapshot.system)),
     )
 
 
@@ -145,22 +146,22 @@ def _back(batch: Batch, settings: RolloutSettings) -> str:
     return f"set the replicas of {settings.deployment} back to {batch.before}"
 
 
-def tell_ways(ways: Ways) -> Iterator[str]:
+def tell_ways(ways: Ways, system: str) -> Iterator[str]:
     """Yield in a sentence why this way and not another one; nothing where there was only one."""
     best, *others = ways.compared
     if not others or best.cost is None:
         return
-    costs = ", ".join(f"{_batches(way).lower()} {_costs(way)}" for way in others)
+    costs = ", ".join(f"{_batches(way).lower()} {_costs(way, system)}" for way in others)
     what = "costs least" if best.is_timed else "moves fewest, and pauses and duplicates are not known"
-    yield f"{_batches(best)} {what}: {_costs(best)}; {costs}."
+    yield f"{_batches(best)} {what}: {_costs(best, system)}; {costs}."
 
 
 def _batches(way: Way) -> str:
     return "All at once" if len(way.batches) == 1 else f"In {len(way.batches)} batches"
 
 
-def _costs(way: Way) -> str:
-    moved = f"{count_between(way.moved.fewest or 0, way.moved.most or 0)} moved queues"
+def _costs(way: Way, system: str) -> str:
+    moved = f"{count_between(way.moved.fewest or 0, way.moved.most or 0)} moved {queue_nouns(system)}"
     if not way.is_timed or way.cost is None:
         return moved
     return f"{moved}, worth {count_between(round(way.cost.least), round(way.cost.most))} consumer-seconds"

@@ -1,5 +1,13 @@
 """Forecasts as people read them: intervals in words, and causes of pauses and duplicates by the simulation's keys."""
 
+from planner.words import duration, number
+
+ONE_UNIT_S = 59.5
+"""What is shorter reads in seconds alone."""
+
+LEAST_SHOWN_S = 0.05
+"""What is shorter reads as nothing in an interval."""
+
 CAUSES = {
     "notice": "the new owner learns of the change later than the old one has stopped",
     "expiry": "the brokers take so long to find out that the client is gone",
@@ -30,9 +38,25 @@ CAUSES = {
 
 
 def seconds_between(low: float, high: float) -> str:
-    """Return the ends of an interval of seconds: ``0.30–0.60 s``, or ``0 s`` where they read alike."""
-    first, last = _rounded(low), _rounded(high)
+    """Return the ends of an interval of seconds: ``0.3–0.6 s``, ``45 s – 2 min 5 s``; one where they read alike."""
+    first, last = duration(low), duration(high)
+    if first == last:
+        return first
+    if low < ONE_UNIT_S and high < ONE_UNIT_S and low >= LEAST_SHOWN_S:
+        return f"{first.removesuffix(' s')}–{last}"
+    return f"0–{last}" if low < LEAST_SHOWN_S and high < ONE_UNIT_S else f"{first} – {last}"
+
+
+def exact_seconds_between(low: float, high: float) -> str:
+    """Return the ends to two digits after the point below ten, as a forecast's warnings quote them: ``1.24–12.3 s``."""
+    first, last = _exact(low), _exact(high)
     return f"{first} s" if first == last else f"{first}–{last} s"
+
+
+def _exact(value: float) -> str:
+    if value == 0:
+        return "0"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def messages_between(low: int, high: int) -> str:
@@ -42,11 +66,4 @@ def messages_between(low: int, high: int) -> str:
 
 def count_between(low: int, high: int) -> str:
     """Return the ends of an interval of whole things: ``12–25``."""
-    return str(low) if low == high else f"{low}–{high}"
-
-
-def _rounded(value: float) -> str:
-    """Return two digits after the point below ten, one below a hundred: nobody needs more."""
-    if value == 0:
-        return "0"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return number(low) if low == high else f"{number(low)}–{number(high)}"

@@ -23,6 +23,7 @@ from planner.simulation.candidates import simulate_candidate
 from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
+from planner.words import queue_nouns, queues
 
 KIND = "expand"
 ASK_LIMIT_S = 3_600
@@ -48,7 +49,7 @@ def expand(found: Ground, topic: str, each: int, consumers: int | None = None) -
         steps=tuple(_steps(found, topic, each, wanted, joined)),
         must_be_true=(f"nothing that writes to {topic} counts on a key staying in its queue",),
         why=(
-            f"Consumers first, then queues: {topic} gets {len(grown.data_queues) - len(snapshot.data_queues)} more, "
+            f"Consumers first, then {queue_nouns(snapshot.system)}: {topic} gets {len(grown.data_queues) - len(snapshot.data_queues)} more, "
             f"and {shifted} of those that are there change owner once more as the order shifts.",
         ),
         moved=_moved(joined, shifted),
@@ -85,7 +86,7 @@ def _check_count(found: Ground, grown: GroupSnapshot, consumers: int) -> None:
     if not simulate_candidate(grown, consumers, found.strategy).is_useful and consumers > found.count:
         raise refused(
             Refusal.MORE_CONSUMERS_THAN_USEFUL,
-            f"with {len(grown.data_queues)} queues {consumers} consumers relieve nobody whom {consumers - 1} would not",
+            f"with {queues(len(grown.data_queues), grown.system)} {consumers} consumers relieve nobody whom {consumers - 1} would not",
         )
 
 

@@ -22,7 +22,7 @@ from planner.simulation.dynamics.rocketmq.simulate import Simulation
 from planner.simulation.dynamics.rocketmq.timing import LONG_POLL_S, OFFSETS_FLUSHED_S
 from planner.simulation.dynamics.rocketmq.world import World
 from planner.simulation.dynamics.trials import LEVELS
-from planner.simulation.words import seconds_between
+from planner.simulation.words import exact_seconds_between
 
 _NAMED = 3
 
@@ -218,7 +218,7 @@ def _about_polling(world: World, found: Simulation) -> Iterator[str]:
         yield (
             "when and how much it pulls, and which offsets it stores, the application of a pull consumer decides: "
             "pause, duplicates, burst and settling are not known"
-            + ("" if least is None else f"; the longest pause is at least {seconds_between(*least)}")
+            + ("" if least is None else f"; the longest pause is at least {exact_seconds_between(*least)}")
         )
     if request.consumer != Consumer.LITE_PULL:
         return
