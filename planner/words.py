@@ -116,8 +116,14 @@ def runs(counts: Sequence[int]) -> str:
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in groups)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``: did you mean cluster?`` where a known name is close to ``name``, else nothing."""
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that ``name`` was meant to be, whatever its case; ``None`` where none is close."""
     by_case = {other.casefold(): other for other in known}
     close = get_close_matches(name.casefold(), by_case, n=1)
-    return f": did you mean {by_case[close[0]]}?" if close else ""
+    return by_case[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``: did you mean cluster?`` where a known name is close to ``name``, else nothing."""
+    meant = closest(name, known)
+    return "" if meant is None else f": did you mean {meant}?"

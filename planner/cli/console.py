@@ -44,9 +44,7 @@ Output = Annotated[
         show_default=False,
     ),
 ]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Every count with its own figures, not only a screen.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Every count with its own figures, not only a screen.")]
 SUFFIXES = {".json": Format.JSON, ".yaml": Format.YAML, ".yml": Format.YAML}
 STANDARD_OUTPUT = "-"
 PolicyFile = Annotated[
@@ -67,7 +65,7 @@ class Answer:
         return self.format is Format.TEXT
 
     def write(self, kind: str, body: Mapping[str, Any] | Sequence[Any]) -> None:
-        """Print the body under ``apiVersion`` and ``kind``; a list stands under ``items``, unless the answer is bare."""
+        """Print the body under ``apiVersion`` and ``kind``, a list as ``items``; a bare answer has the list alone."""
         from planner.documents.format import API_VERSION
 
         if isinstance(body, Mapping):
@@ -150,6 +148,12 @@ def print_next(command: str | None) -> None:
     """Print the reader's next command as the last line, whole, so that it can be copied; nothing for ``None``."""
     if command is not None:
         text_console().print(f"Next: {command}", style="bold", markup=False, soft_wrap=True)
+
+
+def print_help_alone(context: typer.Context) -> None:
+    """Print the help of a command that has sub-commands when none is named: that is no error."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def parse_time(text: str, option: str) -> datetime:

@@ -24,34 +24,34 @@ from planner.cli import (
     status,
     verify,
 )
-from planner.cli.console import errors
+from planner.cli.console import errors, print_help_alone
+from planner.cli.examples import epilog
 from planner.errors import PlannerError
 
 app = typer.Typer(
     name="planner",
     help="Predict what a change in the number of consumers does, and plan the change that costs least.",
     epilog=absent.epilog(),
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("allocate")(allocate.allocate)
-app.command("forecast")(forecast.forecast)
-app.command("snapshot")(snapshot.snapshot)
-app.command("simulate")(simulate.simulate)
-app.command("plan")(plan.plan)
+app.command("allocate", epilog=epilog("allocate"))(allocate.allocate)
+app.command("forecast", epilog=epilog("forecast"))(forecast.forecast)
+app.command("snapshot", epilog=epilog("snapshot"))(snapshot.snapshot)
+app.command("simulate", epilog=epilog("simulate"))(simulate.simulate)
+app.command("plan", epilog=epilog("plan"))(plan.plan)
 app.add_typer(migrate.app)
-app.command("explain")(explain.explain)
-app.command("approve")(approve.approve)
-app.command("apply")(apply.apply)
-app.command("status")(status.status)
-app.command("abort")(abort.abort)
-app.command("verify")(verify.verify)
-app.command("report")(report.report)
-app.command("doctor")(doctor.doctor)
-app.command("history")(history.history)
+app.command("explain", epilog=epilog("explain"))(explain.explain)
+app.command("approve", epilog=epilog("approve"))(approve.approve)
+app.command("apply", epilog=epilog("apply"))(apply.apply)
+app.command("status", epilog=epilog("status"))(status.status)
+app.command("abort", epilog=epilog("abort"))(abort.abort)
+app.command("verify", epilog=epilog("verify"))(verify.verify)
+app.command("report", epilog=epilog("report"))(report.report)
+app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
+app.command("history", epilog=epilog("history"))(history.history)
 absent.register(app)
 
 
@@ -63,11 +63,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exit codes: 0 done, 1 the answer is negative, 2 bad usage or input, 3 a needed system is out of reach."""
+    """Predict what a change in the number of consumers does, and plan the change that costs least.
+
+    Exit codes: 0 done, 1 the answer is negative, 2 bad usage or input, 3 a needed system is out of reach.
+    """
+    print_help_alone(context)
 
 
 def main() -> None:

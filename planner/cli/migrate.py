@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli.console import PolicyFile, parse_time, print_explanation, print_next, text_console
+from planner.cli.console import PolicyFile, parse_time, print_explanation, print_help_alone, print_next, text_console
+from planner.cli.examples import epilog
 from planner.cli.making import At, PlanOutput, SnapshotFile, made_at, read_pair, write_plan
 from planner.cli.template import ChangeFile, ContainerName, Environment, Image, NodeLabels, change_of, needed
 from planner.cli.template import the_container as only_container
@@ -19,7 +20,7 @@ app = typer.Typer(
     name="migrate",
     help="Plan a migration: a change of a group that a person asks for. Nothing is changed yet. What would do harm is "
     "refused by name, with exit code 1.",
-    no_args_is_help=True,
+    invoke_without_command=True,
 )
 Room = Annotated[
     str | None, typer.Option(help="MACHINE_ROOM_NEARBY: the room that all new consumers are in.", show_default=False)
@@ -27,7 +28,12 @@ Room = Annotated[
 Green = Annotated[str, typer.Option(help="Name of the new Deployment, which takes over.", show_default=False)]
 
 
-@app.command("update")
+@app.callback()
+def _options(context: typer.Context) -> None:
+    print_help_alone(context)
+
+
+@app.command("update", epilog=epilog("migrate update"))
 def update(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -48,7 +54,7 @@ def update(
     _make(pair, {"kind": "update", "change": changed, "surge": surge}, output, at)
 
 
-@app.command("strategy")
+@app.command("strategy", epilog=epilog("migrate strategy"))
 def strategy(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -74,7 +80,7 @@ def strategy(
     _make(pair, {"kind": "strategy", **asked, "newGroup": new_group, "room": room}, output, at)
 
 
-@app.command("rename")
+@app.command("rename", epilog=epilog("migrate rename"))
 def rename(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -94,7 +100,7 @@ def rename(
     _make(pair, {"kind": "rename", "to": to, "change": changed, "green": green}, output, at)
 
 
-@app.command("relocate")
+@app.command("relocate", epilog=epilog("migrate relocate"))
 def relocate(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -114,7 +120,7 @@ def relocate(
     _make(pair, {"kind": "relocate", "change": changed, "green": green, "room": room}, output, at)
 
 
-@app.command("cluster")
+@app.command("cluster", epilog=epilog("migrate cluster"))
 def cluster(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -134,7 +140,7 @@ def cluster(
     _make(pair, {"kind": "cluster", "to": to, "change": changed, "green": green}, output, at)
 
 
-@app.command("reset")
+@app.command("reset", epilog=epilog("migrate reset"))
 def reset(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -147,7 +153,7 @@ def reset(
     _make(read_pair(snapshot, policy), asked, output, at)
 
 
-@app.command("expand")
+@app.command("expand", epilog=epilog("migrate expand"))
 def expand(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -162,7 +168,7 @@ def expand(
     _make(pair, {"kind": "expand", "topic": topic, "queues": queues, "consumers": consumers}, output, at)
 
 
-@app.command("assignor")
+@app.command("assignor", epilog=epilog("migrate assignor"))
 def assignor(
     snapshot: SnapshotFile,
     policy: PolicyFile,
@@ -191,7 +197,7 @@ def assignor(
     _make(pair, asked, output, at)
 
 
-@app.command("consumer-protocol")
+@app.command("consumer-protocol", epilog=epilog("migrate consumer-protocol"))
 def consumer_protocol(
     snapshot: SnapshotFile,
     policy: PolicyFile,

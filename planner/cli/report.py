@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from planner.cli.console import FormatOption, answering
 from planner.cli.making import Forecasts
 
 
@@ -20,6 +21,7 @@ def report(
         typer.Option("--policy", "-p", help="ConsumerScalingPolicy YAML: draws its bound.", show_default=False),
     ] = None,
     data: Forecasts = None,
+    form: FormatOption = None,
 ) -> None:
     """Write a page that shows what was decided and why: no network, no script, light and dark.
 
@@ -34,4 +36,9 @@ def report(
     case = read_case(source, bound)
     if data is not None:
         case = replace(case, track=read_track(data, case.record.group, case.record.decision.decided_at))
-    typer.echo(write_page(output, case))
+    with answering(form, None) as answer:
+        page = write_page(output, case)
+        if answer.is_text:
+            typer.echo(page)
+        else:
+            answer.write("Report", {"page": str(page), "next": case.next_command})

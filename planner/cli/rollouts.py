@@ -28,7 +28,8 @@ PATIENCE_S = 300.0
 """How long nothing may answer before a command gives up; the plan stays where it is."""
 
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", help="Namespace of the plan; default: the file's, or default.", show_default=False)
+    str | None,
+    typer.Option("--namespace", help="Namespace of the plan; default: the file's, or default.", show_default=False),
 ]
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="kubeconfig file; default: the pod's service account, or kubectl's own.")

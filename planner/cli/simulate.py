@@ -86,7 +86,7 @@ def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Ta
 def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what going there costs: the usual figure, and the one that 1 trial in 20 exceeds."""
     headings = ("consumers", f"{nouns}\nmoved", "longest\npause", "come\ntwice", "burst,\nmessages", "settled\nafter")
-    table = _table("What the change itself costs: usually / at worst (1 in 20)", headings)
+    table = _table("What the change itself costs: usually, and below it at worst (1 in 20)", headings)
     for outcome in outcomes:
         table.add_row(str(outcome.count), _moves(outcome), *_cost(outcome.transition), style=_style(outcome))
     return table
@@ -129,7 +129,7 @@ def _span(forecast: "Seconds | None") -> str:
 
 
 def _pair(usual: str, worst: str) -> str:
-    return usual if usual == worst else f"{usual} / {worst}"
+    return usual if usual == worst else f"{usual}\n{worst}"
 
 
 def _note(outcome: "CandidateOutcome") -> str:

@@ -54,6 +54,7 @@ class DataKind(Generic[T]):
         try:
             document = check_header(json.loads(text), self.kind, where)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            _refuse_yaml(text, self.kind, where)
             raise DocumentError(
                 f"{where}: not valid JSON ({error}): it is cut off or was edited, make it again"
             ) from error
@@ -77,6 +78,18 @@ class DataKind(Generic[T]):
         except OSError as error:
             raise BadInputError(f"{self.kind} file {path} cannot be read: {error}") from error
         return self.parse(text, str(path))
+
+
+def _refuse_yaml(text: bytes | str, kind: str, where: str) -> None:
+    """Raise ``DocumentError`` with the document's kind where the text is one of ours in YAML, as plans are."""
+    from planner.documents.yaml import load_yaml  # noqa: PLC0415  # data files are JSON: only a wrong one needs it
+
+    try:
+        document = load_yaml(text.decode() if isinstance(text, bytes) else text, where)
+    except (DocumentError, UnicodeDecodeError):
+        return
+    if isinstance(document, dict) and "kind" in document:
+        check_header(document, kind, where)
 
 
 CALIBRATION: DataKind[CalibrationRecord] = DataKind("CalibrationRecord", TypeAdapter(CalibrationRecord))

@@ -2,11 +2,16 @@
 
 import hashlib
 import json
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
 from planner.errors import DigestError, DocumentError, NewerVersionError
+from planner.words import closest, did_you_mean, some
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 API_GROUP = "consumerplanner.dev"
 API_VERSION: Literal["consumerplanner.dev/v1alpha1"] = "consumerplanner.dev/v1alpha1"
@@ -45,40 +50,118 @@ def check_digest(value: object, claimed: object, where: str) -> None:
 def check_header(document: object, kind: str, where: str) -> dict[str, Any]:
     """Return ``document`` as a mapping of that kind and of this API version.
 
-    Raises ``NewerVersionError`` for a later version of our API group, ``DocumentError`` for anything else.
+    Raises ``NewerVersionError`` for a later version of our API group, ``DocumentError`` for anything else; another
+    kind of ours is named, with the command that makes the one that was expected.
     """
     if not isinstance(document, dict):
-        raise DocumentError(f"{where}: found {_shown(document)}, expected a {kind} document")
+        raise DocumentError(f"{where}: found {_shown(document)}, expected a {kind} document{_made_by(kind)}")
     version, found = document.get("apiVersion"), document.get("kind")
     if isinstance(version, str) and version.startswith(f"{API_GROUP}/") and version != API_VERSION:
         raise NewerVersionError(
             f"{where}: field apiVersion is {version}, this planner reads {API_VERSION}: "
             "use the planner version that wrote it"
         )
+    if version == API_VERSION and found in _MAKERS and found != kind:
+        raise DocumentError(f"{where} is a {found}, expected a {kind}{_made_by(kind)}")
     if version != API_VERSION:
         raise DocumentError(f"{where}: field apiVersion is {_shown(version)}, expected {API_VERSION}")
     if found != kind:
-        raise DocumentError(f"{where}: field kind is {_shown(found)}, expected {kind}")
+        close = did_you_mean(found, _MAKERS) if isinstance(found, str) else ""
+        raise DocumentError(f"{where}: field kind is {_shown(found)}, expected {kind}{close}")
     return document
 
 
-def document_error(error: ValidationError, where: str, prefix: tuple[str, ...] = ()) -> DocumentError:
-    """Return pydantic's first complaint as one sentence of ours: file, field, found, expected."""
-    first = error.errors(include_url=False)[0]
-    field = _field((*prefix, *map(str, first["loc"])))
-    more = error.error_count() - 1
-    rest = f" ({more} more like this)" if more else ""
-    kind = first["type"]
+_MAKERS = {
+    "GroupSnapshot": "planner snapshot writes one",
+    "GroupSample": "a capture holds them",
+    "ConsumerScalingPolicy": "planner init writes one",
+    "ConsumerRolloutPlan": "planner plan writes one",
+    "ConsumerScalingDecision": "planner plan writes one when the answer is hold",
+    "DoctorReport": "planner doctor --format json writes one",
+    "CandidateOutcomes": "planner simulate --format json writes one",
+    "CalibrationRecord": "planner verify --data writes one",
+    "MetricHistory": "planner history --format json holds them",
+}
+"""Our kinds of documents, and where each comes from."""
+
+
+def _made_by(kind: str) -> str:
+    return f": {_MAKERS[kind]}" if kind in _MAKERS else ""
+
+
+def document_error(
+    error: ValidationError, where: str, prefix: tuple[str, ...] = (), schema: Mapping[str, Any] | None = None
+) -> DocumentError:
+    """Return pydantic's complaints as one sentence of ours: file, field, found, expected.
+
+    A field that is not known comes first, with the one that was meant: of those that are missing beside it, or that
+    ``schema``, the document's JSON schema, knows.
+    """
+    errors = error.errors(include_url=False)
+    first = next((found for found in errors if found["type"] in _UNKNOWN_FIELD), errors[0])
+    meant = _meant(first, errors, schema) if first["type"] in _UNKNOWN_FIELD else None
+    others = [other for other in errors if other is not first and not _is_missing(other, first, meant)]
+    rest = f"; {_others(others, prefix)}" if others else ""
+    return DocumentError(f"{where}: {_complaint(first, prefix, meant)}{rest}")
+
+
+_UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None) -> str:
+    """Return one complaint as half a sentence."""
+    field, kind, found = _field((*prefix, *map(str, first["loc"]))), first["type"], first["input"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return DocumentError(f"{where}: {_wrong_tag(field, first['ctx'], first['input'])}{rest}")
-    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        return DocumentError(f"{where}: field {field} is not known: remove it or correct its name{rest}")
+        return _wrong_tag(field, first["ctx"], found)
+    if kind in _UNKNOWN_FIELD:
+        return f"field {field} is not known: {f'did you mean {meant}?' if meant else 'remove it or correct its name'}"
     if kind in _WORDS:
-        return DocumentError(f"{where}: field {field} is missing: add it{rest}")
-    if kind == "value_error" and not isinstance(first["input"], str | int | float):
-        return DocumentError(f"{where}: field {field}: expected {first['msg'].removeprefix('Value error, ')}{rest}")
+        return f"field {field} is missing: add it"
+    if kind in ("tuple_type", "list_type", "set_type") and isinstance(found, str):
+        return f"field {field}: found {_shown(found)}, expected a list: write [{json.dumps(found, ensure_ascii=False)}]"
+    if kind == "value_error" and not isinstance(found, str | int | float):
+        return f"field {field}: expected {first['msg'].removeprefix('Value error, ')}"
     expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return DocumentError(f"{where}: field {field}: found {_shown(first['input'])}, expected {expected}{rest}")
+    return f"field {field}: found {_shown(found)}, expected {expected}"
+
+
+def _meant(first: "ErrorDetails", errors: "Sequence[ErrorDetails]", schema: Mapping[str, Any] | None) -> str | None:
+    """Return the field that was meant by one that is not known, ``None`` where no name is close."""
+    name, beside = str(first["loc"][-1]), first["loc"][:-1]
+    missing = [str(other["loc"][-1]) for other in errors if other["type"] in _WORDS and other["loc"][:-1] == beside]
+    return closest(name, missing) or closest(name, known_fields(schema or {}, [str(part) for part in beside]))
+
+
+def _is_missing(other: "ErrorDetails", first: "ErrorDetails", meant: str | None) -> bool:
+    """Return whether the other complaint misses just what the misspelt field was meant to be."""
+    return other["type"] in _WORDS and other["loc"] == (*first["loc"][:-1], meant)
+
+
+def _others(others: "Sequence[ErrorDetails]", prefix: tuple[str, ...]) -> str:
+    """Return the further complaints by their fields."""
+    names = list(dict.fromkeys(_field((*prefix, *map(str, other["loc"]))) for other in others))
+    return f"also wrong: {some(names)}"
+
+
+def known_fields(schema: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """Return the names of the fields that a JSON schema knows at ``path``; of a union, those of all its members."""
+    definitions = schema.get("$defs", {})
+
+    def members(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        if "$ref" in node:
+            node = definitions[node["$ref"].rsplit("/", 1)[-1]]
+        for branch in (*node.get("oneOf", ()), *node.get("anyOf", ()), *node.get("allOf", ())):
+            yield from members(branch)
+        yield node
+
+    nodes = list(members(schema))
+    for part in path:
+        below = [node["properties"][part] for node in nodes if part in node.get("properties", {})]
+        if part.isdecimal():
+            below = [node["items"] for node in nodes if "items" in node]
+        # The chosen kind of a union stands in the path, too: it is no field, and one stays where one is.
+        nodes = [member for node in below for member in members(node)] or nodes
+    return list(dict.fromkeys(name for node in nodes for name in node.get("properties", {})))
 
 
 def _wrong_tag(field: str, context: dict[str, Any], found: object) -> str:

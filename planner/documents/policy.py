@@ -204,7 +204,7 @@ def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
     try:
         policy = ConsumerScalingPolicy.model_validate(document)
     except ValidationError as error:
-        raise document_error(error, where) from error
+        raise document_error(error, where, schema=ConsumerScalingPolicy.model_json_schema()) from error
     _check_strategy(policy.spec, where)
     check_timing(policy.spec.timing, policy.spec.source.system, where)
     return policy

@@ -88,7 +88,9 @@ def _changed(
         case StopConsumers():
             return _stopped(turn, step, progress, found)
         case StartConsumers():
-            return Finished(f"{step.to_replicas} replicas asked for; {tell_moves(step.forecast, turn.plan.group.system)}")
+            return Finished(
+                f"{step.to_replicas} replicas asked for; {tell_moves(step.forecast, turn.plan.group.system)}"
+            )
         case UpdateTemplate():
             return Finished(f"the new template is in; {tell_moves(step.forecast, turn.plan.group.system)}")
 

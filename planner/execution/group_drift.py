@@ -76,16 +76,18 @@ def _queues(turn: Turn, group: GroupLook, may_have_more: bool = False) -> Found:
         yield f"the routes of group {group.name} could not be read"
         return
     planned, now = set(_spelt(turn.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
+    system = turn.plan.group.system
     has_more = len(group.queues) > turn.plan.preconditions.queues
     if len(group.queues) != turn.plan.preconditions.queues and not (has_more and may_have_more):
         yield Refusal(
             Code.QUEUES_CHANGED,
-            f"group {group.name} has {queues(len(group.queues), turn.plan.group.system)}, the plan expects {turn.plan.preconditions.queues}"
-            f"{_difference(planned, now)}",
+            f"group {group.name} has {queues(len(group.queues), system)}, "
+            f"the plan expects {turn.plan.preconditions.queues}{_difference(planned, now)}",
         )
     elif planned - now:
         yield Refusal(
-            Code.QUEUES_CHANGED, f"group {group.name} has other {queue_nouns(turn.plan.group.system)} than planned{_difference(planned, now)}"
+            Code.QUEUES_CHANGED,
+            f"group {group.name} has other {queue_nouns(system)} than planned{_difference(planned, now)}",
         )
 
 
@@ -100,7 +102,8 @@ def missing_queues(turn: Turn, group: GroupLook) -> str | None:
     if not gone:
         return None
     verb = "is" if len(gone) == 1 else "are"
-    return f"{queues(len(gone), turn.plan.group.system)} of group {group.name} {verb} in no route: {_some(gone)}: is their broker up?"
+    whose = f"{queues(len(gone), turn.plan.group.system)} of group {group.name}"
+    return f"{whose} {verb} in no route: {_some(gone)}: is their broker up?"
 
 
 def _difference(planned: set[str], now: set[str]) -> str:

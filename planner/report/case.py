@@ -7,6 +7,7 @@ from functools import cached_property
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.report.consumers import Marks
+from planner.rollout.next import approve_command
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.verification.track import TrackRecord
@@ -16,7 +17,8 @@ from planner.verification.track import TrackRecord
 class Case:
     """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known.
 
-    ``track`` is what the group's earlier forecasts came to, ``None`` where nobody looked back.
+    ``plan_file`` is how a reader's next command names the plan, ``track`` what the group's earlier
+    forecasts came to, ``None`` where nobody looked back.
     """
 
     snapshot: GroupSnapshot
@@ -25,11 +27,17 @@ class Case:
     plan: RolloutPlan | None
     max_utilisation: float | None = None
     track: TrackRecord | None = None
+    plan_file: str = "plan.yaml"
 
     @property
     def is_hold(self) -> bool:
         """True when nothing is to be changed."""
         return self.record.decision.is_hold
+
+    @property
+    def next_command(self) -> str | None:
+        """The command that goes on with the plan, the same as on the terminal; ``None`` where there is no plan."""
+        return approve_command(self.plan, self.plan_file) if self.plan else None
 
     @cached_property
     def own_strategy(self) -> str | None:

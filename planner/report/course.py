@@ -13,8 +13,11 @@ from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
 SHORTEST_S = 300.0
 """How much future is drawn at least."""
 
-LEAST_SHARE, MOST_SHARE = 0.2, 1.0
-"""How much future is drawn, as a share of the past that is drawn."""
+LEAST_SHARE = 0.2
+"""How much future is drawn at least, as a share of the past that is drawn."""
+
+BEYOND = 1.2
+"""So far beyond the backlog's end, which the headline names, the future is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class Course:
     upper_rate: float | None
     count_now: int
     count_then: int
+    noun: str = "queue"
 
     @property
     def begins(self) -> datetime:
@@ -92,13 +96,14 @@ def course(case: Case) -> Course:
         upper_rate=sum(known) if known and len(known) == len(rates) else None,
         count_now=decision.current,
         count_then=decision.target,
+        noun=words.queue_noun(case.snapshot.system),
     )
 
 
 def horizon_s(past_s: float, outcome: CandidateOutcome | None) -> float:
-    """Return how many seconds of future are drawn: until the backlog is gone, within bounds of the past's length."""
-    wanted = 1.2 * (outcome.drain_s or 0.0) if outcome else 0.0
-    return max(SHORTEST_S, LEAST_SHARE * past_s, min(wanted, MOST_SHARE * past_s))
+    """Return how many seconds of future are drawn: until the backlog is gone, however long that takes."""
+    drain_s = (outcome.drain_s or 0.0) if outcome else 0.0
+    return max(SHORTEST_S, LEAST_SHARE * past_s, BEYOND * drain_s)
 
 
 def rebalances(recent: Sequence[SeriesPoint]) -> Iterator[Rebalance]:
@@ -167,7 +172,7 @@ def _tell_past(course: Course) -> Iterator[str]:
     moved = sum(rebalance.moved for rebalance in course.rebalances)
     if moved:
         times = "once" if len(course.rebalances) == 1 else f"{len(course.rebalances)} times"
-        yield f"Queues changed owner {times}, {words.number(moved)} in all."
+        yield f"{course.noun.capitalize()}s changed owner {times}, {words.number(moved)} in all."
     if course.gaps:
         spans = "one span" if len(course.gaps) == 1 else f"{len(course.gaps)} spans"
         yield f"Samples are missing in {spans}, shown hatched."

@@ -131,20 +131,22 @@ def _utilisation(outcome: CandidateOutcome | None) -> float | None:
 
 
 def _moves(case: Case) -> Fact:
-    total = len(case.snapshot.data_queues)
+    total, nouns = len(case.snapshot.data_queues), words.queue_nouns(case.snapshot.system)
+    name, of_all = f"{nouns.capitalize()} that move", f"of {total}"
     if case.is_hold:
-        return Fact("Queues that move", "0", None, "Nothing changes.", unit=f"of {total}")
+        return Fact(name, "0", None, "Nothing changes.", unit=of_all)
     fewest = case.chosen.moved_fewest if case.chosen else None
     most = case.chosen.moved_most if case.chosen else None
-    bars = (Bar("of all queues", fewest / total, most / total),) if total and fewest is not None and most else ()
+    is_known = bool(total) and fewest is not None and most is not None
+    bars = (Bar(f"of all {nouns}", (fewest or 0) / total, (most or 0) / total),) if is_known and most else ()
     why = "Known exactly." if fewest == most else "Which of these depends on what is not known yet."
-    return Fact("Queues that move", words.span(fewest, most), None, why, f"of {total}", bars)
+    return Fact(name, words.span(fewest, most), None, why, of_all, bars)
 
 
 def _backlog(case: Case) -> Fact:
     known = [state.lag for state in case.snapshot.data_queues if state.lag is not None]
     if len(known) < len(case.snapshot.data_queues):
-        unknown = words.queues(len(case.snapshot.data_queues) - len(known))
+        unknown = words.queues(len(case.snapshot.data_queues) - len(known), case.snapshot.system)
         return Fact("Backlog", f"at least {words.number(sum(known))}", None, f"Unknown for {unknown}.", "messages")
     lag = sum(known)
     notes = [f"{end_of_backlog(case.chosen, lag)}." if lag else "nothing waits."]

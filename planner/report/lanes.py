@@ -90,7 +90,14 @@ def lanes(case: Case) -> Lanes | None:
     until_s = max([LEAST_SPAN_S, *(1.12 * max(band.dropped_s, band.taken_s) for band in drawn)])
     moved = sum(band.queues for band in bands)
     hidden = moved - sum(band.queues for band in drawn)
-    return Lanes(tuple(_lanes(drawn)), drawn, until_s, ticks(until_s), hidden, _tell(drawn, moved))
+    return Lanes(
+        tuple(_lanes(drawn)),
+        drawn,
+        until_s,
+        ticks(until_s),
+        hidden,
+        _tell(drawn, words.queues(moved, case.snapshot.system)),
+    )
 
 
 def _bands(case: Case, found: Document) -> tuple[Band, ...]:
@@ -159,12 +166,13 @@ def costs(case: Case) -> tuple[tuple[str, str], ...]:
     cost = case.chosen.transition if case.chosen else None
     if cost is None:
         return ()
+    nouns = words.queue_nouns(case.snapshot.system)
     return (
-        ("Longest pause", words.between(cost.pause_s)),
-        ("Stall of queues that stay", words.between(cost.stall_s)),
-        ("Messages that come twice", words.counted(cost.duplicates)),
-        ("Burst as queues start again", words.counted(cost.burst_messages)),
-        ("Settled after", words.between(cost.settle_s)),
+        ("Longest pause", words.usually(cost.pause_s)),
+        (f"Stall of {nouns} that stay", words.usually(cost.stall_s)),
+        ("Messages that come twice", words.usual_count(cost.duplicates)),
+        (f"Burst as {nouns} start again", words.usual_count(cost.burst_messages)),
+        ("Settled after", words.usually(cost.settle_s)),
     )
 
 
@@ -182,12 +190,12 @@ def ticks(until_s: float) -> tuple[float, ...]:
     return tuple(round(number * step, 3) for number in range(int(until_s / step) + 1))
 
 
-def _tell(bands: Sequence[Band], moved: int) -> str:
+def _tell(bands: Sequence[Band], moved: str) -> str:
     """Return what the picture shows in words, for those who do not see it."""
     both = sum(band.queues for band in bands if band.overlaps)
     doubled = sum(band.queues for band in bands if band.is_doubled)
     last = max((max(band.dropped_s, band.taken_s) for band in bands), default=0.0)
-    parts = [f"{moved} queues move; in the median case the last one drawn is taken over after {last:.2f} s"]
+    parts = [f"{moved} move; in the median case the last one drawn is taken over after {words.duration(last)}"]
     if both:
         parts.append(f"{both} are delivered by both owners for a while")
     if doubled:

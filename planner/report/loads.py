@@ -152,7 +152,7 @@ def _levels(placed: Sequence[tuple[float, int]]) -> int:
 
 
 def _dot(case: Case, load: ConsumerLoad, spot: float, level: int) -> Dot:
-    tip = f"{load.client}: {words.percent(load.utilisation)}, {words.queues(load.queues)}"
+    tip = f"{load.client}: {words.percent(load.utilisation)}, {words.queues(load.queues, case.snapshot.system)}"
     return Dot(case.marks[load.client], round(100 * spot, 2), level, tip)
 
 

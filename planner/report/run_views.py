@@ -132,7 +132,7 @@ def plan_view(number: int, stored: StoredPlan) -> PlanView:
 def done_step(index: int, stored: StoredPlan) -> DoneStep:
     """Return one step as it went."""
     begun: Mapping[int, StepProgress] = {progress.index: progress for progress in stored.status.steps}
-    progress, title = begun.get(index), view(stored.plan.steps[index]).title
+    progress, title = begun.get(index), view(stored.plan.steps[index], stored.plan.group.system).title
     if progress is None:
         return DoneStep(index + 1, title, "never begun", "", "open")
     if progress.finished_at is None:

@@ -1,6 +1,7 @@
 """From what lies on disk to a case: find the decision, the snapshot it rests on, and simulate again."""
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -17,6 +18,8 @@ from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.rollout.steps import StartConsumers, StopConsumers
 from planner.simulation.candidates import can_simulate, strategies_to_compare
 from planner.simulation.outcome import CandidateOutcome
+
+log = logging.getLogger(__name__)
 
 Answer = RolloutPlan | DecisionRecord
 
@@ -44,7 +47,8 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
     record = next((answer for answer in found if isinstance(answer, DecisionRecord)), None) or _record(plan)
     outcomes = outcomes_again(snapshot, record.decision, record.snapshot.digest)
-    return Case(snapshot, outcomes, record, plan, max_utilisation)
+    file = next((str(path) for path, answer in answers if answer is plan), "plan.yaml")
+    return Case(snapshot, outcomes, record, plan, max_utilisation, plan_file=file)
 
 
 def outcomes_again(snapshot: GroupSnapshot, decision: Decision, digest: str) -> tuple[CandidateOutcome, ...]:
@@ -117,10 +121,16 @@ def _answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
 
 
 def _all_answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
-    """Yield plans and decisions in the folder, by file name; other YAML files are none of our business."""
+    """Yield plans and decisions in the folder, by file name; other YAML files are none of our business.
+
+    One that is broken is named in a warning and stops nobody else's report.
+    """
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         if _kind(path) in (PLAN.kind, DECISION.kind):
-            yield path, read_plan_or_decision(path)
+            try:
+                yield path, read_plan_or_decision(path)
+            except BadInputError as error:
+                log.warning("%s is passed over: %s", path.name, error)
 
 
 def _kind(path: Path) -> object:
@@ -165,8 +175,14 @@ def _answers_on(digest: str, snapshot_file: Path) -> list[tuple[Path, Answer]]:
 def _find_snapshot(path: Path, answer: Answer) -> GroupSnapshot:
     """Return the snapshot beside ``path`` that the answer rests on."""
     digest = answer.snapshot.digest
+    broken: BadInputError | None = None
     for candidate in _snapshot_files(path.parent, digest):
-        return SNAPSHOT.read(candidate)
+        try:
+            return SNAPSHOT.read(candidate)
+        except BadInputError as error:
+            broken = error  # a copy beside it may be whole
+    if broken is not None:
+        raise broken
     raise BadInputError(f"no snapshot with digest {digest} lies beside {path}: put the GroupSnapshot file there")
 
 

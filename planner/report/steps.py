@@ -35,10 +35,10 @@ class StepView:
 
 def steps(plan: RolloutPlan | None) -> tuple[StepView, ...]:
     """Return the steps in order, none for a hold."""
-    return tuple(view(step) for step in plan.steps) if plan else ()
+    return tuple(view(step, plan.group.system) for step in plan.steps) if plan else ()
 
 
-def view(step: Step) -> StepView:
+def view(step: Step, system: str) -> StepView:
     """Return one step in words."""
     limit = words.duration(step.time_limit_seconds)
     match step:
@@ -47,7 +47,7 @@ def view(step: Step) -> StepView:
                 title=f"Start {words.consumers(step.to_replicas - step.from_replicas)}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}.",
                 limit=limit,
-                expect=f"{tell_moves(step.forecast)} as they join",
+                expect=f"{tell_moves(step.forecast, system)} as they join",
                 undo=step.undo,
             )
         case AwaitReady():
@@ -71,7 +71,7 @@ def view(step: Step) -> StepView:
                 title=f"Stop {words.consumers(step.from_replicas - step.to_replicas)}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}; best these:",
                 limit=limit,
-                expect=f"{tell_moves(step.forecast)} as they leave",
+                expect=f"{tell_moves(step.forecast, system)} as they leave",
                 undo=step.undo,
                 names=step.preferred_victims,
             )

@@ -2,33 +2,28 @@
 
 from datetime import UTC, datetime
 
+from planner import words as common
 from planner.simulation.outcome import Messages, Seconds
 from planner.simulation.words import seconds_between
+from planner.words import THIN, UNKNOWN, duration, number, per_second, percent, queue_noun, queue_nouns, rate
 
-THIN = "\u202f"
-UNKNOWN = "unknown"
-
-
-def number(value: float) -> str:
-    """Return a whole number with thin spaces between thousands: 12 345."""
-    return f"{value:,.0f}".replace(",", THIN)
-
-
-def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage, spelled as in the decision's sentence: 76%."""
-    return UNKNOWN if share is None else f"{share:.0%}"
-
-
-def rate(messages_per_s: float | None) -> str:
-    """Return a rate with its unit; those below 100 keep one decimal."""
-    return UNKNOWN if messages_per_s is None else f"{per_second(messages_per_s)} messages/s"
+__all__ = [
+    "THIN",
+    "UNKNOWN",
+    "duration",
+    "number",
+    "per_second",
+    "percent",
+    "queue_noun",
+    "queue_nouns",
+    "queues",
+    "rate",
+]
 
 
-def per_second(messages_per_s: float | None) -> str:
-    """Return a rate without its unit, for a column that names it."""
-    if messages_per_s is None:
-        return UNKNOWN
-    return number(messages_per_s) if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
+def queues(count: int, system: str = "rocketmq") -> str:
+    """Return a number of queues by the system's own noun."""
+    return common.queues(count, system)
 
 
 def messages(count: int) -> str:
@@ -39,26 +34,6 @@ def messages(count: int) -> str:
 def consumers(count: int) -> str:
     """Return a number of consumers with the noun in the right form."""
     return "1 consumer" if count == 1 else f"{number(count)} consumers"
-
-
-def queues(count: int) -> str:
-    """Return a number of queues with the noun in the right form."""
-    return "1 queue" if count == 1 else f"{number(count)} queues"
-
-
-def duration(seconds: float | None) -> str:
-    """Return a span in its two largest units: 42 s, 3 min 30 s, 2 h 5 min, 3 d 4 h."""
-    if seconds is None:
-        return UNKNOWN
-    if 0 < seconds < 1:
-        return "under 1 s"
-    left = round(seconds)
-    parts: list[str] = []
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        amount, left = divmod(left, length)
-        if amount or parts:
-            parts.append(f"{amount} {unit}" if amount else "")
-    return " ".join(part for part in parts[:2] if part) or "0 s"
 
 
 def gone(drain_s: float | None, backlog: int) -> str:
@@ -93,3 +68,13 @@ def between(found: Seconds | None) -> str:
 def counted(found: Messages) -> str:
     """Return an interval of whole messages: 12–25, 3,109–16,628."""
     return span(found.p05, found.p95)
+
+
+def usually(forecast: Seconds | None) -> str:
+    """Return a forecast span: usually 2.5 s, at worst 29 s (1 in 20), or unknown."""
+    return UNKNOWN if forecast is None else common.usually(forecast.p50, forecast.p95)
+
+
+def usual_count(forecast: Messages) -> str:
+    """Return a forecast count: usually 12, at worst 25 (1 in 20)."""
+    return common.usual_count(forecast.p50, forecast.p95)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
+from planner.report import words
 from planner.report.case import Case
 from planner.report.course import course, tell
 from planner.report.extra import load
@@ -61,6 +62,8 @@ def render(case: Case) -> str:
     crossing = lanes(case)
     html: str = page.render(
         case=case,
+        system=case.snapshot.system,
+        noun=words.queue_noun(case.snapshot.system),
         headline=headline(case),
         course=drawn,
         told=tell(drawn),

@@ -4,15 +4,18 @@ import os
 import tempfile
 from pathlib import Path
 
-from planner.errors import StorageError
+from planner.errors import BadInputError, StorageError
 
 
 def write_atomically(path: Path, content: bytes | str) -> Path:
     """Put ``content`` at ``path`` and return the path; readers see the old file or the new one, never a part.
 
     Written to a temporary file beside it, flushed to disk, then renamed. Raises ``StorageError`` when that fails
-    (disk full, no permission); the old file, if there was one, is then untouched and no temporary file is left.
+    (disk full, no permission), ``BadInputError`` for a folder; the old file, if there was one, is then untouched and no
+    temporary file is left.
     """
+    if path.is_dir():
+        raise BadInputError(f"{path} is a folder, expected a file to write: add a name, like {path / 'answer.json'}")
     data = content.encode() if isinstance(content, str) else content
     temporary: Path | None = None
     try:

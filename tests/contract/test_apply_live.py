@@ -210,7 +210,7 @@ def test_the_chosen_pods_stop_and_a_plan_that_is_done_is_not_done_again(shop: Sh
     verified = shop.run("verify", path, "-o", "json")
     assert verified.returncode == 0
     assert json.loads(verified.stdout)["fit"] == "inside"
-    assert "swap" in shop.run("status", "-n", shop.namespace).stdout
+    assert "swap" in shop.run("status", "--namespace", shop.namespace).stdout
 
 
 def test_ctrl_c_leaves_it_to_another_and_an_abort_in_the_middle_brings_the_old_state_back(shop: Shop) -> None:
@@ -231,7 +231,7 @@ def test_ctrl_c_leaves_it_to_another_and_an_abort_in_the_middle_brings_the_old_s
     applying = shop.start("apply", path)
     try:
         shop.cluster.wait_until("the other's lease", shop.holder, WAIT_S)
-        aborted = shop.run("abort", "turned", "-n", shop.namespace)
+        aborted = shop.run("abort", "turned", "--namespace", shop.namespace)
         assert aborted.returncode == 0, aborted.stderr
         assert applying.wait(WAIT_S) == 1
     finally:
@@ -291,7 +291,7 @@ def test_a_plan_that_nobody_approved_is_put_there_and_waits(shop: Shop) -> None:
 
 def test_other_commands_say_what_is_not_there(shop: Shop) -> None:
     for command in ("abort", "verify", "status"):
-        refused(shop.run(command, "nobody", "-n", shop.namespace), 2, "no plan nobody")
+        refused(shop.run(command, "nobody", "--namespace", shop.namespace), 2, "no plan nobody")
 
 
 def test_a_policy_is_the_same_in_the_cluster_as_in_its_file(shop: Shop) -> None:

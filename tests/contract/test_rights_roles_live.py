@@ -395,7 +395,7 @@ def _approve_without_help(realm: Realm, anna: Rest, kubeconfig: Path) -> None:
         return False
 
     realm.cluster.wait_until("a server that names nobody", is_refused)
-    words = ("approve", "by-command", "-n", realm.namespace, "--kubeconfig", kubeconfig)
+    words = ("approve", "by-command", "--namespace", realm.namespace, "--kubeconfig", kubeconfig)
     refused(planner(*words, "--digest", "sha256:0"), 2, "not sha256:0")
     done = planner(*words)
     assert done.returncode == 0, done.stderr
@@ -404,7 +404,7 @@ def _approve_without_help(realm: Realm, anna: Rest, kubeconfig: Path) -> None:
     assert approver_of(realm.admin.get(path)) == name
     assert "Approved already" in planner(*words).stdout
     refused(
-        planner("approve", "no-such", "-n", realm.namespace, "--kubeconfig", kubeconfig), 2, "there is no plan no-such"
+        planner("approve", "no-such", "--namespace", realm.namespace, "--kubeconfig", kubeconfig), 2, "there is no plan no-such"
     )
     with RolloutApi.connect(realm.cluster.kubeconfig) as api:
         document = PLAN.document(simple(), "created", realm.namespace)

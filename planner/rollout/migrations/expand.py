@@ -44,12 +44,13 @@ def expand(found: Ground, topic: str, each: int, consumers: int | None = None) -
     before, after = (_owners(one, wanted, found.strategy) for one in (snapshot, grown))
     shifted = sum(owner is not None and after[queue] != owner for queue, owner in before.items())
     costs = _costs(found, topic, each, joined)
+    nouns, more = queue_nouns(snapshot.system), len(grown.data_queues) - len(snapshot.data_queues)
     return Migration(
         kind=KIND,
         steps=tuple(_steps(found, topic, each, wanted, joined)),
         must_be_true=(f"nothing that writes to {topic} counts on a key staying in its queue",),
         why=(
-            f"Consumers first, then {queue_nouns(snapshot.system)}: {topic} gets {len(grown.data_queues) - len(snapshot.data_queues)} more, "
+            f"Consumers first, then {nouns}: {topic} gets {more} more, "
             f"and {shifted} of those that are there change owner once more as the order shifts.",
         ),
         moved=_moved(joined, shifted),
@@ -86,7 +87,8 @@ def _check_count(found: Ground, grown: GroupSnapshot, consumers: int) -> None:
     if not simulate_candidate(grown, consumers, found.strategy).is_useful and consumers > found.count:
         raise refused(
             Refusal.MORE_CONSUMERS_THAN_USEFUL,
-            f"with {queues(len(grown.data_queues), grown.system)} {consumers} consumers relieve nobody whom {consumers - 1} would not",
+            f"with {queues(len(grown.data_queues), grown.system)} {consumers} consumers relieve nobody whom "
+            f"{consumers - 1} would not",
         )
 
 

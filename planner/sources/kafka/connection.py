@@ -37,7 +37,11 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Return the address in ``host:port`` or ``[IPv6]:port``; raise ``BadInputError`` for anything else."""
-        host, _, port = text.strip().rpartition(":")
+        host, colon, port = text.strip().rpartition(":")
+        if not colon and text.strip():
+            raise BadInputError(
+                f"Kafka address {text!r} has no port: write {text.strip()}:9092, which is a broker's usual one"
+            )
         if not host or not port.isdecimal() or not 0 < int(port) < 65536 or (":" in host) != host.startswith("["):
             raise BadInputError(f"{text!r} is no Kafka address: write host:port, or [address]:port for IPv6")
         return cls(host.removeprefix("[").removesuffix("]"), int(port))

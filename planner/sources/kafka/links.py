@@ -8,6 +8,7 @@ from planner.errors import OutOfReachError
 from planner.sources.kafka.connection import Address, Connection
 from planner.sources.kafka.errors import AnswerError, ConnectionEndedError, ProtocolError
 from planner.sources.kafka.settings import KafkaSettings
+from planner.sources.listener import check_system
 
 _T = TypeVar("_T")
 
@@ -41,9 +42,11 @@ class Links:
         for address in self.bootstrap:
             try:
                 return self.at(address, ask)
-            except (AnswerError, ProtocolError):  # the others would say the same
+            except (AnswerError, ProtocolError) as error:  # the others would say the same
+                check_system("kafka", address.host, address.port, error)
                 raise
             except OutOfReachError as error:
+                check_system("kafka", address.host, address.port, error)
                 failures.append(str(error))
         raise OutOfReachError(f"no Kafka broker can be reached: {'; '.join(failures)}")
 

@@ -5,7 +5,6 @@ Only this package talks to RocketMQ. Everything below the protocol (``OSError``,
 """
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Final, Self, TypeVar
 
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.queues import MessageQueue
+from planner.sources.listener import check_system
 from planner.sources.rocketmq import answers, broker_answers, codec, requests
 from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import AnswerError, BodyError, JsonError, ProtocolError
@@ -272,7 +272,6 @@ class RocketMQAdmin:
 
     def _ask_name_servers(self, request: Request, read: Callable[[bytes], _T]) -> _T:
         failures: list[str] = []
-        start = time.monotonic()
         addresses = self._name_servers.in_order()
         for address in addresses:
             try:
@@ -281,15 +280,13 @@ class RocketMQAdmin:
                 if isinstance(error, AnswerError) and error.code not in _ASK_ANOTHER:
                     raise
                 log.info("name server failed", extra={"address": str(address), "cause": str(error)})
+                if not isinstance(error, AnswerError):
+                    check_system("rocketmq", address.host, address.port, error)
                 failures.append(str(error))
             else:
                 self._name_servers.prefer(address)
                 return result
-        tried = ", ".join(map(str, addresses))
-        raise OutOfReachError(
-            f"no name server answered {request} (tried {tried} for {time.monotonic() - start:.1f} s): "
-            f"check the addresses and that one of them is up; {'; '.join(failures)}"
-        )
+        raise OutOfReachError(f"no name server answers: {'; '.join(dict.fromkeys(failures))}")
 
     def _ask(self, address: str, request: Request, read: Callable[[bytes], _T], *, within_s: float | None = None) -> _T:
         limit_s = self.limits.request_s if within_s is None else within_s

@@ -42,6 +42,10 @@ def parse_address(text: str) -> Address:
     host, colon, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_port = colon and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
+    if not colon and text.strip():
+        raise BadInputError(
+            f"address {text!r} has no port: write {text.strip()}:9876, which is a name server's usual one"
+        )
     if not host or not is_port:
         raise BadInputError(f"address {text!r} is not host:port with a port from 1 to 65535: correct it")
     return Address(host, int(port))
@@ -113,8 +117,8 @@ def connect(address: Address, *, connect_s: float, tls: Tls | None = None, serve
         ) from error
     except (OSError, UnicodeError) as error:
         raise OutOfReachError(
-            f"no connection to {address} after {time.monotonic() - start:.1f} s of at most {connect_s:g} s ({error}): "
-            f"check the address and that the server listens there"
+            f"no connection to {address} after {time.monotonic() - start:.1f} s of at most {connect_s:g} s "
+            f"({getattr(error, 'strerror', None) or error}): check the address and that the server listens there"
         ) from error
 
 

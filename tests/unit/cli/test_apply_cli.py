@@ -9,7 +9,7 @@ import typer
 
 from planner.cli import rollouts
 from planner.cli.apply import _finish, with_dry_run_mode
-from planner.cli.console import OutputForm
+from planner.cli.console import Answer, Format
 from planner.documents.approve import APPROVE_ANNOTATION, approved
 from planner.documents.plan import PLAN
 from planner.execution.phases import Phase
@@ -58,7 +58,7 @@ def test_a_folder_is_no_plan_file_and_a_path_that_is_not_there_is_no_name(
         ("plan.yaml", "--dry-run"),
         ("--dry-run", "plan.yaml"),
         ("--dry-run", "plan"),
-        ("--dry-run", "-n", "shop", "plan.yaml"),
+        ("--dry-run", "--namespace", "shop", "plan.yaml"),
         ("--dry-run", "--", "plan.yaml"),
         ("plan.yaml", "--dry-run=client"),
         ("--dry-run=client", "plan.yaml"),
@@ -163,7 +163,7 @@ def test_no_command_is_told_where_approval_and_phrases_are_there(capsys: pytest.
     made = plan_for("app", ["a", "b"], (CloneOffsets("shop-2", PHRASE, 60),), "strategy")
     given = Requests(approval=Approval("sha256:x", "alice", made.made_at), confirmed=(PHRASE,))
     with pytest.raises(typer.Exit):
-        _finish(StoredPlan("up", "uid", made, "sha256:x", "1", requests=given), "shop", OutputForm.TEXT)
+        _finish(StoredPlan("up", "uid", made, "sha256:x", "1", requests=given), "shop", Answer(Format.TEXT))
     assert capsys.readouterr().err == ""
 
 
@@ -174,7 +174,7 @@ def test_a_list_of_plans_on_a_server_without_the_definitions_says_how_to_install
     """Red when a server that knows no plans is told of as a namespace without any."""
     unknown = says(b"404 page not found", 404)
     with fake_server(unknown, unknown) as (url, seen):
-        found = planner("status", "-n", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
+        found = planner("status", "--namespace", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
     refused(found, 3, "knows no ConsumerRolloutPlan", "kubectl apply -f k8s/crds")
     assert [line.split()[1].split("?")[0] for line in seen][-1] == PLANS
 
@@ -184,7 +184,7 @@ def test_a_namespace_without_plans_is_no_error(tmp_path: Path) -> None:
     empty = says_json({"items": [], "metadata": {}})
     known = says_json({"kind": "APIResourceList", "groupVersion": "consumerplanner.dev/v1alpha1", "resources": []})
     with fake_server(empty, known) as (url, _):
-        found = planner("status", "-n", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
+        found = planner("status", "--namespace", "shop", "--kubeconfig", kubeconfig(tmp_path, url))
     assert (found.returncode, found.stdout) == (0, "There is no plan in namespace shop.\n"), found.stderr
 
 
@@ -203,7 +203,7 @@ def left(cluster: FakeApi) -> FakeApi:
 
 def test_ctrl_c_while_a_plan_is_aborted_does_not_say_that_it_can_go_on(left: FakeApi) -> None:
     """Red when a person is told that apply goes on with the plan, or that an abort is still to be asked for."""
-    found = planner("abort", "up", "-n", "shop")
+    found = planner("abort", "up", "--namespace", "shop")
     said = "plan up stays where it is and its abort stays asked for: planner abort goes on with that"
     refused(found, 1, said)
     assert "undoes it" not in found.stderr

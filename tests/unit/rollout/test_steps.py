@@ -42,27 +42,27 @@ def test_there_is_one_of_every_kind() -> None:
 
 
 TOLD = [
-    "start 2 consumers, 3 to 5 replicas, at most 300 s; 7 to 9 queues change owner. Undo: set the replicas of shop "
+    "start 2 consumers, 3 to 5 replicas, at most 5 min; 7 to 9 queues change owner. Undo: set the replicas of shop "
     "back to 3.",
-    "wait until the Deployment has 5 pods of its newest template, all ready, and no other, at most 300 s.",
-    "wait until all 5 members own what AVG gives them, seen twice with no rebalance in between, at most 180 s.",
+    "wait until the Deployment has 5 pods of its newest template, all ready, and no other, at most 5 min.",
+    "wait until all 5 members own what AVG gives them, seen twice with no rebalance in between, at most 3 min.",
     "mark shop-a, shop-b so that they stop first, at most 30 s. Undo: give shop-a, shop-b the deletion cost back that "
     "they had.",
-    "stop 2 consumers, 5 to 3 replicas, best 10.0.0.1@1, at most 300 s; how many queues move is not known beforehand. "
+    "stop 2 consumers, 5 to 3 replicas, best 10.0.0.1@1, at most 5 min; how many queues move is not known beforehand. "
     "Undo: set the replicas of shop back to 5.",
     "create Deployment shop-green as the Deployment is with image shop:2, A=1 in container app, without consumers, at "
     "most 60 s. Undo: delete Deployment shop-green.",
     "give all 3 pods image shop:2, A=1 in container app; at once up to 1 are started above and 0 missing below 3, at "
     "most 600 s; how many queues move is not known beforehand. Undo: put the template of revision 4 back.",
-    "wait until in group shop-2 at most 1000 messages wait and none waits longer than 30 s, at most 900 s.",
-    "delete Deployment shop, which runs nothing any more, at most 60 s. There is no way back.",
-    "set HorizontalPodAutoscaler shop-hpa to 1 to 5 replicas, paused, at most 60 s. Undo: set HorizontalPodAutoscaler "
+    "wait until in group shop-2 at most 1000 messages wait and none waits longer than 30 s, at most 15 min.",
+    "delete Deployment shop, which runs nothing any more, at most 1 min. There is no way back.",
+    "set HorizontalPodAutoscaler shop-hpa to 1 to 5 replicas, paused, at most 1 min. Undo: set HorizontalPodAutoscaler "
     "shop-hpa back to 1 to 4 replicas, not paused.",
-    "set the offsets of shop-2 to those of the group, at most 60 s. There is no way back.",
-    "set the offsets of shop-2 to the first messages since 2026-11-21 09:00:00 UTC, at most 60 s. There is no way "
+    "set the offsets of shop-2 to those of the group, at most 1 min. There is no way back.",
+    "set the offsets of shop-2 to the first messages since 2026-11-21 09:00:00 UTC, at most 1 min. There is no way "
     "back.",
-    "ask a person “Do the new consumers deliver?”, at most 3600 s.",
-    "hold the forecast against what was seen, at most 120 s.",
+    "ask a person “Do the new consumers deliver?”, at most 1 h.",
+    "hold the forecast against what was seen, at most 2 min.",
 ]
 
 
