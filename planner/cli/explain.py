@@ -21,11 +21,15 @@ def explain(
 ) -> None:
     """Say why this count, why not the others, and what each step does; with --data also how earlier forecasts did."""
     with answering(form, output) as answer:
-        explain_file(plan, answer, data, verbose)
+        document = explain_file(plan, answer, data, verbose)
+        if answer.is_text:
+            print_next(next_command(document, plan))
 
 
-def explain_file(path: Path, answer: Answer, data: Path | None = None, verbose: bool = True) -> None:
-    """Print the plan or hold in the file in words; machines get every line."""
+def explain_file(
+    path: Path, answer: Answer, data: Path | None = None, verbose: bool = True
+) -> "RolloutPlan | DecisionRecord":
+    """Print the plan or hold in the file in words and return it; machines get every line."""
     from planner.calibration import read_track
     from planner.documents.plan import read_plan_or_decision
     from planner.rollout.explain import explain_hold, explain_plan
@@ -41,9 +45,9 @@ def explain_file(path: Path, answer: Answer, data: Path | None = None, verbose: 
         lines += read_track(data, document.group, at).lines
     if not answer.is_text:
         answer.write("PlanExplanation", {"lines": lines})
-        return
-    print_explanation(lines, "yellow" if not isinstance(document, RolloutPlan) else "green")
-    print_next(next_command(document, path))
+    else:
+        print_explanation(lines, "green" if isinstance(document, RolloutPlan) else "yellow")
+    return document
 
 
 def next_command(document: "RolloutPlan | DecisionRecord", path: Path) -> str | None:

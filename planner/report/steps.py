@@ -38,7 +38,7 @@ def steps(plan: RolloutPlan | None) -> tuple[StepView, ...]:
     return tuple(view(step, plan.group.system) for step in plan.steps) if plan else ()
 
 
-def view(step: Step, system: str) -> StepView:
+def view(step: Step, system: str = "rocketmq") -> StepView:
     """Return one step in words."""
     limit = words.duration(step.time_limit_seconds)
     match step:

@@ -24,10 +24,10 @@ def explain_plan(plan: RolloutPlan, *, is_short: bool = False) -> Iterator[str]:
     yield from plan.ways
     yield from why_not_others(plan.rejected, plan.target_replicas, is_short=is_short)
     yield from (f"Unknown: {unknown}." for unknown in plan.forecast.unknowns)
-    for number, step in enumerate(plan.steps, start=1):
-        yield f"Step {number}: {tell_step(step, group.system)}"
     basis = "" if is_short else f" and rests on snapshot {plan.snapshot.digest}"
     yield f"It holds until {plan.valid_until:%Y-%m-%d %H:%M:%S %Z}{basis}."
+    for number, step in enumerate(plan.steps, start=1):
+        yield f"Step {number}: {tell_step(step, group.system)}"
 
 
 def explain_hold(record: DecisionRecord, *, is_short: bool = False) -> Iterator[str]:

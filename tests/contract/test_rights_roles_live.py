@@ -404,7 +404,9 @@ def _approve_without_help(realm: Realm, anna: Rest, kubeconfig: Path) -> None:
     assert approver_of(realm.admin.get(path)) == name
     assert "Approved already" in planner(*words).stdout
     refused(
-        planner("approve", "no-such", "--namespace", realm.namespace, "--kubeconfig", kubeconfig), 2, "there is no plan no-such"
+        planner("approve", "no-such", "--namespace", realm.namespace, "--kubeconfig", kubeconfig),
+        2,
+        "there is no plan no-such",
     )
     with RolloutApi.connect(realm.cluster.kubeconfig) as api:
         document = PLAN.document(simple(), "created", realm.namespace)

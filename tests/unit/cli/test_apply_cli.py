@@ -131,7 +131,7 @@ def migration(path: Path, approval: str | None, phrases: tuple[str, ...]) -> Pat
     return path
 
 
-CONFIRM = f"planner approve up -n shop --confirm '{PHRASE}', then"
+CONFIRM = f"planner approve up --namespace shop --confirm '{PHRASE}', then"
 APPROVE = "kubectl annotate crp up -n shop consumerplanner.dev/approve=sha256:"
 REPLACE = "kubectl annotate crp up -n shop --overwrite consumerplanner.dev/approve=sha256:"
 

@@ -110,7 +110,11 @@ def test_wrong_input_is_one_sentence(folder: Path, tmp_path: Path) -> None:
     cases = [
         (("explain", "absent.yaml"), "plan file absent.yaml does not exist"),
         (("simulate", "absent.json"), "GroupSnapshot file absent.json does not exist"),
-        (("simulate", policy), "not valid JSON"),
+        (("simulate", policy), "is a ConsumerScalingPolicy, expected a GroupSnapshot: planner snapshot writes one"),
+        (("plan", snap, "-p", snap, "-o", "p.yaml"), "is a GroupSnapshot, expected a ConsumerScalingPolicy"),
+        (("simulate", snap, "-o", tmp_path), "is a folder, expected a file"),
+        (("simulate", snap, "-o", "jsn"), "did you mean json?"),
+        (("simulate", snap, "--format", "yaml", "-o", "json"), "contradict each other"),
         (("simulate", snap, "--counts", "0..3"), "option --counts: found '0..3'"),
         (("simulate", snap, "--counts", "three"), "option --counts: found 'three'"),
         (("simulate", snap, "--strategy", "BEST"), "strategy 'BEST' is not known"),

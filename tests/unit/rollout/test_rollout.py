@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from planner.decision.decision import Rejection
 from planner.model.queues import MessageQueue
 from planner.rollout.build import compact_queues
-from planner.rollout.explain import explain_hold, explain_plan, tell_cost
+from planner.rollout.explain import explain_hold, explain_plan, tell_cost, tell_moves, why_not_others
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, StartConsumers, StopConsumers
 from planner.simulation.outcome import Messages, Seconds
@@ -77,9 +78,9 @@ def test_a_plan_is_never_empty_and_never_over_before_it_begins() -> None:
 def test_a_plan_is_told_with_every_rejected_count_and_every_step() -> None:
     plan = plan_of(decided(snapshot(capacity=65.0)))
     lines = list(explain_plan(plan))
-    assert plan.reason in lines
+    assert lines[0] == plan.reason
     for rejection in plan.rejected:
-        assert any(line.startswith(f"Not {rejection.count}: ") for line in lines)
+        assert any(line.startswith("Not ") and "; ".join(rejection.reasons) in line for line in lines)
     assert sum(line.startswith("Step ") for line in lines) == len(plan.steps)
     assert any("start 1 consumers, 3 to 4 replicas" in line for line in lines)
 
@@ -98,13 +99,15 @@ def test_what_the_change_costs_is_told_in_one_sentence() -> None:
     plan = plan_of(decided(snapshot(capacity=65.0)))
     told = replace(plan.forecast, moved_queues=MovedQueues(5, 5), cost=COST)
     assert tell_cost(told, 16) == (
-        "5 of 16 queues move; the longest pause is 0.30–0.60 s; 12–25 messages come twice; "
-        "a burst of 1 message as the moved queues start again; settled after 1.90–3.10 s"
+        "5 of 16 queues move; the longest pause is usually 0.4 s, at worst 0.6 s (1 in 20); messages that come twice: "
+        "usually 18, at worst 25 (1 in 20); a burst of 1 message as the moved queues start again; "
+        "settled after usually 2 s, at worst 3.1 s (1 in 20)"
     )
     stalled = replace(COST, pause_seconds=None, stall_seconds=Seconds(0.0, 0.5, 1.0))
     assert tell_cost(replace(told, cost=stalled), 16) == (
-        "5 of 16 queues move; queues that stay stall up to 0–1.00 s; 12–25 messages come twice; "
-        "a burst of 1 message as the moved queues start again; settled after 1.90–3.10 s"
+        "5 of 16 queues move; queues that stay stall usually 0.5 s, at worst 1 s (1 in 20); messages that come twice: "
+        "usually 18, at worst 25 (1 in 20); a burst of 1 message as the moved queues start again; "
+        "settled after usually 2 s, at worst 3.1 s (1 in 20)"
     )
     assert tell_cost(replace(told, cost=None), 16) == "5 queues change owner"
 
@@ -124,5 +127,26 @@ def test_a_hold_is_told_as_an_answer() -> None:
     world = decided(snapshot(capacity=100.0))
     assert world.plan is None
     lines = list(explain_hold(world.record))
-    assert "nothing is to be changed" in lines[0]
-    assert world.record.decision.reason in lines
+    assert lines[0] == world.record.decision.reason
+    assert "nothing is to be changed" in lines[1]
+
+
+def test_counts_that_were_rejected_alike_are_folded() -> None:
+    rejected = (
+        Rejection(2, ("used at 165%, above 80%",)),
+        Rejection(3, ("used at 128%, above 80%",)),
+        *(Rejection(count, ("the policy allows 2 to 12 consumers",)) for count in range(13, 33)),
+    )
+    whole = list(why_not_others(rejected, 4, is_short=False))
+    assert whole[-1] == "Not 13 to 32: the policy allows 2 to 12 consumers."
+    assert len(whole) == 3
+    assert list(why_not_others(rejected, 4, is_short=True)) == [
+        "Not 3: used at 128%, above 80%. Not 2: for the same reasons, with other figures.",
+        "Not 13 to 32: the policy allows 2 to 12 consumers.",
+    ]
+
+
+def test_kafka_moves_partitions() -> None:
+    assert tell_moves(MovedQueues(1, 1), "kafka") == "1 partition changes owner"
+    assert tell_moves(MovedQueues(2, 4), "kafka") == "2 to 4 partitions change owner"
+    assert tell_moves(MovedQueues(), "rocketmq") == "how many queues move is not known beforehand"

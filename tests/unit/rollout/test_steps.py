@@ -51,9 +51,9 @@ TOLD = [
     "stop 2 consumers, 5 to 3 replicas, best 10.0.0.1@1, at most 5 min; how many queues move is not known beforehand. "
     "Undo: set the replicas of shop back to 5.",
     "create Deployment shop-green as the Deployment is with image shop:2, A=1 in container app, without consumers, at "
-    "most 60 s. Undo: delete Deployment shop-green.",
+    "most 1 min. Undo: delete Deployment shop-green.",
     "give all 3 pods image shop:2, A=1 in container app; at once up to 1 are started above and 0 missing below 3, at "
-    "most 600 s; how many queues move is not known beforehand. Undo: put the template of revision 4 back.",
+    "most 10 min; how many queues move is not known beforehand. Undo: put the template of revision 4 back.",
     "wait until in group shop-2 at most 1000 messages wait and none waits longer than 30 s, at most 15 min.",
     "delete Deployment shop, which runs nothing any more, at most 1 min. There is no way back.",
     "set HorizontalPodAutoscaler shop-hpa to 1 to 5 replicas, paused, at most 1 min. Undo: set HorizontalPodAutoscaler "
