@@ -16,6 +16,9 @@ SHORTEST_S = 300.0
 LEAST_SHARE = 0.2
 """How much future is drawn at least, as a share of the past that is drawn."""
 
+MOST_S = 86_400.0
+"""How much future is drawn at most where that is more than the past: a day."""
+
 BEYOND = 1.2
 """So far beyond the backlog's end, which the headline names, the future is drawn."""
 
@@ -101,9 +104,9 @@ def course(case: Case) -> Course:
 
 
 def horizon_s(past_s: float, outcome: CandidateOutcome | None) -> float:
-    """Return how many seconds of future are drawn: until the backlog is gone, however long that takes."""
+    """Return how many seconds of future are drawn: until the backlog is gone, a day or the past's length at most."""
     drain_s = (outcome.drain_s or 0.0) if outcome else 0.0
-    return max(SHORTEST_S, LEAST_SHARE * past_s, BEYOND * drain_s)
+    return max(SHORTEST_S, LEAST_SHARE * past_s, min(BEYOND * drain_s, max(MOST_S, past_s)))
 
 
 def rebalances(recent: Sequence[SeriesPoint]) -> Iterator[Rebalance]:

@@ -47,7 +47,7 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
     record = next((answer for answer in found if isinstance(answer, DecisionRecord)), None) or _record(plan)
     outcomes = outcomes_again(snapshot, record.decision, record.snapshot.digest)
-    file = next((str(path) for path, answer in answers if answer is plan), "plan.yaml")
+    file = next((path.name for path, answer in answers if answer is plan), "plan.yaml")
     return Case(snapshot, outcomes, record, plan, max_utilisation, plan_file=file)
 
 

@@ -76,7 +76,8 @@ def test_the_future_drawn_shows_the_end_of_the_backlog_within_bounds() -> None:
     assert horizon_s(1500.0, case.chosen) == pytest.approx(max(300.0, 1.2 * case.chosen.drain_s))
     assert horizon_s(36_000.0, case.chosen) == pytest.approx(7200.0)
     assert horizon_s(0.0, None) == 300.0
-    assert horizon_s(3600.0, replace(case.chosen, drain_s=1e9)) == pytest.approx(3600.0)
+    assert horizon_s(3600.0, replace(case.chosen, drain_s=4000.0)) == pytest.approx(4800.0)
+    assert horizon_s(3600.0, replace(case.chosen, drain_s=1e9)) == pytest.approx(86_400.0)
 
 
 def test_a_hold_has_one_forecast_a_change_two() -> None:

@@ -10,7 +10,7 @@ from planner.simulation.outcome import Messages, Seconds
     ("seconds", "shown"),
     [
         (0, "0 s"),
-        (0.2, "under 1 s"),
+        (0.2, "0.2 s"),
         (42.4, "42 s"),
         (210, "3 min 30 s"),
         (600, "10 min"),
@@ -64,8 +64,8 @@ def test_a_backlog_that_does_not_shrink_is_never_gone() -> None:
 
 
 def test_intervals_show_their_ends() -> None:
-    assert words.between(Seconds(0.304, 0.4, 0.6)) == "0.30–0.60 s"
-    assert words.between(Seconds(12.34, 40.0, 120.4)) == "12.3–120 s"
+    assert words.between(Seconds(0.304, 0.4, 0.6)) == "0.3–0.6 s"
+    assert words.between(Seconds(12.34, 40.0, 120.4)) == "12 s – 2 min"
     assert words.between(Seconds(0.0, 0.0, 0.0)) == "0 s"
     assert words.between(None) == "unknown"
     assert words.counted(Messages(5, 5, 5)) == "5"

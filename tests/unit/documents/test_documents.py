@@ -84,7 +84,7 @@ def test_a_newer_snapshot_is_refused_as_newer() -> None:
 
 
 def test_another_kind_is_refused_by_name() -> None:
-    with pytest.raises(DocumentError, match="kind is 'GroupSample', expected GroupSnapshot"):
+    with pytest.raises(DocumentError, match="is a GroupSample, expected a GroupSnapshot"):
         SNAPSHOT.parse(SAMPLE.dump(watch(1)[0]), "s.json")
 
 

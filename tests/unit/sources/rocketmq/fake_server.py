@@ -10,6 +10,7 @@ from typing import Self
 
 from planner.sources.rocketmq import codec
 from planner.sources.rocketmq.codec import Command
+from planner.sources.rocketmq.errors import FrameError
 
 
 def answer_to(request: Command, code: int = 0, body: bytes = b"", remark: str = "") -> Command:
@@ -108,8 +109,8 @@ class FakeServer:
                 with self._lock:
                     self.requests.append(request)
                 self.script(request, wire)
-        except OSError:
-            return
+        except (OSError, FrameError):
+            return  # the other end is gone, or asks in Kafka's protocol which system this is
 
 
 def _exactly(connected: socket.socket, size: int) -> bytes:
