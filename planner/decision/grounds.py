@@ -23,8 +23,7 @@ def first_ground_to_hold(snapshot: GroupSnapshot, objective: Objective, at: date
 def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
-    if not snapshot.clients:
-        yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
+    yield from _members(snapshot)
     yield from _completeness(snapshot, objective)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
@@ -45,6 +44,13 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     yield from _settled(snapshot)
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
+
+
+def _members(snapshot: GroupSnapshot) -> Iterator[Ground]:
+    if snapshot.unlisted_consumers is not None:
+        yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
+    if not snapshot.clients:
+        yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:
