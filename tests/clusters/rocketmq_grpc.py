@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,10 +52,10 @@ class GrpcLoad:
         self.processes: list[ManagedProcess] = []
 
     def start_consumers(
-        self, groups: Sequence[str], topic: str, *, service_ms: int = 5, wait_ready: bool = True
+        self, topics: Mapping[str, str], *, service_ms: int = 5, wait_ready: bool = True
     ) -> GrpcConsumerProcess:
-        """Start one process with a push consumer of ``topic`` in each group, four threads each."""
-        name = f"grpc-{groups[0]}"
+        """Start one process with a push consumer of each group (group -> its topic), four threads each."""
+        name = f"grpc-{next(iter(topics))}"
         directory = Path(tempfile.mkdtemp(prefix=f"load-{name}-", dir=self._directory))
         argv = [
             self._java,
@@ -65,9 +65,8 @@ class GrpcLoad:
             os.pathsep.join(map(str, self._class_path)),
             "dev.consumerplanner.load.grpc.GrpcConsumers",
             self.endpoints,
-            topic,
             str(service_ms),
-            *groups,
+            *(f"{group}={topic}" for group, topic in topics.items()),
         ]
         process = ManagedProcess(name, argv, directory)
         self.processes.append(process)

@@ -14,6 +14,8 @@ from planner.errors import PlannerError
 from planner.model.membership import UnlistedActivity
 from planner.model.queues import RETRY_PREFIX
 from planner.model.routes import BrokerAddress
+from planner.sources.rocketmq.answers import GroupConnections
+from planner.sources.rocketmq.client import RocketMQAdmin
 from planner.sources.rocketmq.look import Look, failure_of
 from planner.sources.rocketmq.views import BROADCASTING, BrokerView
 
@@ -56,7 +58,7 @@ def unlisted_activity(
     pops = any(view.consume_type == _POP for view in views) or bool(grpc_ids(views, group))
     if not is_offline and pops:
         return None, ()
-    proxies, failures = look.once.get("proxies", lambda: _proxies(look))
+    proxies, failures = _proxies(look)
     if not is_offline and proxies == ():
         return None, ()
     pops_at = list(_subscriptions(look, views, group)) if is_offline else []
@@ -69,7 +71,7 @@ def unlisted_activity(
         acknowledged_per_s=_rate(acknowledged),
         is_complete=not errors and not unanswered,
     )
-    return activity, _problems(errors)
+    return activity, _problems(errors) if is_offline and not unanswered else ()
 
 
 def hidden_lag(views: Sequence[BrokerView], activity: UnlistedActivity | None, group: str) -> tuple[str, ...]:
@@ -87,12 +89,17 @@ def _pops_behind_proxy(views: Sequence[BrokerView], activity: UnlistedActivity |
 
 
 def _proxies(look: Look) -> tuple[tuple[str, ...] | None, tuple[PlannerError, ...]]:
-    asked = [look.ask(broker, look.admin.connections, PROXY_GROUP) for broker in look.brokers]
+    """Return the hosts of the connected proxies, or ``None`` with the reasons; asked for once a minute."""
+    asked = [look.ask(broker, _proxy_connections, look.admin) for broker in look.brokers]
     if failures := tuple(_failures(asked)):
         return None, failures
     answers = [future.result() for future in asked]
     addresses = {one.address for answer in answers if answer for one in answer.connections}
     return tuple(sorted({address.rpartition(":")[0] for address in addresses})), ()
+
+
+def _proxy_connections(address: str, admin: RocketMQAdmin) -> GroupConnections | None:
+    return admin.standing.get(("proxies", address), lambda: admin.connections(address, PROXY_GROUP))
 
 
 def _subscriptions(look: Look, views: Sequence[BrokerView], group: str) -> Iterator["Future[Any]"]:

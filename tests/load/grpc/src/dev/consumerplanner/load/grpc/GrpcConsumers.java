@@ -13,9 +13,9 @@ import org.apache.rocketmq.client.apis.consumer.FilterExpression;
 import org.apache.rocketmq.client.apis.consumer.PushConsumer;
 
 /**
- * Real gRPC push consumers of RocketMQ 5 in one process, one for each {@code group}, each with four threads that spend
- * {@code milliseconds} on a message: {@code endpoints topic milliseconds group ...}. Says {@code READY} once all have
- * started, runs until it is stopped, and then closes its consumers as an application does.
+ * Real gRPC push consumers of RocketMQ 5 in one process, one for each group and its topic, each with four threads that
+ * spend so many milliseconds on a message: {@code endpoints milliseconds group=topic ...}. Says {@code READY} once all
+ * have started, runs until it is stopped, and then closes its consumers as an application does.
  */
 public final class GrpcConsumers {
     private static final int THREADS = 4;
@@ -26,13 +26,12 @@ public final class GrpcConsumers {
 
     public static void main(String[] arguments) throws Exception {
         String endpoints = arguments[0];
-        String topic = arguments[1];
-        long serviceMillis = Long.parseLong(arguments[2]);
-        List<String> groups = List.of(arguments).subList(3, arguments.length);
+        long serviceMillis = Long.parseLong(arguments[1]);
         AtomicLong consumed = new AtomicLong();
         List<PushConsumer> consumers = new ArrayList<>();
-        for (String group : groups) {
-            consumers.add(start(endpoints, topic, group, serviceMillis, consumed));
+        for (String pair : List.of(arguments).subList(2, arguments.length)) {
+            String[] parts = pair.split("=");
+            consumers.add(start(endpoints, parts[1], parts[0], serviceMillis, consumed));
         }
         Runtime.getRuntime().addShutdownHook(new Thread(() -> consumers.forEach(GrpcConsumers::close)));
         System.out.println("READY");
