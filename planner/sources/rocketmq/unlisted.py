@@ -63,13 +63,14 @@ def unlisted_activity(
         return None, ()
     pops_at = list(_subscriptions(look, views, group)) if is_offline else []
     acknowledged = list(_acknowledgements(look, views, group))
-    errors = [*failures, *_failures(pops_at), *_failures(acknowledged)]
+    errors = [*failures, *_failures(pops_at)]
+    uncounted = list(_failures(acknowledged))  # refused to accounts without a right on the cluster
     unanswered = [view.broker.broker for view in views if view.offsets is None]
     activity = UnlistedActivity(
         proxies=proxies,
         last_pop_s=_since_last_pop(pops_at),
         acknowledged_per_s=_rate(acknowledged),
-        is_complete=not errors and not unanswered,
+        is_complete=not (errors or uncounted or unanswered),
     )
     return activity, _problems(errors) if is_offline and not unanswered else ()
 

@@ -270,11 +270,21 @@ def test_what_brokers_know_of_clients_behind_a_proxy(world: FakeCluster) -> None
 def test_broker_that_does_not_tell_leaves_the_members_unknown(world: FakeCluster) -> None:
     for broker in world.brokers:
         broker.members = {}
-    world.broker("b").fails = {315: 16}
+    world.broker("b").fails = {345: 1}
     sample = look(world)
     assert sample.rocketmq is not None
     assert sample.rocketmq.unlisted == UnlistedActivity(proxies=(), is_complete=False)
     assert "whether clients behind a proxy consume is not known for certain" in sample.problems[-1]
+
+
+def test_account_without_a_right_on_the_cluster_knows_of_no_acknowledgement(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {}
+        broker.fails = {315: 16}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.unlisted == UnlistedActivity(proxies=(), is_complete=False)
+    assert sample.problems == ("group g is offline: it has offsets, but no broker that answered lists a member",)
 
 
 def test_members_beside_a_proxy_may_not_be_all(world: FakeCluster) -> None:
