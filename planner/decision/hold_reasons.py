@@ -66,7 +66,7 @@ def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) 
         yield from _quiet(snapshot, objective.quiet_s, at)
 
 
-def _members(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     if snapshot.unlisted_consumers is not None:
         yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
     if not snapshot.clients:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.decision.decision import HoldCause
-from planner.decision.grounds import first_ground_to_hold
+from planner.decision.hold_reasons import first_reason_to_hold
 from planner.decision.objective import Objective
 from planner.history.intervals import queue_intervals
 from planner.model.membership import Member, UnlistedActivity
@@ -90,7 +90,7 @@ def test_a_group_behind_a_proxy_is_a_notice_and_no_error() -> None:
 def test_the_decision_holds_and_says_what_is_unknown(activity: UnlistedActivity, cause: HoldCause) -> None:
     newest = offline(activity).newest
     snapshot = build_snapshot(newest, (), newest.at, SnapshotSettings())
-    reason = first_ground_to_hold(snapshot, Objective(1, 8, 0.8, None, None, 60.0, 0.9), newest.at)
+    reason = first_reason_to_hold(snapshot, Objective(1, 8, 0.8, None, None, 60.0, 0.9), newest.at)
     assert reason is not None
     assert reason[0] is cause
 
