@@ -62,6 +62,8 @@ def running(*, local: bool) -> Iterator[Proxied]:
         consumers.await_ready()
         if doomed is not None:
             doomed.await_ready()
+            while not doomed.consumed:  # brokers know a group from its first pop on
+                time.sleep(0.5)
             doomed.kill()
         crashed_at = time.monotonic()
         while not consumers.consumed:
