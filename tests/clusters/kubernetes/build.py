@@ -11,8 +11,8 @@ HELM = Path(__file__).with_name("helm")
 def control_plane_binary(report: Report | None = None) -> Path:
     """Return the control plane, compiled first where it has not been yet (about 5 minutes, 3 GB meanwhile).
 
-    ``report`` gets a sentence every 10 s of that, standard error where it is absent. Raise CannotRunHereError when there is no Go or the modules cannot be fetched, StartFailedError with the
-    compiler's last lines when it objects.
+    ``report`` gets a sentence every 10 s of that, standard error where it is absent. Raise CannotRunHereError when
+    there is no Go or the modules cannot be fetched, StartFailedError with the compiler's last lines when it objects.
     """
     what = f"Kubernetes {kubernetes_version()} and etcd {etcd_version()}, about 5 minutes, once"
     return GoProgram("control plane", "testcluster", "controlplane", CONTROL_PLANE, ".", _stamped(), what).binary(

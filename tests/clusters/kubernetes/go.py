@@ -166,7 +166,7 @@ class _Build:
                 raise CannotRunHereError(self.program.what, f"{words} printed nothing for {standstill_s:g} s")
 
     def _place(self, environment: Mapping[str, str]) -> dict[str, Any]:
-        return {"cwd": self.program.sources, "env": _environment() | environment}
+        return {"cwd": self.program.sources, "env": {**_environment(), **environment}}
 
 
 def required(sources: Path, module: str) -> str:
