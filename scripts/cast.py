@@ -60,4 +60,4 @@ def play(path: Path, speed: float = 1.0) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of(lambda: play(Path(*sys.argv[1:2] or ["docs/demo/demo.cast"]))))
+    sys.exit(exit_code_of(lambda: play(Path(sys.argv[1]), float(*sys.argv[2:3] or ["1"]))))
