@@ -62,7 +62,7 @@ picture: setup ## take the pictures in README of the pages that make run and mak
 
 demo: setup ## the closed loop, live on loopback: load rises and falls, plans are made, approved, applied, verified
 	@bash scripts/java.sh $(TEST_TOOLS)
-	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep)
+	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep) $(if $(RECORD),--record docs/demo)
 
 demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it
 	@bash scripts/java.sh $(TEST_TOOLS)

@@ -43,10 +43,15 @@ def main() -> int:
     )
     parser.add_argument("--keep", action="store_true", help="leave everything running until Enter is pressed")
     parser.add_argument("--rise-only", action="store_true", help="end after the first plan")
+    parser.add_argument("--record", type=Path, help="folder that gets the page and the terminal's recording as well")
     given = parser.parse_args()
 
     def play() -> None:
         page = demo(given.work.resolve(), keeps=given.keep, falls=not given.rise_only)
+        if given.record:
+            given.record.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(page, given.record / "page.html")
+            shutil.copyfile(page.with_name(CAST), given.record / CAST)
         sys.stdout.write(f"\nThe page of the run: {page}\n")
 
     return exit_code_of(play, "demo: ", (CannotRunHereError, StartFailedError, TimeoutError))
