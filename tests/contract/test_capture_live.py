@@ -142,7 +142,8 @@ def fresh_kafka(tmp_path_factory: pytest.TempPathFactory) -> Capture:
 
 def test_a_fresh_kafka_capture_tells_all_that_the_bundled_one_tells(fresh_kafka: Capture) -> None:
     missing = schema(open_capture(KAFKA)) - schema(fresh_kafka)
-    assert {field for field in missing if field[0] != ".problems[]"} == set()
+    # A sample amid a rebalance shows neither owners nor subscriptions, and a quick recording may have none of these.
+    assert {(field, kind) for field, kind in missing if field != ".problems[]" and kind != "NoneType"} == set()
     assert fresh_kafka.header.samples == 13
     members = [{member.client_id for member in sample.members} for sample in fresh_kafka.samples()]
     assert members[0] & members[-1] == set(), "the rolling restart replaces every member"
