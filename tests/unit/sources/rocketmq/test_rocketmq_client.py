@@ -126,11 +126,12 @@ def test_garbage_from_one_name_server_leads_to_the_next() -> None:
 
 def test_no_name_server_answers(dead: str) -> None:
     with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=IMPATIENT) as admin:
-        tried = f"tried {dead}, {mute.address} for "
         with pytest.raises(OutOfReachError) as caught:
             admin.cluster_info()
     message = str(caught.value)
-    assert f"no name server answered GET_BROKER_CLUSTER_INFO (106) ({tried}" in message
+    assert message.startswith("no name server answers: ")
+    assert message.count(dead) == 1, "each failure once"
+    assert mute.address in message
     assert "refused" in message
     assert "did not answer" in message
     assert caught.value.exit_code == 3
