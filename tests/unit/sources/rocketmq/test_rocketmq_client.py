@@ -125,9 +125,12 @@ def test_garbage_from_one_name_server_leads_to_the_next() -> None:
 
 
 def test_no_name_server_answers(dead: str) -> None:
-    with FakeServer(nothing) as mute, RocketMQAdmin([dead, mute.address], limits=IMPATIENT) as admin:
-        with pytest.raises(OutOfReachError) as caught:
-            admin.cluster_info()
+    with (
+        FakeServer(nothing) as mute,
+        RocketMQAdmin([dead, mute.address], limits=IMPATIENT) as admin,
+        pytest.raises(OutOfReachError) as caught,
+    ):
+        admin.cluster_info()
     message = str(caught.value)
     assert message.startswith("no name server answers: ")
     assert message.count(dead) == 1, "each failure once"
