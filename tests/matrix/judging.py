@@ -130,9 +130,7 @@ def _answer(
     return _as_answer(seconds, snapshot.capacity, decision, findings)
 
 
-def _as_answer(
-    seconds: int, capacity: Capacity | None, decision: Decision, findings: dict[str, list[str]]
-) -> Answer:
+def _as_answer(seconds: int, capacity: Capacity | None, decision: Decision, findings: dict[str, list[str]]) -> Answer:
     return Answer(
         seconds,
         capacity.messages_per_s if capacity else None,
