@@ -218,6 +218,8 @@ def _why(chosen: _Verdict, objective: Objective) -> str:
 
 
 def _backlog(outcome: CandidateOutcome) -> str:
+    if outcome.lag is None:
+        return "; how long the backlog takes is not known, as some queues have no committed offset yet"
     if not outcome.lag:
         return ""
     gone = "never be gone" if outcome.drain_s is None else f"be gone after {duration(outcome.drain_s)}"

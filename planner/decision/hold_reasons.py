@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
+from planner.decision.pace import falls_behind
 from planner.decision.rest import known_since, last_change
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
@@ -30,7 +31,7 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
         yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
-    if snapshot.unknown_lag:
+    if snapshot.unknown_lag and not falls_behind(snapshot):
         yield (
             HoldCause.UNKNOWN_LAG,
             f"the lag of {len(snapshot.unknown_lag)} queues is unknown, as no offset of the group is stored for them",

@@ -221,6 +221,15 @@ def test_hold_on_an_unknown_lag_of_a_data_queue_only() -> None:
     assert decision_on(replace(taken, queues=(retry, *taken.queues))).hold_cause is not HoldCause.UNKNOWN_LAG
 
 
+def test_a_group_that_drowns_is_relieved_though_some_queues_have_no_commit_yet() -> None:
+    taken = snapshot(lags=dict.fromkeys(queues(), 500), capacity=40.0)
+    first, *others = (replace(state, consumption_rate=7.5) for state in taken.queues)
+    unknown = replace(first, consumer_offset=None, lag=None, consumption_rate=None)
+    decision = decision_on(replace(taken, queues=(unknown, *others)))
+    assert decision.target == 8
+    assert "how long the backlog takes is not known" in decision.reason
+
+
 def test_hold_where_somebody_else_scales_or_nobody_knows() -> None:
     addresses = tuple(client.partition("@")[0] for client in snapshot().clients)
     scaler = Autoscaler("HorizontalPodAutoscaler", "shop", 1, 8)
