@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.list:
         print("\n".join(cell.name for cell in wanted))
         return 0
+    logging.getLogger("planner.sources.live").setLevel(logging.ERROR)  # a group that has not come up yet is no news
     results = options.folder / "results.jsonl"
     if options.again:
         for cell in wanted:

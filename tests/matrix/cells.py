@@ -118,6 +118,7 @@ def _first() -> Iterator[Cell]:
     """The ordinary groups that this began with, one or two of each client."""
     yield _cell("kafka-java", 20, 4, 1.2)
     yield _cell("kafka-java", 20, 4, 0.5)
+    yield _cell("kafka-java", 200, 4, 1.2)  # 100 s from poll to poll
     yield _cell("librdkafka", 20, 4, 1.2)
     yield _cell("push-5.5.0", 50, 4, 1.2)
     yield _cell("push-5.5.0", 50, 4, 0.5)

@@ -42,7 +42,14 @@ def truth(cell: Cell, rates: Mapping[str, float]) -> Truth:
     is_busy = cell.load > 1 and cell.cause == NO_CAUSE and len(rates) == cell.members
     capacity = fmean(rates.values()) if is_busy else cell.capacity
     causes = NAMES.get(cell.cause, frozenset({TOO_FEW}) if cell.load > 1 else frozenset())
-    return Truth(capacity, right_targets(cell, capacity) if cell.cause == NO_CAUSE else None, causes)
+    return Truth(capacity, _right_targets(cell, capacity), causes)
+
+
+def _right_targets(cell: Cell, capacity: float) -> frozenset[int] | None:
+    """More members heal no slow one and no blocked queue, and fewer harm; of a hot queue opinions differ."""
+    if cell.cause == HOT_QUEUE:
+        return None
+    return frozenset({cell.members}) if cell.cause else right_targets(cell, capacity)
 
 
 def right_targets(cell: Cell, capacity: float) -> frozenset[int]:
