@@ -60,7 +60,8 @@ class Delivery:
 class Event:
     """Something that happened to a client: ``started``, ``assigned``, ``revoked``, ``lost``, ``failed``, ``stopped``.
 
-    ``worked``: how many records it worked on, and for how many nanoseconds in all. ``refused`` is a commit amid a rebalance. ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
+    ``worked``: how many records it worked on, and for how many nanoseconds in all. ``refused`` is a commit amid a
+    rebalance. ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
     """
 
     epoch_ms: int
@@ -104,8 +105,8 @@ class ClientProcess:
 
         ``config`` holds the client's own settings (class names for Java's assignors). ``service_ms`` is spent on each
         record. ``commit`` is ``auto`` (every second), ``sync`` (after each poll), ``each`` (after each record) or
-        ``never``. One topic that begins with ``^`` is a pattern. ``extra``: ``stuck`` is a partition number whose record
-        number ``stuck_after`` is never done, ``batch`` how many records librdkafka's poll may return (1 if absent).
+        ``never``. One topic that begins with ``^`` is a pattern. ``extra``: ``stuck`` is a partition number whose
+        record number ``stuck_after`` is never done, ``batch`` how many records librdkafka's poll may return (else 1).
         """
         own = {
             "bootstrap.servers": self.bootstrap,

@@ -24,7 +24,7 @@ SAMPLE = (
     "lite-pull-20ms-4q-load120-auto-b10",
     "pop-50ms-4q-load120-each",
 )
-WATCH_S = 150.0
+WATCH_S = 150
 
 
 @pytest.fixture(scope="module")

@@ -20,13 +20,15 @@ from tests.matrix.cells import Cell
 from tests.matrix.recording import TRUTH_FILE, judged_s
 from tests.matrix.truth import WITHIN, Truth, truth
 
-EVERY_S, FIRST_S = 30, 30
+EVERY_S = 30
 """An answer is asked for so often, and the first time after so long."""
 
 SHORTEST_WINDOW_S = 60
 
 RIGHT, HONEST, WRONG, OPEN = "right", "honest", "wrong", "open"
-"""``honest``: it holds and says that it does not know, where nothing that can be read tells it. ``open``: not judged."""
+"""``honest``: it holds and says that it does not know, where nothing that can be read tells it.
+
+``open``: not judged."""
 
 UNKNOWN = (HoldCause.UNKNOWN_CAPACITY, HoldCause.RIGHT_ALREADY)
 
@@ -83,12 +85,17 @@ def judge_folder(folder: Path) -> Verdict:
 
 
 def judge(
-    cell: Cell, samples: Sequence[GroupSample], sample_every_s: float, policy_text: str, rates: dict[str, float]
+    cell: Cell,
+    samples: Sequence[GroupSample],
+    sample_every_s: float,
+    policy_text: str,
+    rates: dict[str, float],
+    every_s: int = EVERY_S,
 ) -> Verdict:
-    """Return the verdict on a cell whose group gave these samples."""
+    """Return the verdict on a cell whose group gave these samples, asked every ``every_s`` of the watch."""
     known = truth(cell, rates)
     policy = parse_policy(policy_text, f"policy of {cell.name}")
-    answers = list(_answers(cell, samples, sample_every_s, policy))
+    answers = list(_answers(cell, samples, sample_every_s, policy, every_s))
     last = answers[-1]
     judged = [(_capacity(a, known, cell), _decision(a, known, cell), _diagnosis(a, known)) for a in answers]
     after = [_after(answers, [of_answer[part] for of_answer in judged]) for part in range(3)]
@@ -105,11 +112,11 @@ def judge(
 
 
 def _answers(
-    cell: Cell, samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy
+    cell: Cell, samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, every_s: int
 ) -> Iterator[Answer]:
     """Yield the answers as the watch goes on, with the window that was watched so far."""
     watched_s = judged_s(cell, (samples[-1].at - samples[0].at).total_seconds())
-    for seconds in range(FIRST_S, int(watched_s) + 1, EVERY_S):
+    for seconds in range(every_s, max(int(watched_s + sample_every_s / 2), every_s) + 1, every_s):
         window_s = min(max(SHORTEST_WINDOW_S, seconds), policy.spec.window.seconds)
         window = policy.spec.window.model_copy(update={"seconds": window_s})
         spec = policy.spec.model_copy(update={"window": window})
