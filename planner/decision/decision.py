@@ -15,6 +15,7 @@ class HoldCause(StrEnum):
     UNKNOWN_STRATEGY = "UnknownStrategy"
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     UNKNOWN_CAPACITY = "UnknownCapacity"
+    SLOW_MEMBERS = "SlowMembers"
     UNKNOWN_RATES = "UnknownRates"
     UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"

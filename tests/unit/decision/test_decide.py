@@ -207,6 +207,16 @@ def test_a_group_that_falls_behind_shows_what_its_consumers_can_do() -> None:
     assert decision_on(replace(drowning, capacity=least)).hold_cause is HoldCause.UNKNOWN_CAPACITY
 
 
+def test_a_slow_member_is_not_answered_with_consumers_while_the_others_are_not_busy() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True, slow_clients=("c3",))
+    drowning = snapshot(lags=dict.fromkeys(queues(), 500))
+    behind = tuple(replace(state, consumption_rate=7.5) for state in drowning.queues)
+    decision = decision_on(replace(drowning, capacity=least, queues=behind))
+    assert decision.hold_cause is HoldCause.SLOW_MEMBERS
+    measured = Capacity(40.0, "measured", low=40.0, slow_clients=("c3",))
+    assert decision_on(replace(drowning, capacity=measured, queues=behind)).target > 3
+
+
 def test_decisions_go_by_the_lower_end_of_what_was_learned() -> None:
     learned = Capacity(100.0, "12 spans", low=65.0, high=135.0, observations=12)
     assert decision_on(replace(snapshot(), capacity=learned)).target == decision_on(snapshot(capacity=65.0)).target == 4
