@@ -169,7 +169,7 @@ def _decision(answer: Answer, known: Truth, cell: Cell) -> str:
     if answer.target in known.targets:
         return RIGHT if answer.hold_cause in (None, HoldCause.RIGHT_ALREADY, HoldCause.NO_COUNT_MEETS) else HONEST
     is_left_alone = answer.target == cell.members and answer.hold_cause in UNKNOWN
-    keeps_up = cell.load < 1 and (answer.is_lower_bound or answer.capacity is None)
+    keeps_up = known.keeps_up and (answer.is_lower_bound or answer.capacity is None)
     return HONEST if is_left_alone and keeps_up else WRONG
 
 
