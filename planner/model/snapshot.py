@@ -136,6 +136,7 @@ class GroupSnapshot:
     ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know, so that
     ``timing`` is what the policy says of a Kafka group's.
     ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
+    ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -161,6 +162,7 @@ class GroupSnapshot:
     setups: tuple[ClientSetup, ...] = ()
     notifies_changes: bool | None = None
     timing: KafkaTiming | None = None
+    shared_queues: int = 0
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -175,6 +177,11 @@ class GroupSnapshot:
     def lag(self) -> int:
         """Messages behind, over all queues whose lag is known."""
         return sum(state.lag or 0 for state in self.queues)
+
+    @property
+    def standing_queues(self) -> tuple[Queue, ...]:
+        """The data queues of which nothing was consumed in the whole window although messages wait."""
+        return tuple(state.queue for state in self.data_queues if state.lag and state.consumption_rate == 0)
 
     @property
     def unknown_lag(self) -> tuple[Queue, ...]:

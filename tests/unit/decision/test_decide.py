@@ -217,6 +217,26 @@ def test_a_slow_member_is_not_answered_with_consumers_while_the_others_are_not_b
     assert decision_on(replace(drowning, capacity=measured, queues=behind)).target > 3
 
 
+def test_nobody_is_taken_away_while_a_queue_stands_still() -> None:
+    taken = snapshot(clients=clients(8), capacity=100.0)
+    first, *others = taken.queues
+    standing = replace(first, lag=400, consumption_rate=0.0)
+    held = decision_on(replace(taken, queues=(standing, *others)))
+    assert held.hold_cause is HoldCause.BLOCKED_QUEUES
+    assert f"nothing was consumed of {first.queue} in the last" in held.reason
+    empty = replace(standing, lag=0)
+    assert decision_on(replace(taken, queues=(empty, *others))).target == 3
+    few = snapshot(capacity=65.0)
+    assert decision_on(replace(few, queues=(replace(standing, owner=few.queues[0].owner), *few.queues[1:]))).target == 4
+
+
+def test_hold_where_members_share_queues() -> None:
+    every = decision_on(replace(snapshot(), shared_queues=16))
+    assert (every.hold_cause, "(POP, or broadcasting)" in every.reason) == (HoldCause.UNSUPPORTED_STRATEGY, True)
+    some = decision_on(replace(snapshot(), shared_queues=2))
+    assert (some.hold_cause, "2 of 16 queues" in some.reason) == (HoldCause.UNSETTLED, True)
+
+
 def test_decisions_go_by_the_lower_end_of_what_was_learned() -> None:
     learned = Capacity(100.0, "12 spans", low=65.0, high=135.0, observations=12)
     assert decision_on(replace(snapshot(), capacity=learned)).target == decision_on(snapshot(capacity=65.0)).target == 4
