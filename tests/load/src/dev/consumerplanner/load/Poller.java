@@ -17,7 +17,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * A lite pull consumer that commits as its class does by itself, every few seconds in a poll. One thread polls, and works
  * on each message for a fixed time. What it prints, and its flags, are as those of {@link Consumers}; on SIGTERM it polls
  * no more and shuts down, without a commit, as the class does none. With {@code --commit-each-poll true} it commits after
- * each poll besides.
+ * each poll besides; {@code --stuck Q --stuck-after N} is as there.
  */
 final class Poller {
     private final Options options;
@@ -25,11 +25,16 @@ final class Poller {
     private final boolean commitsEach;
     private final DeliveryLog log;
     private final DefaultLitePullConsumer consumer;
+    private final int stuckQueue;
+    private final long stuckAfter;
+    private long ofStuckQueue;
     private volatile boolean stopped;
 
     Poller(Options options) throws IOException, MQClientException {
         this.options = options;
         this.serviceNanos = Math.round(Double.parseDouble(options.get("service-ms", "0")) * 1e6);
+        this.stuckQueue = options.integer("stuck", -1);
+        this.stuckAfter = options.integer("stuck-after", 0);
         this.commitsEach = Boolean.parseBoolean(options.get("commit-each-poll", "false"));
         boolean flushesEach = Boolean.parseBoolean(options.get("flush-each", "false"));
         this.log = DeliveryLog.to(options.get("delivery-log", ""), flushesEach, false);
@@ -87,6 +92,9 @@ final class Poller {
             for (MessageExt message : messages) {
                 log.add(id, new MessageQueue(message.getTopic(), message.getBrokerName(), message.getQueueId()), message);
                 work();
+                if (message.getQueueId() == stuckQueue && ofStuckQueue++ == stuckAfter) {
+                    LockSupport.parkNanos(Long.MAX_VALUE);
+                }
             }
             if (commitsEach && !messages.isEmpty()) {
                 consumer.commitSync();
