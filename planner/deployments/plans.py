@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.bodies import Json, annotations_of
-from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, CONFIRM_ANNOTATION
+from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, AUTHOR_ANNOTATION, CONFIRM_ANNOTATION
 from planner.documents.format import API_VERSION, digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
@@ -70,9 +70,10 @@ class ClusterPlans:
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
         """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
 
-        Of an approval that stands in it, the approver is who creates it: a file cannot tell who wrote into it.
+        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot tell
+        who wrote into it.
         """
-        annotations = dict(document["metadata"].get("annotations") or {})
+        annotations = {**(document["metadata"].get("annotations") or {}), AUTHOR_ANNOTATION: self._api.own_name()}
         annotations.pop(APPROVED_BY_ANNOTATION, None)
         if APPROVE_ANNOTATION in annotations:
             annotations[APPROVED_BY_ANNOTATION] = self._api.own_name()
@@ -138,6 +139,7 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
         generation=meta.get("generation"),
         policy_digest=plan.policy_digest,
         is_held=FINALIZER in _finalizers(found),
+        author=annotations_of(found).get(AUTHOR_ANNOTATION),
     )
 
 

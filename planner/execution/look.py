@@ -8,6 +8,7 @@ from planner.model.deployments import Deployment, Pod
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
+from planner.rollout.bounds import PolicyBounds
 from planner.verification.seen import Seen
 
 
@@ -123,8 +124,8 @@ class Look:
 
     ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
     other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them, and
-    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` is the policy's of now. ``seen`` is what is
-    known of the change itself so far.
+    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` and ``bounds`` are the policy's of now.
+    ``seen`` is what is known of the change itself so far.
     """
 
     at: datetime
@@ -134,6 +135,7 @@ class Look:
     offsets_set: bool | None = None
     offsets_seen: str | None = None
     policy_digest: str | None = None
+    bounds: PolicyBounds | None = None
     seen: Seen | None = None
     problems: tuple[str, ...] = ()
 

@@ -4,8 +4,19 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.decision.decision import Decision, Rejection
-from planner.rollout.steps import CloneOffsets, MovedQueues, ResetOffsets, Step
+from planner.rollout.steps import (
+    CloneOffsets,
+    CreateDeployment,
+    DeleteDeployment,
+    MovedQueues,
+    ResetOffsets,
+    Step,
+    UpdateTemplate,
+)
 from planner.simulation.outcome import Messages, Seconds
+
+MIGRATION_STEPS = (CreateDeployment, UpdateTemplate, DeleteDeployment, CloneOffsets, ResetOffsets)
+"""What only a migration does: a plan without one scales, marks, waits, checks and handles its autoscaler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +95,9 @@ class RolloutPlan:
     """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
 
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
-    may write offsets. ``policy_digest`` names the policy's content that the plan was made under,
-    ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in sentences why it is carried out
-    this way and not another.
+    has ``MIGRATION_STEPS`` or steps that name a Deployment or a group. ``policy_digest`` names the policy's content
+    that the plan was made under, ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in
+    sentences why it is carried out this way and not another.
     """
 
     policy: str
@@ -112,8 +123,21 @@ class RolloutPlan:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
         if self.confirmations and not self.migration:
             raise ValueError(f"plan for group {self.group.group} writes offsets: only a migration may")
+        if not self.migration:
+            self._check_only_scales()
         if any(isinstance(step, CloneOffsets) and step.to_group == self.group.group for step in self.steps):
             raise ValueError(f"plan for group {self.group.group} clones its offsets onto themselves")
+
+    def _check_only_scales(self) -> None:
+        if self.migration is not None:
+            raise ValueError(f"plan for group {self.group.group} to name its migration or to have none, not ''")
+        for number, step in enumerate(self.steps, start=1):
+            if isinstance(step, MIGRATION_STEPS):
+                raise ValueError(
+                    f"plan for group {self.group.group} has step {number}, {step.kind}: only a migration may"
+                )
+            if getattr(step, "deployment", None) is not None or getattr(step, "group", None) is not None:
+                raise ValueError(f"step {number} names its Deployment or group: only a migration's may")
 
     @property
     def confirmations(self) -> tuple[str, ...]:
