@@ -19,6 +19,7 @@ ABORT_ANNOTATION: Final = "consumerplanner.dev/abort"
 ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
 """The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
 FINALIZER: Final = "consumerplanner.dev/rollout"
+_DIGITS: Final = 6
 _TRIES: Final = 5
 """How often a finalizer is set while others write the same plan."""
 
@@ -167,7 +168,12 @@ def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
 
 def _answered(text: str) -> tuple[int, ...]:
     """Return the indexes of the steps whose numbers the text names."""
-    return tuple(int(part) - 1 for part in text.split(",") if part.strip().isdecimal())
+    return tuple(int(part) - 1 for part in text.split(",") if _is_number(part.strip()))
+
+
+def _is_number(text: str) -> bool:
+    """True for digits that can number a step: an annotation may hold thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def _is_on(value: str | None) -> bool:

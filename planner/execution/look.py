@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from planner.execution.phases import Phase
 from planner.model.deployments import Deployment, Pod
@@ -10,6 +11,9 @@ from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
 from planner.rollout.bounds import PolicyBounds
 from planner.verification.seen import Seen
+
+_DIGITS: Final = 6
+"""Of a step's number in a claim; an annotation may hold thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Claim:
         """Return the claim that ``str`` wrote; any other text is a claim of whoever it names, nothing done yet."""
         plan, slash, mark = text.rpartition("/")
         number = mark.removeprefix("undo-")
-        if not slash or not number.removeprefix("-").isdecimal():
+        digits = number.removeprefix("-")
+        if not slash or not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
             return cls(text)
         return cls(plan, int(number), mark.startswith("undo-"))
 

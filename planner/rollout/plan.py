@@ -1,7 +1,9 @@
 """The plan: what will be done, why, and what is expected of it."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from planner.decision.decision import Decision, Rejection
 from planner.rollout.steps import (
@@ -15,6 +17,9 @@ from planner.rollout.steps import (
 )
 from planner.simulation.outcome import Messages, Seconds
 
+MOST_QUEUES: Final = 100_000
+"""Of one consumer in a plan, and of all consumers together."""
+_RANGES: Final = re.compile(r"[0-9]{1,10}(-[0-9]{1,10})?(,[0-9]{1,10}(-[0-9]{1,10})?)*")
 MIGRATION_STEPS = (CreateDeployment, UpdateTemplate, DeleteDeployment, CloneOffsets, ResetOffsets)
 """What only a migration does: a plan without one scales, marks, waits, checks and handles its autoscaler."""
 
@@ -42,6 +47,23 @@ class OwnedQueues:
 
     consumer: str
     queues: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        owned = sum(last - first + 1 for entry in self.queues for first, last in ranges_of(entry)[1])
+        if owned > MOST_QUEUES:
+            raise ValueError(f"a consumer to own {MOST_QUEUES} queues at most, not {owned}")
+
+
+def ranges_of(entry: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return where the queues of one entry are, and the first and last number of each of its ranges.
+
+    Raises ``ValueError`` for what is no such entry: a plan is free text, and its ranges are counted out.
+    """
+    place, _, ranges = entry.rpartition("/")
+    if not place or _RANGES.fullmatch(ranges) is None:
+        raise ValueError(f"queues like orders/broker-a/0-3,6, not {entry[:80]!r}")
+    bounds = [part.partition("-") for part in ranges.split(",")]
+    return place, tuple((int(first), int(last or first)) for first, _, last in bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +100,13 @@ class Forecast:
     owners_after: tuple[OwnedQueues, ...]
     unknowns: tuple[str, ...]
     cost: Cost | None = None
+
+    def __post_init__(self) -> None:
+        for owned in (self.owners_before, self.owners_after):
+            counts = [ranges_of(entry)[1] for one in owned for entry in one.queues]
+            queues = sum(last - first + 1 for ranges in counts for first, last in ranges)
+            if queues > MOST_QUEUES:
+                raise ValueError(f"a forecast to name {MOST_QUEUES} queues at most, not {queues}")
 
 
 @dataclass(frozen=True, slots=True)
