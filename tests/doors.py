@@ -12,6 +12,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -106,7 +107,7 @@ def sample(body: bytes) -> None:
 
 _NAMES = "abcdefghi"
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip(_NAMES, _NAMES[1:], strict=False)
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in pairwise(_NAMES)
 )
 BOX = '{"":"\U0001f4a3"},'.encode()
 DOORS: dict[str, Callable[[], None]] = {
