@@ -233,7 +233,8 @@ def test_an_api_server_that_is_away_makes_it_unready_and_it_goes_on_afterwards(s
 def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(site: Site) -> None:
     """The real way to the group, to brokers that are away, with credentials; pods have a password, too."""
     secret, password = "s3cr3t-k3y-0f-th3-br0k3r", "p4ssw0rd-1n-4-p0d"
-    credentials = site.folder / "credentials.yaml"
+    credentials = site.folder / site.namespace / "credentials.yaml"
+    credentials.parent.mkdir()
     credentials.write_text(f"accessKey: {secret}-access\nsecretKey: {secret}\n")
     policy = {
         "apiVersion": "consumerplanner.dev/v1alpha1",
