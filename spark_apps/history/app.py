@@ -120,7 +120,7 @@ def _update(history: Folder, data: Path, until: datetime, sample_every_s: float)
     fresh = _not_packed([sample for sample in landed if sample.time_name != known.get(sample.key)], known, history)
     for (day, system), of_day in groupby(sorted(fresh, key=_day_and_system), key=_day_and_system):
         _pack(history, day, system, list(of_day), sample_every_s)
-    _forget_all_but_the_newest(landed, history)
+    _forget_all_but_the_newest(landed, fresh, history)
     return Updated(len(fresh), sum(sample.time_name < known.get(sample.key, "") for sample in fresh))
 
 
@@ -194,14 +194,19 @@ def _group(sample: LandedSample) -> GroupKey:
     return sample.key
 
 
-def _forget_all_but_the_newest(landed: Sequence[LandedSample], history: Folder) -> None:
-    """Remove sample files that the history gives back as they are; a snapshot starts from the newest of its group."""
+def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[LandedSample], history: Folder) -> None:
+    """Remove sample files that the history gives back as they are; a snapshot starts from the newest of its group.
+
+    One that was packed by an earlier run may be of a day that the history does not keep any more.
+    """
     newest = {sample.key: sample for sample in sorted(landed, key=lambda sample: sample.time_name)}
     older = [sample for sample in landed if newest[sample.key] != sample]
-    packed = _packed(older, history)
+    packed, new = _packed(older, history), set(fresh)
+    kept_days = {day_of(folder) for folder in day_folders(history, "samples")}
     lost = []
     for sample in older:
-        if (sample.key, sample.time_name, _fingerprint(sample.path)) in packed:
+        is_outdated = sample not in new and sample.day not in kept_days
+        if is_outdated or (sample.key, sample.time_name, _fingerprint(sample.path)) in packed:
             sample.path.unlink(missing_ok=True)
         else:
             lost.append(sample)

@@ -104,6 +104,12 @@ class Site:
         self.cluster.await_available(self.namespace, APP)
         self.cluster.wait_until("two pods", lambda: len(self.pods()) == 2, WAIT_S)
 
+    @property
+    def admin(self) -> str:
+        """Who applies plans here, as the API server names him."""
+        answer = self.cluster.rest.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        return str(answer["status"]["userInfo"]["username"])
+
     def data(self, name: str) -> Path:
         """Where a replica keeps how forecasts did."""
         return self.folder / f"{name}-data"
@@ -124,7 +130,9 @@ class Site:
 
     def start(self, name: str, *options: str, kubeconfig: Path | None = None) -> Controller:
         places = ("--namespace", self.namespace, "--leader-namespace", self.home, "--data", str(self.data(name)))
-        return Controller(name, self.folder, kubeconfig or self.kubeconfig, *places, *options)
+        # Criteria believe what the cluster's administrator creates, as whom the tests apply plans.
+        trusted = ("--planning-account", self.admin)
+        return Controller(name, self.folder, kubeconfig or self.kubeconfig, *places, *trusted, *options)
 
 
 def token_of(kubeconfig: Path) -> str:
@@ -406,10 +414,16 @@ def test_the_criteria_approve_only_where_the_controller_may(site: Site, replicas
         "kind": "ConsumerScalingPolicy",
         "metadata": {"name": "billing", "namespace": site.namespace},
         "spec": {
-            "source": {"system": "rocketmq", "nameServers": ["127.0.0.1:1"], "cluster": "c", "group": "billing"},
+            "source": {
+                "system": GROUP.system,
+                "nameServers": ["127.0.0.1:1"],
+                "cluster": GROUP.cluster,
+                "group": GROUP.group,
+            },
             "scaleTargetRef": {"name": APP},
             "minReplicas": 1,
             "maxReplicas": 8,
+            "rollout": {"validForSeconds": 1_800},
             "approval": {"mode": "Auto", "criteria": {"mostMovedQueues": 8}},
         },
     }
