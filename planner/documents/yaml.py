@@ -20,12 +20,15 @@ class _StrictLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, "found an alias (*), which no document of ours needs", mark)
         self._depth = getattr(self, "_depth", 0) + 1
         if self._depth > MOST_DEPTH:
             raise yaml.composer.ComposerError(
-                None, None, f"more than {MOST_DEPTH} levels", self.peek_event().start_mark
+                None,
+                None,
+                f"more than {MOST_DEPTH} levels",
+                self.peek_event().start_mark,  # type: ignore[no-untyped-call]
             )
         node = super().compose_node(parent, index)
         self._depth -= 1
