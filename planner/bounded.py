@@ -37,7 +37,7 @@ def bounded_json(body: bytes, most_values: int = MOST_VALUES) -> Any:
     try:
         return json.loads(body)
     except RecursionError:
-        raise TooMuchError("more levels of lists and objects than are read") from None
+        raise ValueError("more levels of lists and objects than are read") from None
 
 
 class Unpacker:
