@@ -18,7 +18,9 @@ from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.approval import ApprovalRule
 from planner.rollout.batches import DEFAULT_PRICES, Prices
+from planner.rollout.bounds import PolicyBounds
 from planner.rollout.build import RolloutSettings
+from planner.rollout.plan import GroupRef
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
@@ -181,6 +183,20 @@ class ConsumerScalingPolicy(Part):
     def approval_rule(self) -> ApprovalRule | None:
         """What approves a plan without a person, ``None`` where every plan is for one."""
         return self.spec.approval.rule(tuple(window.window for window in self.spec.change_windows))
+
+    @property
+    def bounds(self) -> PolicyBounds:
+        """What any plan must lie inside."""
+        spec, source = self.spec, self.spec.source
+        return PolicyBounds(
+            policy=self.metadata.name,
+            deployment=spec.scale_target_ref.name,
+            group=GroupRef(source.system, source.cluster, source.group),
+            lowest=spec.min_replicas,
+            highest=spec.max_replicas,
+            valid_for_s=spec.rollout.valid_for_seconds,
+            autoscaler=spec.autoscaler.handling,
+        )
 
     @property
     def rollout_settings(self) -> RolloutSettings:
