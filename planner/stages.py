@@ -370,8 +370,7 @@ def _case(run: Run, policy: ConsumerScalingPolicy) -> Case:
     name = policy.metadata.name
     files = run.folder.policy(name)
     if files.decision.exists():
-        snapshot = SNAPSHOT.read(run.folder.snapshot(name))
-        record = read_decision(files.decision)
+        record, snapshot = read_decision(files.decision), SNAPSHOT.read(run.folder.snapshot(name))
         track = read_track(run.data, record.group, record.decision.decided_at)
         return Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), record, track)
     if files.no_decision.exists():

@@ -40,6 +40,7 @@ STAGES = {
     "decide": "Spark: scale or hold, and why",
     "plan": "write the steps",
     "report": "write the page",
+    "conclude": "name every policy that was not served",
 }
 
 
@@ -163,7 +164,8 @@ def _conf(settings: Settings, capture: Capture) -> dict[str, Any]:
     return {
         "policies": str(settings.policies),
         "data": str(settings.data),
-        "source": {"capture": str(settings.capture)},
+        "source": "recording",
+        "recording": str(settings.capture),
         "since": capture.header.started_at.isoformat(),
         "until": capture.header.ended_at.isoformat(),
     }
