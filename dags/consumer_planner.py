@@ -56,8 +56,10 @@ PARAMS = {
     ),
     "source": source_field("recording", "a folder of planner record, replayed"),
     "recording": text_field("Recording", "Recording: its folder.", section=SETTINGS),
-    "since": text_field("Since", "Recording: start. Empty: the interval's.", section=SETTINGS, format="date-time"),
-    "until": text_field("Until", "Recording: end. Empty: the interval's.", section=SETTINGS, format="date-time"),
+    "since": text_field(
+        "Since", "Recording: start, like 2026-11-21T10:00:00Z. Empty: the interval's.", section=SETTINGS
+    ),
+    "until": text_field("Until", "Recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS),
     "watch_seconds": watch_field("the longest window of all policies"),
     "data": data_field(),
     "history": text_field(

@@ -13,7 +13,7 @@ from airflow.sdk import Param
 from planner.errors import BadInputError
 from planner.orchestration.notifying import notify_of_failure
 
-SETTINGS, PLACES = "How to look", "Where things lie"
+SETTINGS, PLACES = "Observation", "Paths and namespaces"
 """Sections of the forms, below what a run is about."""
 
 OWNER: Final = os.environ.get("CONSUMER_PLANNER_OWNER", "consumer-planner")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Error as PlaywrightError
 
 from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
 from planner.documents.plan import read_document
@@ -76,10 +77,13 @@ class Pages:
     def unfold(self, name: str) -> Any:
         """Return a field once its section is open."""
         element = self.page.locator(f"#element_{name}")
-        if not element.is_visible():
-            for heading in self.page.locator("[data-scope=accordion][data-part=item-trigger]").all():
-                if heading.get_attribute("data-state") == "closed":
-                    heading.click()
+        # One section is open at a time, and a click on its heading closes it.
+        for heading in self.page.locator("[data-scope=accordion][data-part=item-trigger]").all():
+            if element.is_visible():
+                break
+            heading.click()
+            with suppress(PlaywrightError):
+                element.wait_for(timeout=2_000)
         element.scroll_into_view_if_needed()
         return element
 
@@ -168,7 +172,7 @@ def scheduled(pages: Pages) -> str:
     header = open_capture(pages.folder / "capture").header
     pages.choose("source", "recording")
     pages.fill(recording=str(pages.folder / "capture"))
-    pages.fill(since=f"{header.started_at:%Y-%m-%dT%H:%M}", until="2026-11-21T10:30")
+    pages.fill(since=header.started_at.isoformat(), until=header.ended_at.isoformat())
     pages.shoot("scheduled-filled")
     return pages.send(SCHEDULED)
 
