@@ -5,17 +5,17 @@ from dataclasses import replace
 from math import sqrt
 from statistics import stdev
 
-from planner.history.busy import BUSY_S, ClientSpan, client_spans
+from planner.history.busy import ClientSpan, client_spans
 from planner.model.intervals import QueueInterval
 from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
+from planner.words import some
 
 FEWEST_SPANS = 3
-"""With fewer busy spans nothing can be said about how sure their mean is."""
+"""With fewer busy spans their spread says nothing about how sure their mean is."""
 
-COMMIT_S = 5.0
-"""Offsets may be committed so long after the messages were done (``persistConsumerOffsetInterval``, 5.5.0; the same is
-``auto.commit.interval.ms``, Kafka 4): what a span shows may have been done in so much more time."""
+SLOW = 0.5
+"""A client that does less than this share of another's pace with work at all times is slow for a reason of its own."""
 
 DECIMALS = 3
 
@@ -29,32 +29,62 @@ def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMe
     What was seen while consumers were busy comes first, their own figures next, and last the highest rate that was
     seen: a bound that they can do at least. Figures below that bound are refuted by it.
     """
-    learned, told = learned_capacity(client_spans(intervals)), observed_capacity(members)
-    if learned is None or told is None:
-        return learned or told
-    if learned.is_lower_bound:
-        return told if told.messages_per_s >= learned.messages_per_s else learned
-    return replace(learned, source=f"{learned.source}; {told.source}")
+    learned = learned_capacity(client_spans(intervals))
+    slow = learned.slow_clients if learned else ()
+    reported = observed_capacity([member for member in members if member.identity not in slow])
+    if learned is None or reported is None:
+        return learned or reported
+    if not learned.is_lower_bound:
+        return replace(learned, source=f"{learned.source}; {reported.source}")
+    is_refuted = reported.messages_per_s < learned.messages_per_s
+    return learned if is_refuted else replace(reported, slow_clients=slow)
 
 
 def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
-    """Return what one consumer can do in messages per second, ``None`` when none was seen to consume anything.
+    """Return what one consumer can do in messages per second, ``None`` when none consumed anything.
 
-    The mean of the busy spans with its 95 % interval, by Student's t over the spans. Spans that follow each other share
-    the lump of a commit, one more and the other less: the true interval is narrower. Never seen busy for
-    ``FEWEST_SPANS``: the highest rate of all spans, as a lower bound.
+    The mean of the busy spans with its 95 % interval. Never busy for a whole span: the highest rate of all spans, as a
+    lower bound. Clients that are slow for a reason of their own are named and left out.
     """
+    slow = _slow_clients(spans)
+    learned = _learned([span for span in spans if span.client not in slow])
+    if learned is None or not slow:
+        return learned
+    note = f"{some(slow)} left out: slower than half of what another does, though never without work"
+    return replace(learned, source=f"{learned.source}; {note}", slow_clients=slow)
+
+
+def _slow_clients(spans: Sequence[ClientSpan]) -> tuple[str, ...]:
+    """Return the clients that did, busy all the time, less than ``SLOW`` of what another client did at least."""
+    by_client: dict[str, list[ClientSpan]] = {}
+    for span in spans:
+        by_client.setdefault(span.client, []).append(span)
+    shown = {client: _shown_rate(of_client) for client, of_client in by_client.items()}
+    fastest = max(shown.values(), default=0.0)
+    return tuple(
+        client
+        for client, of_client in sorted(by_client.items())
+        if any(span.is_saturated for span in of_client)
+        and max(span.most_rate for span in of_client if span.is_saturated) < SLOW * fastest
+    )
+
+
+def _shown_rate(spans: Sequence[ClientSpan]) -> float:
+    """Return what a client did at least, over all its spans together: a single lump of a commit does not count."""
+    return sum(span.consumed for span in spans) / sum(span.seconds + span.slack_s for span in spans)
+
+
+def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
     busy = [span for span in spans if span.is_saturated]
-    if len(busy) < FEWEST_SPANS:
+    if not busy:
         return _lower_bound(spans)
     mean = sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
-    t = _T_975[min(len(busy) - 1, len(_T_975)) - 1]
-    margin = t * stdev(span.rate for span in busy) / sqrt(len(busy))
-    low, high = round(max(mean - margin, 0.0), DECIMALS), round(mean + margin, DECIMALS)
+    low, high = _bounds(busy, mean)
     consumers = len({span.client for span in busy})
+    times = "once" if len(busy) == 1 else f"in {len(busy)} spans"
     return Capacity(
         messages_per_s=round(mean, DECIMALS),
-        source=f"{len(busy)} spans in which {_consumers(consumers)} had work for more than {BUSY_S:.0f} s waiting: "
+        source=f"measured {times} on {_consumers(consumers)} that had work all the time: "
         f"{low:.1f} to {high:.1f} messages/s (95 %)",
         low=low,
         high=high,
@@ -62,15 +92,29 @@ def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
     )
 
 
+def _bounds(busy: Sequence[ClientSpan], mean: float) -> tuple[float, float]:
+    """Return the interval of the mean, rounded.
+
+    One or two spans: what the uncertain times of their commits allow. More: Student's t over the spans, too wide rather
+    than too narrow, as of two spans that share a commit one gains the time that the other loses.
+    """
+    if len(busy) < FEWEST_SPANS:
+        least, most = min(span.least_rate for span in busy), max(span.most_rate for span in busy)
+    else:
+        t = _T_975[min(len(busy) - 1, len(_T_975)) - 1]
+        margin = t * stdev(span.rate for span in busy) / sqrt(len(busy))
+        least, most = max(mean - margin, 0.0), mean + margin
+    return round(least, DECIMALS), round(most, DECIMALS)
+
+
 def _lower_bound(spans: Sequence[ClientSpan]) -> Capacity | None:
-    highest = max((span.consumed / (span.seconds + COMMIT_S) for span in spans), default=0.0)
+    highest = max((span.least_rate for span in spans), default=0.0)
     if highest <= 0:
         return None
     return Capacity(
         messages_per_s=round(highest, DECIMALS),
-        source=f"at least {highest:.1f} messages/s, the most that one of them did: none was seen busy for long enough",
+        source=f"at least {highest:.1f} messages/s, the most that one of them did: none had work all the time",
         low=round(highest, DECIMALS),
-        observations=sum(span.is_saturated for span in spans),
         is_lower_bound=True,
     )
 

@@ -17,7 +17,7 @@ IDLE: Offsets = lambda _, number: (1000 + 50 * number, 950 + 50 * number)  # noq
 
 
 def span(consumed: int, is_saturated: bool = True, client: str = "c1") -> ClientSpan:
-    return ClientSpan(client, START, 30.0, consumed, is_saturated)
+    return ClientSpan(client, START, 30.0, consumed, is_saturated, slack_s=5.0)
 
 
 def watched(offsets: Offsets, rt_ms: float = 0.0, count: int = 37) -> tuple[GroupSample, ...]:
@@ -54,10 +54,30 @@ def test_never_seen_saturated_is_a_lower_bound_that_a_late_commit_cannot_raise()
     assert "at least 10.0 messages/s" in learned.source
 
 
-def test_two_busy_spans_are_too_few_to_be_sure() -> None:
-    learned = learned_capacity([span(350), span(350)])
+def test_two_busy_spans_are_as_sure_as_the_times_of_their_commits() -> None:
+    learned = learned_capacity([span(350), span(315)])
     assert learned is not None
-    assert (learned.is_lower_bound, learned.observations) == (True, 2)
+    assert (learned.is_lower_bound, learned.observations, learned.messages_per_s) == (False, 2, 11.083)
+    # 315 messages within 35 s at most, 350 within 25 s at least.
+    assert (learned.low, learned.high) == (9.0, 14.0)
+
+
+def test_a_member_that_is_slow_for_a_reason_of_its_own_is_left_out_and_named() -> None:
+    slow = [span(300, client="c3")] * 3
+    idle = [span(1500, is_saturated=False, client=client) for client in ("c1", "c2")]
+    learned = learned_capacity([*slow, *idle])
+    assert learned is not None
+    assert (learned.slow_clients, learned.is_lower_bound, learned.messages_per_s) == (("c3",), True, 42.857)
+    busy = learned_capacity([*slow, *(replace(one, is_saturated=True) for one in idle)])
+    assert busy is not None
+    assert (busy.slow_clients, busy.is_lower_bound, busy.messages_per_s) == (("c3",), False, 50.0)
+    assert "c3 left out" in busy.source
+
+
+def test_members_of_much_the_same_pace_are_none_of_them_slow() -> None:
+    learned = learned_capacity([span(300), span(500, client="c2"), span(400, client="c3", is_saturated=False)])
+    assert learned is not None
+    assert learned.slow_clients == ()
 
 
 def test_nothing_consumed_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Grounds to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
+"""Reasons to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -6,31 +6,35 @@ from datetime import datetime, timedelta
 from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
+from planner.decision.pace import falls_behind
 from planner.decision.rest import known_since, last_change
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
+from planner.words import counted, duration, some
 
-Ground = tuple[HoldCause, str]
+HoldReason = tuple[HoldCause, str]
 
 
-def first_ground_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ground | None:
+def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
     """Return why no decision can rest on this snapshot at time ``at``, the gravest first, or ``None``."""
-    return next(_grounds(snapshot, objective, at), None)
+    return next(_reasons(snapshot, objective, at), None)
 
 
-def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
+def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
     if not snapshot.clients:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
     yield from _completeness(snapshot, objective)
+    if snapshot.shared_queues:
+        yield _shared(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
         yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
-    if snapshot.unknown_lag:
+    if snapshot.unknown_lag and not falls_behind(snapshot):
         yield (
             HoldCause.UNKNOWN_LAG,
             f"the lag of {len(snapshot.unknown_lag)} queues is unknown, as no offset of the group is stored for them",
@@ -43,6 +47,22 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if snapshot.deployment is not None:
         yield from _deployment(snapshot.deployment, snapshot, objective)
     yield from _settled(snapshot)
+
+
+def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
+    """Return why the group must not shrink yet, ``None`` where it may: stabilisation never holds back a rise."""
+    return next(_against_fewer(snapshot, objective, at), None)
+
+
+def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
+    standing = snapshot.standing_queues
+    if standing:
+        yield (
+            HoldCause.BLOCKED_QUEUES,
+            f"nothing was consumed of {some(standing)} in the last {duration(snapshot.window_s)} although messages "
+            "wait: fewer consumers would do, but a queue that stands still is to be looked at first, as each move of "
+            "it delivers again what its consumer has in hand",
+        )
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
 
@@ -57,7 +77,7 @@ def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str 
     return None
 
 
-def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
+def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
     for part in snapshot.parts:
         if part.completeness < objective.min_completeness:
             note = f" ({part.note})" if part.note else ""
@@ -68,7 +88,7 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Gro
             )
 
 
-def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     if snapshot.strategy is None:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
     elif snapshot.system == "kafka":
@@ -79,7 +99,20 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
         yield from _rocketmq_strategy(snapshot)
 
 
-def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _shared(snapshot: GroupSnapshot) -> HoldReason:
+    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
+    if shared == queues:
+        return HoldCause.UNSUPPORTED_STRATEGY, (
+            "every queue is given to several members at once (POP, or broadcasting): they share messages instead "
+            "of queues, and counts are not compared for such groups yet"
+        )
+    return HoldCause.UNSETTLED, (
+        f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "
+        "the members differ in what they see"
+    )
+
+
+def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
     if strategy is None:
         yield (
@@ -95,7 +128,7 @@ def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
         )
 
 
-def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
+def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
     """What the Deployment says against a change: somebody else would undo it, or the last one is not over."""
     scalers = deployment.active_autoscalers
     if scalers is None:
@@ -111,7 +144,7 @@ def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Obje
         )
 
 
-def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Ground]:
+def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[HoldReason]:
     """The group must have been left alone for so long; what nobody watched is not known to have been quiet."""
     since = at - timedelta(seconds=quiet_s)
     changed = last_change(snapshot)
@@ -131,7 +164,7 @@ def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Gr
         )
 
 
-def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _settled(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     """The members' own word must equal what the strategy computes, else the group is still on the move."""
     if snapshot.strategy is None or not snapshot.clients:
         return
