@@ -58,4 +58,4 @@ EXAMPLES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 def examples_in_markdown() -> str:
     """Return all examples as Markdown."""
-    return "\n".join(f"- {words}: `{json.dumps(request)}`" for words, request in EXAMPLES.values())
+    return "\n\n".join(f"{words}:\n\n```\n{json.dumps(request)}\n```" for words, request in EXAMPLES.values())

@@ -73,6 +73,9 @@ class Pages:
         self.unfold(name).locator(".view-lines").click()
         self.page.keyboard.press("Control+A")
         self.page.keyboard.insert_text(json.dumps(value))
+        # The editor closes quotes and brackets by itself, behind what was typed.
+        self.page.keyboard.press("Control+Shift+End")
+        self.page.keyboard.press("Delete")
 
     def unfold(self, name: str) -> Any:
         """Return a field once its section is open."""
