@@ -12,7 +12,7 @@ from datetime import timedelta
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
-from planner.diagnosis.standing import is_long_there
+from planner.diagnosis.standing import POLL_S, STALLS_S, is_long_there
 from planner.diagnosis.turns import IN_FLIGHT
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
@@ -110,7 +110,12 @@ def never_commits(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     owners = sorted({owner for entry in bare for owner in picture.owners.get(entry.queue, ())})
     if any(not is_long_there(picture, owner) for owner in owners):
-        yield Gap("members have just started: they commit every 5 s, and on the first pull after that")
+        yield Gap(
+            f"nothing is committed yet; a Kafka consumer may work on its first batch for {POLL_S:.0f} s: "
+            f"--watch {POLL_S + STALLS_S:.0f}"
+            if picture.is_kafka
+            else "members have just started: they commit every 5 s, and on the first pull after that"
+        )
         return
     yield _uncommitted(picture, bare, owners)
 

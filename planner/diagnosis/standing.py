@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import ceil
+from statistics import median
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
@@ -27,7 +28,10 @@ POLL_S = 300.0
 """``max.poll.interval.ms`` (Kafka 4): a consumer that works on one batch for longer leaves its group."""
 
 USUAL_GAPS = 3.0
-"""A member that commits nothing for so many times the longest gap between commits is in no usual batch."""
+"""A member that commits nothing for so many times the longest gap between its commits is in no usual batch."""
+
+SLOWER = 10.0
+"""A member that is not done with what it can have in hand, even if it is so many times slower than its peers, hangs."""
 
 MOST_S = 3_600.0
 """No longer watch is advised."""
@@ -83,12 +87,21 @@ def blocked_queues(picture: Picture) -> frozenset[Queue]:
 
 
 def has_backlog(picture: Picture) -> bool:
-    """Return whether messages wait on any data queue."""
-    return any(entry.lag for queue, entry in picture.offsets.items() if not queue.is_retry)
+    """Return whether more waits on a data queue than comes in while a client that keeps up commits twice."""
+    return any(
+        entry.lag and entry.lag > STALLS_S * picture.arrival_rates.get(queue, 0.0)
+        for queue, entry in picture.offsets.items()
+        if not queue.is_retry
+    )
 
 
 def is_long_there(picture: Picture, client: str) -> bool:
-    """Return whether a member has been there for long enough to have committed what it consumed."""
+    """Return whether a member has surely been there for long enough to have committed what it consumed.
+
+    A Kafka consumer commits a batch once it is done with it, and nobody else knows since when it works on that.
+    """
+    if picture.is_kafka:
+        return picture.watched_s >= POLL_S
     member = next((one for one in picture.members if one.identity == client), None)
     started = member.tuning.started_at_ms if member and member.tuning else None
     if started is not None:
@@ -97,9 +110,8 @@ def is_long_there(picture: Picture, client: str) -> bool:
 
 
 def _judge(picture: Picture) -> list[_Judged]:
-    usual_s = max((gap for work in picture.work if (gap := work.longest_gap_s) is not None), default=None)
     return [
-        _judged(picture, work, queue, usual_s)
+        _judged(picture, work, queue)
         for work in picture.work
         for queue in work.queues
         if not (queue.never_committed or _begins(picture, queue, work)) and queue.standing_s >= STALLS_S
@@ -112,7 +124,7 @@ def _begins(picture: Picture, queue: QueueProgress, work: MemberWork) -> bool:
     return queue.intervals[-1].consumer_offset == 0 and is_young
 
 
-def _judged(picture: Picture, work: MemberWork, queue: QueueProgress, usual_s: float | None) -> _Judged:
+def _judged(picture: Picture, work: MemberWork, queue: QueueProgress) -> _Judged:
     if _reports_pool(picture, work):
         verdict = _by_pool(picture, queue)
         return _Judged(queue, work, verdict)
@@ -123,7 +135,7 @@ def _judged(picture: Picture, work: MemberWork, queue: QueueProgress, usual_s: f
         verdict = _Verdict.BLOCKED if queue.standing_s >= SURE_S else _Verdict.SUSPECT
         because = f"meanwhile its member served its other {picture.queue_noun}s twice or more often"
         return _Judged(queue, work, verdict, because)
-    return _Judged(queue, work, *_by_gaps(queue.standing_s, work.longest_gap_s, usual_s))
+    return _Judged(queue, work, *_by_gaps(queue, work, [peer.pace for peer in picture.work if peer != work]))
 
 
 def _reports_pool(picture: Picture, work: MemberWork) -> bool:
@@ -140,16 +152,21 @@ def _by_pool(picture: Picture, queue: QueueProgress) -> _Verdict:
     return _Verdict.BLOCKED if is_sure else _Verdict.SUSPECT
 
 
-def _by_gaps(standing_s: float, own_s: float | None, usual_s: float | None) -> tuple[_Verdict, str]:
-    """Judge a member that commits nothing by the gaps between its commits before, else by those of its peers."""
-    if standing_s >= POLL_S:
-        return _Verdict.BLOCKED, f"a batch that takes {seconds(POLL_S)} makes a Kafka consumer leave its group"
+def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[_Verdict, str]:
+    """Judge a member that commits nothing by the gaps between its commits before, else by the pace of its peers."""
+    standing_s, own_s = queue.standing_s, work.longest_gap_s
     if own_s is not None and standing_s <= own_s:
         return _Verdict.MOVES, ""
+    if standing_s >= POLL_S:
+        return _Verdict.BLOCKED, f"a batch that takes {seconds(POLL_S)} makes a Kafka consumer leave its group"
     if own_s is not None and standing_s >= max(SURE_S, USUAL_GAPS * own_s):
         return _Verdict.BLOCKED, f"its member committed at least every {seconds(own_s)} before"
-    if usual_s is not None and standing_s >= max(SURE_S, USUAL_GAPS * usual_s):
-        return _Verdict.SUSPECT, f"its member commits nothing, its peers at least every {seconds(usual_s)}"
+    pace, in_hand = (median(peers) if peers else 0.0), work.waited_at(queue.standing_since)
+    if pace > 0 and standing_s >= max(SURE_S, SLOWER * in_hand / pace):
+        return (
+            _Verdict.SUSPECT,
+            f"its member commits nothing; its peers do {rate(pace)} (median), and {in_hand} waited for it then",
+        )
     return _Verdict.UNDECIDED, ""
 
 
@@ -196,9 +213,7 @@ def _needed_s(judged: _Judged) -> float:
     """Return how long a watch shows two whole cycles of the member, or a batch that is longer than any."""
     work = judged.work
     lag = sum(queue.lags[-1] or 0 for queue in work.queues)
-    span_s = max(queue.span_s for queue in work.queues)
-    consumed = sum(max(0, interval.consumed or 0) for queue in work.queues for interval in queue.intervals)
-    cycles_s = 2 * lag / (consumed / span_s) if consumed and work.has_moved_since(judged.queue.standing_since) else 0
+    cycles_s = 2 * lag / work.pace if work.has_moved_since(judged.queue.standing_since) else 0.0
     return ceil(max(POLL_S + STALLS_S, cycles_s) / 10) * 10
 
 

@@ -105,6 +105,17 @@ class MemberWork:
         """For how many seconds one of its queues stood at most before its turn came."""
         return max(queue.longest_wait_s for queue in self.queues)
 
+    @property
+    def pace(self) -> float:
+        """Messages per second that it committed over the watch: no more than it can do."""
+        intervals = [interval for queue in self.queues for interval in queue.intervals]
+        return sum(max(0, one.consumed or 0) for one in intervals) / max(queue.span_s for queue in self.queues)
+
+    def waited_at(self, since: datetime) -> int:
+        """Return how many messages waited for it at that sample, if it has committed none of them since."""
+        later = [one for queue in self.queues for one in queue.intervals if one.ended_at > since]
+        return sum(queue.lags[-1] or 0 for queue in self.queues) - sum(max(0, one.arrived) for one in later)
+
     def has_moved_since(self, since: datetime) -> bool:
         """Return whether it committed anything after that sample."""
         return any(at > since for at in self.commits)
