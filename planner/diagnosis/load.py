@@ -15,8 +15,8 @@ from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture
 from planner.diagnosis.standing import POLL_S, blocked_queues, has_backlog
-from planner.diagnosis.work import MemberWork, QueueProgress
 from planner.history.busy import SPAN_S, ClientSpan, client_spans
+from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
 
 WINDOW_S = 300.0
@@ -51,7 +51,7 @@ class Cause(Enum):
 class MemberLoad:
     """What comes to one member and what it does, in messages per second, since ``since``: it was at work ever since.
 
-    ``pace`` is what it commits, give or take ``error`` (95 %). ``queues`` are those that are not blocked.
+    ``pace`` is what it commits, give or take ``error`` (95 %). ``queues`` are those that are not blocked, since then.
     """
 
     members: tuple[str, ...]
@@ -74,10 +74,8 @@ class MemberLoad:
     @property
     def backlog_before(self) -> int:
         """Messages that waited at ``since``."""
-        intervals = [
-            interval for queue in self.queues for interval in queue.intervals if interval.ended_at > self.since
-        ]
-        return self.backlog - sum(interval.arrived - (interval.consumed or 0) for interval in intervals)
+        later = [interval for queue in self.queues for interval in queue.intervals]
+        return self.backlog - sum(interval.arrived - (interval.consumed or 0) for interval in later)
 
     def inflow_of(self, queue: QueueProgress) -> float:
         """Return the messages per second that came into one of its queues meanwhile."""
@@ -152,9 +150,13 @@ def _load(work: MemberWork, spans: Sequence[ClientSpan]) -> MemberLoad | None:
         return None
     since, pace, spent = busy[0].started_at, _pace(busy), sum(span.seconds for span in busy)
     error = DEVIATION * pace * max(span.slack_s for span in busy) / spent
-    return MemberLoad(
-        work.members, work.queues, since, sum(_inflow(queue, since) for queue in work.queues), pace, error
-    )
+    inflow = sum(_inflow(queue, since) for queue in work.queues)
+    queues = tuple(recent for queue in work.queues if (recent := _from(queue, since)).intervals)
+    return MemberLoad(work.members, queues, since, inflow, pace, error)
+
+
+def _from(queue: QueueProgress, since: datetime) -> QueueProgress:
+    return replace(queue, intervals=tuple(one for one in queue.intervals if one.started_at >= since))
 
 
 def _pace(spans: Sequence[ClientSpan]) -> float:
@@ -178,7 +180,8 @@ def _growing(picture: Picture, loads: Sequence[MemberLoad]) -> tuple[list[Member
 
 
 def _never_falls(picture: Picture, load: MemberLoad) -> bool:
-    return (picture.newest.at - load.since).total_seconds() >= NEVER_FALLS_S and load.backlog >= load.backlog_before
+    is_long = (picture.newest.at - load.since).total_seconds() >= NEVER_FALLS_S
+    return is_long and load.growth >= 0 and load.backlog >= load.backlog_before
 
 
 def _cause(load: MemberLoad, paces: Mapping[tuple[str, ...], float], usual_inflow: float) -> Cause:

@@ -9,8 +9,8 @@ from operator import and_
 
 from planner.allocation.registry import find_strategy, runnable_strategy
 from planner.allocation.strategy import Strategy
-from planner.diagnosis.work import MemberWork, member_work
 from planner.history.intervals import queue_intervals
+from planner.history.work import MemberWork, member_work
 from planner.inference import Inference, infer, observation_of
 from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval

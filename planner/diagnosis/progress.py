@@ -38,14 +38,18 @@ def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
     if not back:
         return
     total = sum(back.values())
+    members = sorted({member for queue in back for member in picture.owners.get(queue, ())})
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Commits went back on {counted(len(back), 'queue')}",
-        evidence=(some(f"{queue} by {counted(by, 'message')}" for queue, by in sorted(back.items(), key=str)),),
+        title=f"Commits went back on {counted(len(back), picture.queue_noun)}",
+        evidence=(
+            some(f"{queue} by {counted(by, 'message')}" for queue, by in sorted(back.items(), key=str)),
+            *([f"owned by {some(members)}"] if members else []),
+        ),
         consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again",
         advice="if nobody reset offsets on purpose, look for a client that was frozen and came back, "
         "or for two owners of one queue",
-        about=tuple(map(str, back)),
+        about=(*map(str, back), *members),
     )
 
 

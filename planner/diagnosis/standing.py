@@ -1,6 +1,6 @@
 """Queues that stand still while messages wait, judged with the member that serves them.
 
-A queue whose member is busy with its other queues is not blocked: it waits for its turn (``planner.diagnosis.work``).
+A queue whose member is busy with its other queues is not blocked: it waits for its turn (``planner.history.work``).
 Blocked is a queue that its member passes over, and a member that commits nothing for longer than its batches take.
 Where a watch is too short to distinguish a slow cycle from a block, the answer is a gap that names the watch to take.
 """
@@ -15,7 +15,7 @@ from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
 from planner.diagnosis.turns import tuned, turn_s
-from planner.diagnosis.work import MemberWork, QueueProgress
+from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
 
 STALLS_S = 10.0
@@ -158,7 +158,7 @@ def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> 
     if own_s is not None and standing_s <= own_s:
         return _Verdict.MOVES, ""
     if standing_s >= POLL_S:
-        return _Verdict.BLOCKED, f"a batch that takes {seconds(POLL_S)} makes a Kafka consumer leave its group"
+        return _Verdict.BLOCKED, ""
     if own_s is not None and standing_s >= max(SURE_S, USUAL_GAPS * own_s):
         return _Verdict.BLOCKED, f"its member committed at least every {seconds(own_s)} before"
     pace, in_hand = (median(peers) if peers else 0.0), work.waited_at(queue.standing_since)
