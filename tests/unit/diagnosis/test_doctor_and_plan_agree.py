@@ -69,6 +69,25 @@ def test_both_agree_on_every_recorded_group(capture: str, group: str) -> None:
     agree(*both(capture, group))
 
 
+ANSWERED_WITH_PODS = pytest.mark.xfail(
+    reason="the plan takes the pace of the slow member, 16 records/s, for everybody's: its peers do 30/s at least",
+    strict=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("capture", "group"),
+    [
+        pytest.param(*key, marks=[ANSWERED_WITH_PODS] if key[1] == "slow-one" else [])
+        for key, cause in TRUTH.items()
+        if cause == "slow-member"
+    ],
+)
+def test_a_slow_member_is_not_answered_with_pods(capture: str, group: str) -> None:
+    _, decision = both(capture, group)
+    assert decision.target == decision.current, decision.reason
+
+
 @pytest.mark.parametrize("minute", [1, 6, 11, 16, 21, 26, 31])
 def test_both_agree_over_the_day_of_the_example(minute: int) -> None:
     """Calm, noon with an overload, a member more, the dip, and the evening with a hot queue."""
