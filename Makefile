@@ -68,9 +68,9 @@ demo: setup ## the closed loop, live on loopback: load rises and falls, plans ar
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep) $(if $(RECORD),--record docs/demo)
 
-demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it
+demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it (WATCH=60 seconds)
 	@bash scripts/java.sh $(TEST_TOOLS)
-	@$(BIN)/python -m scripts.demo_doctor
+	@$(BIN)/python -m scripts.demo_doctor $(WATCH)
 
 bench: setup ## measure, and print figures and ratios
 	@bash scripts/java.sh $(TEST_TOOLS)
