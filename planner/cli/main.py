@@ -9,6 +9,7 @@ from planner import __version__
 from planner.cli import (
     abort,
     absent,
+    advise,
     allocate,
     apply,
     approve,
@@ -37,6 +38,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("advise")(advise.advise)
 app.command("allocate")(allocate.allocate)
 app.command("forecast")(forecast.forecast)
 app.command("snapshot")(snapshot.snapshot)
