@@ -78,8 +78,8 @@ def clarity(evaluations: Sequence[Evaluation]) -> Clarity:
     """Return how clear the answer is after these evaluations, oldest first, at least one.
 
     A decision between counts is clear when the watch covers a minute, the answer has stayed the same for half a minute,
-    and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough. A reason
-    to hold is clear when it has lasted for its ``PATIENCE_S``.
+    and both bounds of rate and capacity give the same count. From three minutes on the same direction is enough.
+    A reason to hold is clear when it has lasted for its ``PATIENCE_S``.
     """
     if evaluations[-1].decision.hold_cause in COMPARED:
         return Clarity(tuple(_compared(evaluations)))
