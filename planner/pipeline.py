@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.decision.choose import decide as choose
 from planner.decision.decision import Decision
-from planner.decision.grounds import too_old
+from planner.decision.hold_reasons import too_old
 from planner.documents.approve import approved
 from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
 from planner.documents.plan import PLAN, document_name, migration_name

@@ -1,16 +1,43 @@
-"""The choice: the smallest useful count that meets the objective."""
+"""The choice: the smallest useful count that meets the objective, or the best one where none does."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from planner.decision.decision import Decision, HoldCause, Rejection
-from planner.decision.grounds import first_ground_to_hold
+from planner.decision.hold_reasons import HoldReason, first_reason_against_fewer, first_reason_to_hold
+from planner.decision.misses import RECOVERY_S, Delay, delays, lasting_misses, recovery_s
 from planner.decision.objective import Objective
+from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
 from planner.model.snapshot import Capacity, GroupSnapshot
-from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
+from planner.simulation.outcome import CandidateOutcome
+from planner.words import counted, duration, number
 
-RECOVERY_S = 600.0
-"""How long a wait above the objective may last where the policy does not say when a backlog must be gone."""
+LATE_MINUTE_H = 1.0
+"""A minute beyond the objective is worth so many hours of one consumer (decision.md, measured at this price)."""
+
+REBALANCE_H = 0.25
+"""What it costs to go back once the backlog is gone, in hours of one consumer, at the same place."""
+
+CLEARLY_BETTER = 0.01
+"""A count that misses the objective is taken if it lowers the busiest consumer's utilisation by more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What speaks against one outcome: ``lasting`` sentences, ``delays`` while a backlog is worked off."""
+
+    outcome: CandidateOutcome
+    lasting: tuple[str, ...]
+    delays: tuple[Delay, ...]
+
+    @property
+    def late_s(self) -> float:
+        return max((delay.late_s for delay in self.delays), default=0.0)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (*self.lasting, *(delay.sentence for delay in self.delays))
 
 
 def decide(
@@ -18,36 +45,122 @@ def decide(
 ) -> Decision:
     """Return the decision on the group at time ``at``; outcomes of other strategies than the group's are ignored.
 
-    The smallest useful count whose outcome breaks no bound wins; when that is the present count, or none
-    does, or the data cannot carry a decision, the answer is hold.
+    Of the useful counts that meet every lasting bound the smallest wins, or a larger one where the time that it saves
+    on a backlog is worth its consumers. Where none meets them, the best one wins if it is better than the present
+    count. When the winner is the present count, or the data cannot carry a decision, the answer is hold.
     """
-    current = len(snapshot.clients)
-    ground = first_ground_to_hold(snapshot, objective, at)
-    if ground is not None:
-        cause, why = ground
-        return _hold(snapshot, at, cause, f"Hold at {_consumers(current)}: {why}.", ())
-    ordered = sorted((o for o in outcomes if o.strategy == snapshot.strategy), key=lambda o: o.count)
-    broken = {outcome.count: tuple(broken_bounds(outcome, objective)) for outcome in ordered}
-    chosen = next((o for o in ordered if _can_be_chosen(o, objective) and not broken[o.count]), None)
-    rejected = tuple(_rejections(ordered, broken, chosen, objective))
+    reason = first_reason_to_hold(snapshot, objective, at)
+    if reason is not None:
+        return _held_for(snapshot, at, reason, ())
+    verdicts = {
+        outcome.count: _Verdict(outcome, tuple(lasting_misses(outcome, objective)), delays(outcome, objective))
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.count)
+        if outcome.strategy == snapshot.strategy
+    }
+    chosen = _choose(verdicts, len(snapshot.clients), objective)
+    rejected = tuple(_rejections(verdicts, chosen, objective))
     if chosen is None:
-        return _hold(snapshot, at, HoldCause.NO_COUNT_MEETS, _none_meets(ordered, current, objective), rejected)
-    if chosen.count == current:
-        reason = f"Hold at {_consumers(current)}: {_why(chosen)}, and no smaller count meets the objective."
-        return _hold(snapshot, at, HoldCause.RIGHT_ALREADY, reason, rejected)
-    capacity = snapshot.capacity
-    if chosen.count > max(current, objective.lowest) and capacity is not None and capacity.is_lower_bound:
-        reason = f"Hold at {_consumers(current)}: {_perhaps_enough(capacity)}."
-        return _hold(snapshot, at, HoldCause.UNKNOWN_CAPACITY, reason, rejected)
+        return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
+    reason = _reason_to_stay(snapshot, chosen, objective, at)
+    if reason is not None:
+        return _held_for(snapshot, at, reason, rejected)
+    current, target = len(snapshot.clients), chosen.outcome.count
     return Decision(
         group=snapshot.group,
         decided_at=at,
         strategy=snapshot.strategy,
         current=current,
-        target=chosen.count,
-        reason=f"Scale from {current} to {_consumers(chosen.count)}: then {_why(chosen)}.",
+        target=target,
+        reason=f"Scale from {current} to {_consumers(target)}: {_why(chosen, objective)}.",
         rejected=rejected,
     )
+
+
+def _choose(verdicts: Mapping[int, _Verdict], current: int, objective: Objective) -> _Verdict | None:
+    """Return the count to have, ``None`` where none meets the lasting bounds or is better than the present one."""
+    allowed = [
+        verdict
+        for count, verdict in verdicts.items()
+        if objective.lowest <= count <= objective.highest and _can_be_chosen(verdict.outcome, objective)
+    ]
+    able = [verdict for verdict in allowed if not verdict.lasting]
+    if able:
+        smallest = min(verdict.outcome.count for verdict in able)
+        return min(able, key=lambda verdict: (_cost_h(verdict, smallest, objective), verdict.outcome.count))
+    best = _closest(allowed, objective)
+    if best is None or best.outcome.utilisation is None:
+        return None
+    present = verdicts.get(current)
+    if present is None or not objective.lowest <= current <= objective.highest:
+        return best
+    is_better = _relief(present.outcome, objective) - _relief(best.outcome, objective) > CLEARLY_BETTER
+    return best if is_better and best.outcome.count > current else None
+
+
+def _closest(allowed: Sequence[_Verdict], objective: Objective) -> _Verdict | None:
+    """Return the smallest count that is right but for a hot queue, else the one that comes closest to the bound."""
+    bound = objective.max_utilisation
+    return min(
+        allowed,
+        key=lambda verdict: (max(_relief(verdict.outcome, objective), bound), verdict.outcome.count),
+        default=None,
+    )
+
+
+def _relief(outcome: CandidateOutcome, objective: Objective) -> float:
+    """Return the utilisation that a count can change: what a hot queue takes of its owner is left out."""
+    hot_share = outcome.hot_utilisation
+    if hot_share is None or hot_share <= objective.max_utilisation:
+        return _utilisation(outcome)
+    hot = next((owned.owner for owned in outcome.owners if owned.queue == outcome.hot_queue), None)
+    shares = [
+        load.utilisation - (hot_share if load.client == hot else 0.0)
+        for load in outcome.loads
+        if load.utilisation is not None
+    ]
+    return max(shares, default=0.0) if len(shares) == len(outcome.loads) else float("inf")
+
+
+def _cost_h(verdict: _Verdict, smallest: int, objective: Objective) -> float:
+    """Return what a count costs beyond the smallest able one, in hours of one consumer.
+
+    Its further consumers are paid until the backlog is gone and the group may shrink again, and the way back is a
+    rebalance more; each minute beyond the objective costs ``LATE_MINUTE_H``.
+    """
+    late_h = verdict.late_s / 60.0 * LATE_MINUTE_H
+    further = verdict.outcome.count - smallest
+    if further <= 0:
+        return late_h
+    held_s = (verdict.outcome.drain_s or 0.0) + max(RECOVERY_S, objective.quiet_s or 0.0)
+    return late_h + further * held_s / 3600.0 + REBALANCE_H
+
+
+def _utilisation(outcome: CandidateOutcome) -> float:
+    return float("inf") if outcome.utilisation is None else outcome.utilisation
+
+
+def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
+    """A count below which the policy forbids to go needs no smaller one to compare with."""
+    return outcome.is_useful or outcome.count == objective.lowest
+
+
+def _reason_to_stay(snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime) -> HoldReason | None:
+    """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
+    current, target = len(snapshot.clients), chosen.outcome.count
+    if target == current:
+        return HoldCause.RIGHT_ALREADY, f"{_why(chosen, objective)}, and no smaller count meets the objective"
+    if target < current:
+        return first_reason_against_fewer(snapshot, objective, at)
+    capacity = snapshot.capacity
+    is_asked_for = target <= objective.lowest or current < objective.lowest
+    if capacity is None or not capacity.is_lower_bound or is_asked_for or falls_behind(snapshot):
+        return None
+    if keeps_up(snapshot):
+        return HoldCause.RIGHT_ALREADY, (
+            f"{_consumers(current)} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; whether fewer "
+            f"would do is not known, as what one can do is known as {capacity.source}"
+        )
+    return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
 
 
 def _perhaps_enough(capacity: Capacity) -> str:
@@ -58,108 +171,77 @@ def _perhaps_enough(capacity: Capacity) -> str:
     )
 
 
-def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
-    """A count below which the policy forbids to go needs no smaller one to compare with."""
-    return outcome.is_useful or outcome.count == objective.lowest
-
-
-def broken_bounds(outcome: CandidateOutcome, objective: Objective) -> Iterator[str]:
-    """Yield one sentence for each bound of the objective that the outcome breaks, or cannot be shown to meet."""
-    if not objective.lowest <= outcome.count <= objective.highest:
-        yield f"the policy allows {objective.lowest} to {objective.highest} consumers"
-    if outcome.utilisation is None:
-        yield "the busiest consumer's utilisation is unknown"
-    elif outcome.utilisation > objective.max_utilisation:
-        yield (
-            f"the busiest consumer would be used at {outcome.utilisation:.0%}, "
-            f"above the bound of {objective.max_utilisation:.0%}{_hot_note(outcome, objective)}"
-        )
-    yield from _broken_wait(outcome, objective)
-    wanted = objective.backlog_gone_s
-    if wanted is not None and (outcome.drain_s is None or outcome.drain_s > wanted):
-        yield f"the backlog would {_gone(outcome.drain_s)}, the objective is {wanted:.0f} s"
-
-
-def _broken_wait(outcome: CandidateOutcome, objective: Objective) -> Iterator[str]:
-    """No count makes a backlog vanish at once: the wait must be back under the bound in time."""
-    wanted = objective.oldest_message_s
-    if wanted is None:
-        return
-    in_time_s = objective.backlog_gone_s or RECOVERY_S
-    recoveries = [recovery_s(load, wanted) for load in outcome.loads]
-    known = [recovery for recovery in recoveries if recovery is not None]
-    if len(known) < len(recoveries):
-        yield f"a new message would wait longer than {wanted:.0f} s for good"
-    elif max(known, default=0.0) > in_time_s:
-        yield (
-            f"a new message would wait longer than {wanted:.0f} s for another {max(known):.0f} s, "
-            f"the objective allows {in_time_s:.0f} s"
-        )
-
-
-def recovery_s(load: ConsumerLoad, wanted_s: float) -> float | None:
-    """Return how long, in seconds, a new message still waits longer than ``wanted_s``; ``None`` for ever or unknown.
-
-    The backlog falls evenly to 0 over ``drain_s``, and with it the wait.
-    """
-    if load.drain_s is None or load.wait_s is None:
-        return None
-    return 0.0 if load.wait_s <= wanted_s else load.drain_s * (1.0 - wanted_s / load.wait_s)
-
-
-def _hot_note(outcome: CandidateOutcome, objective: Objective) -> str:
-    if outcome.hot_utilisation is None or outcome.hot_utilisation <= objective.max_utilisation:
-        return ""
-    return f"; queue {outcome.hot_queue} alone takes {outcome.hot_utilisation:.0%}, so more consumers cannot help"
-
-
-def _gone(drain_s: float | None) -> str:
-    return "never be gone" if drain_s is None else f"be gone after {drain_s:.0f} s"
-
-
-def _rejections(
-    ordered: Sequence[CandidateOutcome],
-    broken: dict[int, tuple[str, ...]],
-    chosen: CandidateOutcome | None,
-    objective: Objective,
-) -> Iterator[Rejection]:
-    for outcome in ordered:
-        if chosen is not None and outcome.count == chosen.count:
+def _rejections(verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objective: Objective) -> Iterator[Rejection]:
+    for count, verdict in verdicts.items():
+        if chosen is not None and count == chosen.outcome.count:
             continue
-        reasons = list(broken[outcome.count])
-        if not _can_be_chosen(outcome, objective):
+        reasons = list(verdict.sentences)
+        if not _can_be_chosen(verdict.outcome, objective):
             reasons.append(
-                f"one consumer fewer leaves nobody more than {outcome.largest_share} queues either: it relieves nobody"
+                f"one consumer fewer leaves nobody more than {verdict.outcome.largest_share} queues either: it "
+                "relieves nobody"
             )
         if not reasons and chosen is not None:
-            reasons.append(f"{_consumers(chosen.count)} are enough")
-        yield Rejection(outcome.count, tuple(reasons))
+            reasons.append(_too_dear(verdict, chosen))
+        yield Rejection(count, tuple(reasons))
 
 
-def _none_meets(ordered: Sequence[CandidateOutcome], current: int, objective: Objective) -> str:
-    allowed = [o for o in ordered if objective.lowest <= o.count <= objective.highest]
+def _too_dear(verdict: _Verdict, chosen: _Verdict) -> str:
+    further = verdict.outcome.count - chosen.outcome.count
+    if chosen.late_s and further > 0:
+        return f"the {duration(chosen.late_s)} that it saves are not worth {_consumers(further)} more"
+    return f"{_consumers(chosen.outcome.count)} are enough"
+
+
+def _none_better(verdicts: Mapping[int, _Verdict], objective: Objective) -> str:
+    allowed = [verdict for count, verdict in verdicts.items() if objective.lowest <= count <= objective.highest]
     if not allowed:
-        return f"Hold at {_consumers(current)}: no useful count lies within the policy's bounds."
-    best = min(allowed, key=lambda o: (o.utilisation if o.utilisation is not None else float("inf"), o.count))
-    why = next(broken_bounds(best, objective), "it relieves nobody")
+        return "no useful count lies within the policy's bounds"
+    best = _closest(allowed, objective) or allowed[0]
     return (
-        f"Hold at {_consumers(current)}: no useful count from {objective.lowest} to {objective.highest} meets the "
-        f"objective; with {best.count}, which comes closest, {why}."
+        f"no useful count from {objective.lowest} to {objective.highest} meets the objective or is better; with "
+        f"{best.outcome.count}, which comes closest, {_first(best.sentences)}"
     )
 
 
-def _why(chosen: CandidateOutcome) -> str:
-    busiest = f"the busiest consumer is used at {chosen.utilisation:.0%} at the recent upper rate"
-    backlog = chosen.lag
-    return f"{busiest} and the backlog of {backlog:,} messages will {_gone(chosen.drain_s)}" if backlog else busiest
+def _why(chosen: _Verdict, objective: Objective) -> str:
+    outcome = chosen.outcome
+    busiest = f"the busiest consumer is used at {outcome.utilisation:.0%} at the recent upper rate"
+    if chosen.lasting:
+        return (
+            f"no allowed count meets the objective, and this one comes closest: {_first(chosen.lasting)}"
+            f"{_backlog(outcome)}"
+        )
+    late = chosen.delays[0].late_s if chosen.delays else 0.0
+    note = f", {duration(late)} later than the objective asks for, which more consumers are not worth" if late else ""
+    return f"{busiest}{_backlog(outcome)}{note}{_wait(outcome, objective)}"
+
+
+def _backlog(outcome: CandidateOutcome) -> str:
+    if not outcome.lag:
+        return ""
+    gone = "never be gone" if outcome.drain_s is None else f"be gone after {duration(outcome.drain_s)}"
+    return f" and the backlog of {counted(outcome.lag, 'message')} will {gone}"
+
+
+def _wait(outcome: CandidateOutcome, objective: Objective) -> str:
+    """Say for how long a stated bound on the wait stays broken."""
+    still_s, allowed_s = recovery_s(outcome, objective), objective.oldest_message_s
+    if not still_s or allowed_s is None:
+        return ""
+    return f"; a new message waits {duration(outcome.wait_s)} now, below {duration(allowed_s)} in {duration(still_s)}"
+
+
+def _first(sentences: Iterable[str]) -> str:
+    return next(iter(sentences), "it relieves nobody")
 
 
 def _consumers(count: int) -> str:
-    return "1 consumer" if count == 1 else f"{count} consumers"
+    return "1 consumer" if count == 1 else f"{number(count)} consumers"
 
 
-def _hold(
-    snapshot: GroupSnapshot, at: datetime, cause: HoldCause, reason: str, rejected: tuple[Rejection, ...]
-) -> Decision:
+def _held_for(snapshot: GroupSnapshot, at: datetime, reason: HoldReason, rejected: tuple[Rejection, ...]) -> Decision:
+    cause, sentence = reason
     current = len(snapshot.clients)
-    return Decision(snapshot.group, at, snapshot.strategy, current, current, reason, rejected, cause)
+    text = f"Hold at {_consumers(current)}: {sentence}."
+    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause)

@@ -28,7 +28,7 @@ def test_the_smallest_useful_count_that_meets_the_bound_wins() -> None:
     # 16 queues at an upper rate of 12: shares of 6, 4, 3 queues are 72, 48, 36 messages/s of 50.
     decision = decision_on(snapshot(capacity=65.0))
     assert (decision.current, decision.target, decision.is_hold) == (3, 4, False)
-    assert decision.reason.startswith("Scale from 3 to 4 consumers: then the busiest consumer is used at 74%")
+    assert decision.reason.startswith("Scale from 3 to 4 consumers: the busiest consumer is used at 74%")
 
 
 def test_every_other_count_has_its_reason() -> None:
@@ -86,9 +86,50 @@ def test_a_wait_above_the_objective_may_last_as_long_as_a_backlog() -> None:
     # With 3: wait 120 s, gone in 429 s, so above 60 s for 214 s.
     wait = replace(OBJECTIVE, oldest_message_s=60.0, backlog_gone_s=None)
     assert decision_on(taken, wait).is_hold
-    bounded = replace(OBJECTIVE, oldest_message_s=1.0, backlog_gone_s=428.0)
-    reasons = next(one.reasons for one in decision_on(taken, bounded).rejected if one.count == 3)
-    assert any("the backlog would be gone after 429 s" in reason for reason in reasons)
+    decision = decision_on(taken, replace(wait, oldest_message_s=1.0, backlog_gone_s=60.0))
+    reasons = next(rejection.reasons for rejection in decision.rejected if rejection.count == 3)
+    assert reasons == (
+        "a new message would wait longer than 1 s for another 7 min 5 s, the objective allows 1 min",
+        "the backlog would be gone after 7 min 9 s, 6 min 9 s later than the objective of 1 min",
+    )
+
+
+def test_a_short_delay_is_not_worth_twice_the_consumers() -> None:
+    taken = snapshot(lags=dict.fromkeys(queues(), 2000), capacity=100.0)
+    # With 3 it takes 429 s, with 4 it takes 154 s: 19 s too late are a third of an hour, a consumer more is 0.46 h.
+    decision = decision_on(taken, replace(OBJECTIVE, backlog_gone_s=410.0))
+    assert decision.is_hold
+    assert "19 s later than the objective asks for, which more consumers are not worth" in decision.reason
+    four = next(rejection.reasons for rejection in decision.rejected if rejection.count == 4)
+    assert four == ("the 19 s that it saves are not worth 1 consumer more",)
+    assert decision_on(taken, replace(OBJECTIVE, backlog_gone_s=100.0)).target == 6
+
+
+def test_a_chosen_count_says_for_how_long_a_stated_wait_stays_broken() -> None:
+    taken = snapshot(lags=dict.fromkeys(queues(), 2000), capacity=65.0)
+    decision = decision_on(taken, replace(OBJECTIVE, oldest_message_s=30.0))
+    assert decision.target == 4
+    assert decision.reason.endswith("; a new message waits 2 min 3 s now, below 30 s in 5 min 56 s.")
+
+
+def test_where_no_count_meets_the_objective_the_best_one_is_better_than_none() -> None:
+    taken = snapshot(capacity=14.0)
+    # 16 queues at 12: with 16 consumers the busiest is used at 86 %, with 3 at 514 %.
+    decision = decision_on(taken)
+    assert decision.target == 16
+    assert decision.reason.startswith(
+        "Scale from 3 to 16 consumers: no allowed count meets the objective, and this one comes closest: the busiest "
+        "consumer would be used at 86%, above the bound of 80%"
+    )
+    at_best = decision_on(snapshot(clients=clients(16), capacity=14.0))
+    assert at_best.hold_cause is HoldCause.NO_COUNT_MEETS
+    assert decision_on(taken, replace(OBJECTIVE, highest=8)).target == 8
+
+
+def test_a_hot_queue_is_not_answered_with_consumers_but_those_beside_it_are_relieved() -> None:
+    hot = queues()[5]
+    decision = decision_on(snapshot(rates={hot: 90.0}, capacity=65.0))
+    assert decision.target == 4, "with 4 all but the hot queue's owner are below the bound, with 3 they are not"
 
 
 def test_hold_on_old_data() -> None:
@@ -145,13 +186,25 @@ def test_hold_on_unknown_capacity_and_unknown_rates() -> None:
 
 def test_hold_where_only_the_least_that_a_consumer_can_do_asks_for_more_of_them() -> None:
     least = Capacity(65.0, "at least 65.0 messages/s", low=65.0, is_lower_bound=True)
-    held = decision_on(replace(snapshot(), capacity=least))
+    waiting = snapshot(lags=dict.fromkeys(queues(), 300))
+    held = decision_on(replace(waiting, capacity=least))
     assert held.hold_cause == HoldCause.UNKNOWN_CAPACITY
     assert "known as at least 65.0 messages/s; whether more are needed shows when one is busy" in held.reason
+    fine = decision_on(replace(snapshot(), capacity=least))
+    assert fine.hold_cause == HoldCause.RIGHT_ALREADY
+    assert "3 consumers keep up, nothing but the last 15 s of arrivals waits" in fine.reason
     fewer = decision_on(replace(snapshot(clients=clients(8)), capacity=least))
     assert fewer.target == 4, "what is enough for the least is enough"
     lowest = decision_on(replace(snapshot(), capacity=least), replace(OBJECTIVE, lowest=4))
     assert lowest.target == 4, "the policy asks for four, whatever they can do"
+
+
+def test_a_group_that_falls_behind_shows_what_its_consumers_can_do() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True)
+    drowning = snapshot(lags=dict.fromkeys(queues(), 500), capacity=40.0)
+    behind = tuple(replace(state, consumption_rate=7.5) for state in drowning.queues)
+    assert decision_on(replace(drowning, capacity=least, queues=behind)).target > 3
+    assert decision_on(replace(drowning, capacity=least)).hold_cause is HoldCause.UNKNOWN_CAPACITY
 
 
 def test_decisions_go_by_the_lower_end_of_what_was_learned() -> None:

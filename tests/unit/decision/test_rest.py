@@ -8,7 +8,7 @@ import pytest
 from planner.decision.decision import Decision, HoldCause
 from planner.decision.rest import known_since, last_change
 from planner.model.snapshot import GroupSnapshot, SeriesPoint
-from tests.builders import AT, OBJECTIVE, snapshot
+from tests.builders import AT, OBJECTIVE, clients, snapshot
 from tests.unit.decision.test_decide import decision_on
 from tests.unit.rollout.test_victims import in_pods
 from tests.unit.workload.builders import pod
@@ -29,8 +29,8 @@ def point(seconds_ago: float, **changes: object) -> SeriesPoint:
 
 
 def watched(*points: SeriesPoint) -> GroupSnapshot:
-    """Return a group that is to grow to 4, with that past."""
-    return replace(snapshot(capacity=65.0), recent=points)
+    """Return a group that is to shrink from 8 to 3, with that past."""
+    return replace(snapshot(clients=clients(8), capacity=100.0), recent=points)
 
 
 TEN_MINUTES = tuple(point(60.0 * number) for number in range(9, -1, -1))
@@ -42,7 +42,12 @@ def held(taken: GroupSnapshot) -> Decision:
 
 def test_a_group_that_was_left_alone_for_so_long_is_changed() -> None:
     decision = held(watched(*TEN_MINUTES))
-    assert (decision.is_hold, decision.target) == (False, 4)
+    assert (decision.is_hold, decision.target) == (False, 3)
+
+
+@pytest.mark.parametrize("points", [(), (point(60.0), point(0.0, moved=2))])
+def test_a_group_that_needs_more_consumers_never_has_to_rest_first(points: tuple[SeriesPoint, ...]) -> None:
+    assert held(replace(snapshot(capacity=65.0), recent=points)).target == 4
 
 
 @pytest.mark.parametrize("changes", [{"moved": 2}, {"consumers": 4}])

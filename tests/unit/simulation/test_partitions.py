@@ -9,7 +9,7 @@ import pytest
 
 from planner.allocation.kafka import assign
 from planner.decision.decision import HoldCause
-from planner.decision.grounds import first_ground_to_hold
+from planner.decision.hold_reasons import first_reason_to_hold
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
@@ -117,7 +117,7 @@ def test_a_group_on_the_move_is_not_settled() -> None:
     assert unsettled_partitions(replace(taken, queues=swapped), "range") == 1
     without = (replace(taken.queues[0], owner=None), *taken.queues[1:])
     assert unsettled_partitions(replace(taken, queues=without), "sticky") == 1
-    ground = first_ground_to_hold(replace(taken, queues=swapped), OBJECTIVE, AT)
+    ground = first_reason_to_hold(replace(taken, queues=swapped), OBJECTIVE, AT)
     assert ground is not None
     assert ground[0] is HoldCause.UNSETTLED
 
@@ -134,7 +134,7 @@ def test_a_group_on_the_move_is_not_settled() -> None:
 def test_hold_where_a_newcomers_part_cannot_be_told(change: dict[str, object], said: str) -> None:
     taken = settled("range", {"t": 6})
     odd = replace(taken, members=(replace(taken.members[0], **change), *taken.members[1:]))  # type: ignore[arg-type]
-    ground = first_ground_to_hold(odd, OBJECTIVE, AT)
+    ground = first_reason_to_hold(odd, OBJECTIVE, AT)
     assert ground is not None
     assert (ground[0], said in ground[1]) == (HoldCause.UNSUPPORTED_STRATEGY, True)
     with pytest.raises(BadInputError, match=said):

@@ -1,4 +1,4 @@
-"""Grounds to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
+"""Reasons to hold before any count is compared: a decision must rest on fresh, complete, settled data."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,15 +12,15 @@ from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
 
-Ground = tuple[HoldCause, str]
+HoldReason = tuple[HoldCause, str]
 
 
-def first_ground_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ground | None:
+def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
     """Return why no decision can rest on this snapshot at time ``at``, the gravest first, or ``None``."""
-    return next(_grounds(snapshot, objective, at), None)
+    return next(_reasons(snapshot, objective, at), None)
 
 
-def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[Ground]:
+def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
     if not snapshot.clients:
@@ -43,8 +43,11 @@ def _grounds(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if snapshot.deployment is not None:
         yield from _deployment(snapshot.deployment, snapshot, objective)
     yield from _settled(snapshot)
-    if objective.quiet_s:
-        yield from _quiet(snapshot, objective.quiet_s, at)
+
+
+def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
+    """Return why the group must not shrink yet, ``None`` where it may: stabilisation never holds back a rise."""
+    return next(_quiet(snapshot, objective.quiet_s, at), None) if objective.quiet_s else None
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:
@@ -57,7 +60,7 @@ def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str 
     return None
 
 
-def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
+def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
     for part in snapshot.parts:
         if part.completeness < objective.min_completeness:
             note = f" ({part.note})" if part.note else ""
@@ -68,7 +71,7 @@ def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[Gro
             )
 
 
-def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     if snapshot.strategy is None:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
     elif snapshot.system == "kafka":
@@ -79,7 +82,7 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
         yield from _rocketmq_strategy(snapshot)
 
 
-def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
     if strategy is None:
         yield (
@@ -95,7 +98,7 @@ def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[Ground]:
         )
 
 
-def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[Ground]:
+def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
     """What the Deployment says against a change: somebody else would undo it, or the last one is not over."""
     scalers = deployment.active_autoscalers
     if scalers is None:
@@ -111,7 +114,7 @@ def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Obje
         )
 
 
-def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Ground]:
+def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[HoldReason]:
     """The group must have been left alone for so long; what nobody watched is not known to have been quiet."""
     since = at - timedelta(seconds=quiet_s)
     changed = last_change(snapshot)
@@ -131,7 +134,7 @@ def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Gr
         )
 
 
-def _settled(snapshot: GroupSnapshot) -> Iterator[Ground]:
+def _settled(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
     """The members' own word must equal what the strategy computes, else the group is still on the move."""
     if snapshot.strategy is None or not snapshot.clients:
         return

@@ -1,0 +1,44 @@
+"""Whether the group as it is keeps up with its load: known without knowing what one consumer can do."""
+
+from planner.model.snapshot import GroupSnapshot
+
+KEEPS_UP_S = 15.0
+"""What waits is less than so many seconds of arrivals: 5 s until a commit, 5 s until the sample, and some to spare."""
+
+DROWNS_S = 60.0
+"""More waits than the group consumes in a minute: no lump of a commit looks like that."""
+
+CLEARLY = 1.02
+"""By this factor more comes in than goes out, at least, before a group is said to fall behind."""
+
+
+def keeps_up(snapshot: GroupSnapshot) -> bool:
+    """Return whether nothing but the last seconds of arrivals waited at any sample of the window.
+
+    False where a lag or a rate is unknown.
+    """
+    arriving = _arrivals(snapshot)
+    if arriving is None or snapshot.unknown_lag:
+        return False
+    recent = [point for point in snapshot.recent if (snapshot.at - point.at).total_seconds() < snapshot.window_s]
+    lags = [snapshot.lag, *(point.lag for point in recent if point.lag is not None)]
+    return max(lags) <= max(arriving * KEEPS_UP_S, 1.0)
+
+
+def falls_behind(snapshot: GroupSnapshot) -> bool:
+    """Return whether more comes in than the group consumes while far more waits than it can have left uncommitted.
+
+    Its consumers then have work all the time, so that what they do is close to what they can do.
+    """
+    arriving = _arrivals(snapshot)
+    consumed = [state.consumption_rate for state in snapshot.data_queues if state.consumption_rate is not None]
+    if arriving is None or not consumed:
+        return False
+    return arriving > CLEARLY * sum(consumed) and snapshot.lag > DROWNS_S * sum(consumed)
+
+
+def _arrivals(snapshot: GroupSnapshot) -> float | None:
+    """Messages per second into all data queues, ``None`` as soon as one is unknown."""
+    rates = [state.arrival_rate for state in snapshot.data_queues]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if len(known) == len(rates) else None
