@@ -146,7 +146,7 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
     with errors.status("reading the group" if names else "asking which groups there are"):
         discovery = discover(request.address, names)
         policies = _policies(request, discovery)
-        _check_target(request.target)
+        check_target(request.target)
     with WatchView(errors, request.longest_s) as view:
         watch = watch_until_clear(one_installation(policies), request.longest_s, view.show)
     target = request.target
@@ -173,7 +173,7 @@ def _policies(request: Request, discovery: Discovery) -> "list[ConsumerScalingPo
     ]
 
 
-def _check_target(target: "Target | None") -> None:
+def check_target(target: "Target | None") -> None:
     """Raise what no waiting mends, before anybody waits: a wrong name, no kubeconfig, no extra, no connection."""
     if target is None:
         return

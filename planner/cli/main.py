@@ -17,6 +17,7 @@ from planner.cli import (
     explain,
     forecast,
     history,
+    init,
     migrate,
     plan,
     report,
@@ -41,6 +42,7 @@ app = typer.Typer(
 app.command("advise")(advise.advise)
 app.command("allocate")(allocate.allocate)
 app.command("forecast")(forecast.forecast)
+app.command("init")(init.init)
 app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)
