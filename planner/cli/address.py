@@ -6,14 +6,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.errors import BadInputError, PlannerError, UnknownNameError
 
 if TYPE_CHECKING:
-    from planner.documents.source import KafkaSource, RocketMQSource
     from planner.model.samples import GroupSample
     from planner.sources.survey import Ground
 
@@ -94,26 +93,16 @@ class Address:
         parts += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
         return "".join(f" {part}" for part in parts)
 
-    def source(self, group: str, cluster: str) -> "RocketMQSource | KafkaSource":
-        """Return ``spec.source`` of a policy for the group, which lives in ``cluster``."""
-        from planner.documents.source import KafkaSource, RocketMQSource, TlsSpec
-
+    def source(self, group: str, cluster: str) -> dict[str, Any]:
+        """Return ``spec.source`` of a policy for the group, which lives in ``cluster``, as the document spells it."""
         if self.kafka is not None:
-            return KafkaSource(
-                system="kafka",
-                bootstrap_servers=_split(self.kafka, ","),
-                cluster=cluster,
-                group=group,
-                properties_file=self.credentials,
-            )
-        return RocketMQSource(
-            system="rocketmq",
-            name_servers=_split(self.name_server or "", ";"),
-            cluster=cluster,
-            group=group,
-            credentials_file=self.credentials,
-            tls=TlsSpec(ca_file=self.ca_file) if self.tls or self.ca_file else None,
-        )
+            account = {"propertiesFile": self.credentials} if self.credentials else {}
+            servers = {"system": "kafka", "bootstrapServers": _split(self.kafka, ",")}
+            return {**servers, "cluster": cluster, "group": group, **account}
+        account = {"credentialsFile": self.credentials} if self.credentials else {}
+        tls = {"tls": {"caFile": self.ca_file}} if self.tls or self.ca_file else {}
+        servers = {"system": "rocketmq", "nameServers": _split(self.name_server or "", ";")}
+        return {**servers, "cluster": cluster, "group": group, **account, **tls}
 
     def open(self, groups: Sequence[str]) -> "AbstractContextManager[Ground]":
         """Return the open installation; no ``groups`` means all of them. Raises as ``survey.open_…`` do."""

@@ -27,6 +27,7 @@ LINE_EVERY_S = 15.0
 """Where nobody sits at a terminal, a line comes so often."""
 
 PIPE_WIDTH = 120
+TABLE_WIDTH = 160
 INDENT = 12
 LISTED = 12
 COLOURS = {"error": "bold red", "warning": "yellow", "notice": "cyan"}
@@ -105,6 +106,8 @@ def _panel(group: GroupWatch) -> Table:
     table.add_row("confidence", bar)
     for missing in group.clarity.missing if group.clarity else ():
         table.add_row("", Text(missing, style="dim"))
+    if group.failure is not None:
+        table.add_row("not read", Text(str(group.failure), style="red"))
     return table
 
 
@@ -276,15 +279,16 @@ def _print_line(console: Console, label: str, line: str, style: str | None) -> N
 
 def print_advices(console: Console, advices: Sequence["Advice"], unread: Sequence[tuple[str, str]]) -> None:
     """Print one row a group, what is to be gained first."""
-    width = None if console.is_terminal else PIPE_WIDTH
-    table = Table(box=None, pad_edge=False, width=width)
+    table = Table(box=None, pad_edge=False)
     for name in ("group", "decision", "why", "comes in", "waits", "moved", "sure"):
         is_words = name in ("group", "decision", "why")
         table.add_column(name, justify="left" if is_words else "right", no_wrap=name != "why", overflow="fold")
     for advice in advices:
         table.add_row(*row(advice), style=None if advice.decision.is_hold else "bold")
     console.print(_total(advices), style="bold")
-    console.print(table)
+    # Files and pipes have no width of their own, and half a name is no name.
+    wide = console if console.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
+    wide.print(table)
     for group, reason in unread:
         console.print(f"Not read: {group}: {reason}", style="red", markup=False, soft_wrap=True)
     if advices:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from planner.errors import BadInputError
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from planner.cli.address import Address
@@ -45,31 +43,28 @@ def default_highest(sample: "GroupSample") -> int:
 def default_policy(
     address: "Address", sample: "GroupSample", target: Target | None = None, highest: int | None = None
 ) -> "ConsumerScalingPolicy":
-    """Return the policy that a new user has for the sample's group; raises ``BadInputError`` for impossible names."""
+    """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names."""
     from pydantic import ValidationError
 
-    from planner.documents.policy import ConsumerScalingPolicy, Metadata, ObjectiveSpec, PolicySpec, ScaleTargetRef
-    from planner.documents.source import KubernetesSpec
-    from planner.documents.timing import TimingSpec
+    from planner.documents.format import document_error
+    from planner.documents.policy import ConsumerScalingPolicy
 
     name = policy_name(sample.group)
-    timing = TimingSpec(client_version=KAFKA_CLIENT, broker_version=KAFKA_CLIENT) if sample.system == "kafka" else None
+    spec: dict[str, Any] = {
+        "source": address.source(sample.group, sample.cluster),
+        "scaleTargetRef": {"name": target.name if target else name},
+        "maxReplicas": highest or default_highest(sample),
+        "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
+    }
+    if target is not None:
+        spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig}
+    if sample.system == "kafka":
+        spec["timing"] = {"clientVersion": KAFKA_CLIENT, "brokerVersion": KAFKA_CLIENT}
+    metadata = {"name": name, "namespace": target.namespace if target else "default"}
     try:
-        return ConsumerScalingPolicy(
-            metadata=Metadata(name=name, namespace=target.namespace if target else "default"),
-            spec=PolicySpec(
-                source=address.source(sample.group, sample.cluster),
-                scale_target_ref=ScaleTargetRef(name=target.name if target else name),
-                kubernetes=KubernetesSpec(kubeconfig_file=target.kubeconfig) if target else None,
-                max_replicas=highest or default_highest(sample),
-                objective=ObjectiveSpec(backlog_gone_seconds=BACKLOG_GONE_S),
-                timing=timing,
-            ),
-        )
+        return ConsumerScalingPolicy.model_validate({"metadata": metadata, "spec": spec})
     except ValidationError as error:
-        raise BadInputError(
-            f"group {sample.group}: no policy can be made for it: {error.errors()[0]['msg']}"
-        ) from error
+        raise document_error(error, f"the policy of group {sample.group}") from error
 
 
 def policy_name(group: str) -> str:

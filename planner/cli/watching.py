@@ -79,8 +79,9 @@ class Watch:
 
     @property
     def is_clear(self) -> bool:
-        """True when every group is clear, those left out that cannot be read."""
-        return all(group.is_clear for group in self.groups.values() if group.failure is None)
+        """True when every group that can be read is clear, and there is one."""
+        readable = [group for group in self.groups.values() if group.failure is None]
+        return bool(readable) and all(group.is_clear for group in readable)
 
 
 def one_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installation:
