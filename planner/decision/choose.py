@@ -11,7 +11,7 @@ from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
-from planner.words import counted, duration, number
+from planner.words import counted, duration, number, some
 
 LATE_MINUTE_H = 1.0
 """A minute beyond the objective is worth so many hours of one consumer (decision.md, measured at this price)."""
@@ -147,20 +147,38 @@ def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
 def _reason_to_stay(snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime) -> HoldReason | None:
     """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
     current, target = len(snapshot.clients), chosen.outcome.count
-    if target == current:
-        return HoldCause.RIGHT_ALREADY, f"{_why(chosen, objective)}, and no smaller count meets the objective"
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
     capacity = snapshot.capacity
-    is_asked_for = target <= objective.lowest or current < objective.lowest
-    if capacity is None or not capacity.is_lower_bound or is_asked_for or falls_behind(snapshot):
+    if target > current:
+        is_asked_for = target <= objective.lowest or current < objective.lowest
+        if capacity is None or is_asked_for or not capacity.is_lower_bound:
+            return None
+        return _reason_not_to_grow(snapshot, capacity)
+    if capacity is not None and capacity.slow_clients:
+        return HoldCause.SLOW_MEMBERS, _slow(capacity)
+    return HoldCause.RIGHT_ALREADY, f"{_why(chosen, objective)}, and no smaller count meets the objective"
+
+
+def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReason | None:
+    """Return why a bound from below is no reason to grow; it is one for a group that falls behind."""
+    if capacity.slow_clients:
+        return HoldCause.SLOW_MEMBERS, _slow(capacity)
+    if falls_behind(snapshot):
         return None
     if keeps_up(snapshot):
         return HoldCause.RIGHT_ALREADY, (
-            f"{_consumers(current)} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; whether fewer "
-            f"would do is not known, as what one can do is known as {capacity.source}"
+            f"{_consumers(len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; "
+            f"whether fewer would do is not known, as what one can do is known as {capacity.source}"
         )
     return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
+
+
+def _slow(capacity: Capacity) -> str:
+    return (
+        f"{some(capacity.slow_clients)} had work all the time and did less than half of what another one did: find out "
+        "why or replace it; more consumers are no answer to that"
+    )
 
 
 def _perhaps_enough(capacity: Capacity) -> str:
@@ -218,6 +236,8 @@ def _why(chosen: _Verdict, objective: Objective) -> str:
 
 
 def _backlog(outcome: CandidateOutcome) -> str:
+    if outcome.lag is None:
+        return "; how long the backlog takes is not known, as some queues have no committed offset yet"
     if not outcome.lag:
         return ""
     gone = "never be gone" if outcome.drain_s is None else f"be gone after {duration(outcome.drain_s)}"

@@ -15,6 +15,8 @@ class HoldCause(StrEnum):
     UNKNOWN_STRATEGY = "UnknownStrategy"
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     UNKNOWN_CAPACITY = "UnknownCapacity"
+    BLOCKED_QUEUES = "BlockedQueues"
+    SLOW_MEMBERS = "SlowMembers"
     UNKNOWN_RATES = "UnknownRates"
     UNKNOWN_LAG = "UnknownLag"
     UNSETTLED = "Unsettled"

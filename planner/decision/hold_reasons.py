@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from planner.allocation.registry import runnable_strategy
 from planner.decision.decision import HoldCause
 from planner.decision.objective import Objective
+from planner.decision.pace import falls_behind
 from planner.decision.rest import known_since, last_change
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
+from planner.words import counted, duration, some
 
 HoldReason = tuple[HoldCause, str]
 
@@ -26,11 +28,13 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if not snapshot.clients:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
     yield from _completeness(snapshot, objective)
+    if snapshot.shared_queues:
+        yield _shared(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
         yield HoldCause.UNKNOWN_RATES, f"the arrival rate of {unknown} queues is unknown"
-    if snapshot.unknown_lag:
+    if snapshot.unknown_lag and not falls_behind(snapshot):
         yield (
             HoldCause.UNKNOWN_LAG,
             f"the lag of {len(snapshot.unknown_lag)} queues is unknown, as no offset of the group is stored for them",
@@ -47,7 +51,20 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
 
 def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
     """Return why the group must not shrink yet, ``None`` where it may: stabilisation never holds back a rise."""
-    return next(_quiet(snapshot, objective.quiet_s, at), None) if objective.quiet_s else None
+    return next(_against_fewer(snapshot, objective, at), None)
+
+
+def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
+    standing = snapshot.standing_queues
+    if standing:
+        yield (
+            HoldCause.BLOCKED_QUEUES,
+            f"nothing was consumed of {some(standing)} in the last {duration(snapshot.window_s)} although messages "
+            "wait: fewer consumers would do, but a queue that stands still is to be looked at first, as each move of "
+            "it delivers again what its consumer has in hand",
+        )
+    if objective.quiet_s:
+        yield from _quiet(snapshot, objective.quiet_s, at)
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:
@@ -80,6 +97,19 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
             yield HoldCause.UNSUPPORTED_STRATEGY, why
     else:
         yield from _rocketmq_strategy(snapshot)
+
+
+def _shared(snapshot: GroupSnapshot) -> HoldReason:
+    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
+    if shared == queues:
+        return HoldCause.UNSUPPORTED_STRATEGY, (
+            "every queue is given to several members at once (POP, or broadcasting): they share messages instead "
+            "of queues, and counts are not compared for such groups yet"
+        )
+    return HoldCause.UNSETTLED, (
+        f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "
+        "the members differ in what they see"
+    )
 
 
 def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:

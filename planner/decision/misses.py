@@ -30,6 +30,8 @@ def lasting_misses(outcome: CandidateOutcome, objective: Objective) -> Iterator[
             f"the busiest consumer would be used at {outcome.utilisation:.0%}, "
             f"above the bound of {objective.max_utilisation:.0%}{_hot_note(outcome, objective)}"
         )
+    if outcome.lag is None:
+        return  # how far behind it is nobody knows: utilisation alone decides
     if objective.oldest_message_s is not None and len(_recoveries(outcome, objective)) < len(outcome.loads):
         yield f"a new message would wait longer than {duration(objective.oldest_message_s)} for good"
     if objective.backlog_gone_s is not None and outcome.drain_s is None:

@@ -34,7 +34,8 @@ class Capacity:
 
     Learned figures are the mean of so many ``observations`` of busy consumers, and lie between ``low`` and ``high``
     with 95 % confidence; both are ``None`` where nobody can say how sure the figure is. ``is_lower_bound`` says that no
-    consumer was seen busy: it can do so much, and perhaps more.
+    consumer was seen busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did far less
+    than others do: the figure leaves them out.
     """
 
     messages_per_s: float
@@ -43,6 +44,7 @@ class Capacity:
     high: float | None = None
     observations: int = 0
     is_lower_bound: bool = False
+    slow_clients: tuple[str, ...] = ()
 
     @property
     def sure_messages_per_s(self) -> float:
@@ -134,6 +136,7 @@ class GroupSnapshot:
     ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know, so that
     ``timing`` is what the policy says of a Kafka group's.
     ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
+    ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -159,6 +162,7 @@ class GroupSnapshot:
     setups: tuple[ClientSetup, ...] = ()
     notifies_changes: bool | None = None
     timing: KafkaTiming | None = None
+    shared_queues: int = 0
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -173,6 +177,11 @@ class GroupSnapshot:
     def lag(self) -> int:
         """Messages behind, over all queues whose lag is known."""
         return sum(state.lag or 0 for state in self.queues)
+
+    @property
+    def standing_queues(self) -> tuple[Queue, ...]:
+        """The data queues of which nothing was consumed in the whole window although messages wait."""
+        return tuple(state.queue for state in self.data_queues if state.lag and state.consumption_rate == 0)
 
     @property
     def unknown_lag(self) -> tuple[Queue, ...]:

@@ -70,6 +70,7 @@ def build_snapshot(
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
+        shared_queues=sum(len(of_queue) > 1 for queue, of_queue in newest.owners.items() if not queue.is_retry),
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),

@@ -9,9 +9,13 @@ from planner.history.busy import ClientSpan, client_spans
 from planner.model.intervals import QueueInterval
 from planner.model.membership import ClientTuning, GroupMember
 from planner.model.snapshot import Capacity
+from planner.words import some
 
 FEWEST_SPANS = 3
 """With fewer busy spans their spread says nothing about how sure their mean is."""
+
+SLOW = 0.5
+"""A client that does less than this share of another's pace with work at all times is slow for a reason of its own."""
 
 DECIMALS = 3
 
@@ -25,20 +29,52 @@ def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMe
     What was seen while consumers were busy comes first, their own figures next, and last the highest rate that was
     seen: a bound that they can do at least. Figures below that bound are refuted by it.
     """
-    learned, told = learned_capacity(client_spans(intervals)), observed_capacity(members)
-    if learned is None or told is None:
-        return learned or told
-    if learned.is_lower_bound:
-        return told if told.messages_per_s >= learned.messages_per_s else learned
-    return replace(learned, source=f"{learned.source}; {told.source}")
+    learned = learned_capacity(client_spans(intervals))
+    slow = learned.slow_clients if learned else ()
+    reported = observed_capacity([member for member in members if member.identity not in slow])
+    if learned is None or reported is None:
+        return learned or reported
+    if not learned.is_lower_bound:
+        return replace(learned, source=f"{learned.source}; {reported.source}")
+    is_refuted = reported.messages_per_s < learned.messages_per_s
+    return learned if is_refuted else replace(reported, slow_clients=slow)
 
 
 def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
     """Return what one consumer can do in messages per second, ``None`` when none consumed anything.
 
     The mean of the busy spans with its 95 % interval. Never busy for a whole span: the highest rate of all spans, as a
-    lower bound.
+    lower bound. Clients that are slow for a reason of their own are named and left out.
     """
+    slow = _slow_clients(spans)
+    learned = _learned([span for span in spans if span.client not in slow])
+    if learned is None or not slow:
+        return learned
+    note = f"{some(slow)} left out: slower than half of what another does, though never without work"
+    return replace(learned, source=f"{learned.source}; {note}", slow_clients=slow)
+
+
+def _slow_clients(spans: Sequence[ClientSpan]) -> tuple[str, ...]:
+    """Return the clients that did, busy all the time, less than ``SLOW`` of what another client did at least."""
+    by_client: dict[str, list[ClientSpan]] = {}
+    for span in spans:
+        by_client.setdefault(span.client, []).append(span)
+    shown = {client: _shown_rate(of_client) for client, of_client in by_client.items()}
+    fastest = max(shown.values(), default=0.0)
+    return tuple(
+        client
+        for client, of_client in sorted(by_client.items())
+        if any(span.is_saturated for span in of_client)
+        and max(span.most_rate for span in of_client if span.is_saturated) < SLOW * fastest
+    )
+
+
+def _shown_rate(spans: Sequence[ClientSpan]) -> float:
+    """Return what a client did at least, over all its spans together: a single lump of a commit does not count."""
+    return sum(span.consumed for span in spans) / sum(span.seconds + span.slack_s for span in spans)
+
+
+def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
     busy = [span for span in spans if span.is_saturated]
     if not busy:
         return _lower_bound(spans)

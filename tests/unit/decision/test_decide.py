@@ -207,6 +207,36 @@ def test_a_group_that_falls_behind_shows_what_its_consumers_can_do() -> None:
     assert decision_on(replace(drowning, capacity=least)).hold_cause is HoldCause.UNKNOWN_CAPACITY
 
 
+def test_a_slow_member_is_not_answered_with_consumers_while_the_others_are_not_busy() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True, slow_clients=("c3",))
+    drowning = snapshot(lags=dict.fromkeys(queues(), 500))
+    behind = tuple(replace(state, consumption_rate=7.5) for state in drowning.queues)
+    decision = decision_on(replace(drowning, capacity=least, queues=behind))
+    assert decision.hold_cause is HoldCause.SLOW_MEMBERS
+    measured = Capacity(40.0, "measured", low=40.0, slow_clients=("c3",))
+    assert decision_on(replace(drowning, capacity=measured, queues=behind)).target > 3
+
+
+def test_nobody_is_taken_away_while_a_queue_stands_still() -> None:
+    taken = snapshot(clients=clients(8), capacity=100.0)
+    first, *others = taken.queues
+    standing = replace(first, lag=400, consumption_rate=0.0)
+    held = decision_on(replace(taken, queues=(standing, *others)))
+    assert held.hold_cause is HoldCause.BLOCKED_QUEUES
+    assert f"nothing was consumed of {first.queue} in the last" in held.reason
+    empty = replace(standing, lag=0)
+    assert decision_on(replace(taken, queues=(empty, *others))).target == 3
+    few = snapshot(capacity=65.0)
+    assert decision_on(replace(few, queues=(replace(standing, owner=few.queues[0].owner), *few.queues[1:]))).target == 4
+
+
+def test_hold_where_members_share_queues() -> None:
+    every = decision_on(replace(snapshot(), shared_queues=16))
+    assert (every.hold_cause, "(POP, or broadcasting)" in every.reason) == (HoldCause.UNSUPPORTED_STRATEGY, True)
+    some = decision_on(replace(snapshot(), shared_queues=2))
+    assert (some.hold_cause, "2 of 16 queues" in some.reason) == (HoldCause.UNSETTLED, True)
+
+
 def test_decisions_go_by_the_lower_end_of_what_was_learned() -> None:
     learned = Capacity(100.0, "12 spans", low=65.0, high=135.0, observations=12)
     assert decision_on(replace(snapshot(), capacity=learned)).target == decision_on(snapshot(capacity=65.0)).target == 4
@@ -219,6 +249,15 @@ def test_hold_on_an_unknown_lag_of_a_data_queue_only() -> None:
     assert (decision.hold_cause, "lag of 1 queues" in decision.reason) == (HoldCause.UNKNOWN_LAG, True)
     retry = replace(unknown, queue=MessageQueue("%RETRY%shop", "broker-a", 0))
     assert decision_on(replace(taken, queues=(retry, *taken.queues))).hold_cause is not HoldCause.UNKNOWN_LAG
+
+
+def test_a_group_that_drowns_is_relieved_though_some_queues_have_no_commit_yet() -> None:
+    taken = snapshot(lags=dict.fromkeys(queues(), 500), capacity=40.0)
+    first, *others = (replace(state, consumption_rate=7.5) for state in taken.queues)
+    unknown = replace(first, consumer_offset=None, lag=None, consumption_rate=None)
+    decision = decision_on(replace(taken, queues=(unknown, *others)))
+    assert decision.target == 8
+    assert "how long the backlog takes is not known" in decision.reason
 
 
 def test_hold_where_somebody_else_scales_or_nobody_knows() -> None:

@@ -62,6 +62,24 @@ def test_two_busy_spans_are_as_sure_as_the_times_of_their_commits() -> None:
     assert (learned.low, learned.high) == (9.0, 14.0)
 
 
+def test_a_member_that_is_slow_for_a_reason_of_its_own_is_left_out_and_named() -> None:
+    slow = [span(300, client="c3")] * 3
+    idle = [span(1500, is_saturated=False, client=client) for client in ("c1", "c2")]
+    learned = learned_capacity([*slow, *idle])
+    assert learned is not None
+    assert (learned.slow_clients, learned.is_lower_bound, learned.messages_per_s) == (("c3",), True, 42.857)
+    busy = learned_capacity([*slow, *(replace(one, is_saturated=True) for one in idle)])
+    assert busy is not None
+    assert (busy.slow_clients, busy.is_lower_bound, busy.messages_per_s) == (("c3",), False, 50.0)
+    assert "c3 left out" in busy.source
+
+
+def test_members_of_much_the_same_pace_are_none_of_them_slow() -> None:
+    learned = learned_capacity([span(300), span(500, client="c2"), span(400, client="c3", is_saturated=False)])
+    assert learned is not None
+    assert learned.slow_clients == ()
+
+
 def test_nothing_consumed_says_nothing() -> None:
     assert learned_capacity([]) is None
     assert learned_capacity([span(0, is_saturated=False)]) is None
