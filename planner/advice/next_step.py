@@ -175,6 +175,8 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
         commands.watch,
         f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
     ),
+    HoldCause.BLOCKED_QUEUES: lambda commands: NextStep(commands.doctor, "names the queues that stand still"),
+    HoldCause.SLOW_MEMBERS: lambda commands: NextStep(commands.doctor, "names the members that are slow"),
     HoldCause.UNKNOWN_RATES: lambda commands: NextStep(commands.watch, "rates take two samples of each queue"),
     HoldCause.UNKNOWN_LAG: lambda commands: NextStep(commands.doctor, "names the queues without a stored offset"),
     HoldCause.UNSETTLED: lambda commands: NextStep(commands.doctor, "shows who owns what, and whether it stays so"),

@@ -27,6 +27,8 @@ PATIENCE_S: Mapping[HoldCause, float] = {
     HoldCause.PLAN_REFUSED: 30.0,
     HoldCause.UNKNOWN_STRATEGY: 60.0,
     HoldCause.UNKNOWN_LAG: 90.0,
+    HoldCause.BLOCKED_QUEUES: 120.0,
+    HoldCause.SLOW_MEMBERS: 120.0,
     HoldCause.UNSETTLED: 180.0,
 }
 """How long a reason to hold has to last until more watching is no hope: a rebalance ends, an unknown strategy stays."""
