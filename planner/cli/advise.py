@@ -1,7 +1,7 @@
 """``planner advise``: an address is enough; watch until the answer is clear, then one decision and the next command."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -213,11 +213,13 @@ def _write_files(
 def _write_case(html: Path, conclusion: "Conclusion") -> None:
     from planner.report.write import write_report
 
+    # The policy in memory needs a name for the Deployment; a page must not show one that nobody stated.
+    known = conclusion.advice.deployment is not None
     write_report(
         html,
         conclusion.snapshot,
         conclusion.outcomes,
-        conclusion.record,
+        conclusion.record if known else replace(conclusion.record, deployment="unknown"),
         conclusion.plan,
         max_utilisation=conclusion.policy.objective.max_utilisation,
     )
