@@ -167,6 +167,7 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.OLD_DATA: lambda commands: NextStep(commands.watch, "data of now"),
     HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
+    HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
         commands.doctor, f"shows what the members run; one that you know goes into spec.strategy of {commands.settings}"
     ),
