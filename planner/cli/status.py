@@ -1,12 +1,14 @@
 """``planner status``: where plans stand."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from planner.cli import rollouts
-from planner.cli.console import Answer, FormatOption, Output, answering, text_console
+from planner.cli.console import Answer, FormatOption, Output, answering, errors, text_console
 from planner.cli.rollouts import Kubeconfig, Namespace
+from planner.errors import PlannerError
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
@@ -27,18 +29,19 @@ def status(
         place, name = rollouts.plan_place(plan, namespace) if plan else (namespace or "default", None)
         with rollouts.open_cluster(kubeconfig) as api:
             if name is None:
-                _list(_plans(api, place), place, answer)
+                _list_all(api, place, answer)
             else:
                 _show(_plan(api, place, name), place, answer)
 
 
-def _plans(api: "RolloutApi", namespace: str) -> "list[StoredPlan]":
-    from planner.deployments.plans import stored_plan
-
-    plans = [stored_plan(document) for document in api.plans(namespace)]
-    if not plans:
+def _list_all(api: "RolloutApi", namespace: str, answer: Answer) -> None:
+    listed = api.plans(namespace)
+    if not listed:
         api.check_installed()  # a server that knows no plans lists none, too
-    return plans
+    plans, unreadable = _readable(listed)
+    _list(plans, namespace, answer)
+    for error in unreadable:
+        errors.print(f"not shown: {error}", markup=False)
 
 
 def _plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
@@ -60,6 +63,19 @@ def _show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
     for refusal in stored.status.refusals:
         text_console().print(f"{refusal.code}: {refusal.sentence}", markup=False, soft_wrap=True)
     rollouts.print_next_step(stored, namespace)
+
+
+def _readable(listed: Sequence[Mapping[str, Any]]) -> "tuple[list[StoredPlan], list[PlannerError]]":
+    """Return the plans, and the errors of those that cannot be read: one is no reason to show none."""
+    from planner.deployments.plans import stored_plan
+
+    found, unreadable = [], []
+    for one in listed:
+        try:
+            found.append(stored_plan(one))
+        except PlannerError as error:
+            unreadable.append(error)
+    return found, unreadable
 
 
 def _list(found: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
