@@ -170,12 +170,15 @@ def _headline(report: "DoctorReport") -> Text:
         for severity, words in names.items()
         if report.count(severity)
     ]
-    healthy = report.count(None)
+    undecided = report.undecided
+    healthy = report.count(None) - undecided
     total = len(report.groups)
     watched = max((one.watched_s for one in report.groups), default=0.0)
     text = Text(f"{total} {'group' if total == 1 else 'groups'}, watched for {watched:.0f} s: ", style="bold")
     if healthy:
         parts.append((f"{healthy} healthy", "green"))
+    if undecided:
+        parts.append((f"{undecided} without a finding yet, watched too briefly to tell whether it gets on", "cyan"))
     for number, (words, style) in enumerate(parts):
         text.append(", " if number else "")
         text.append(words, style=style)

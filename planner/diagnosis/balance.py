@@ -8,9 +8,11 @@ from statistics import median
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import runnable_strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.load import Cause, MemberLoad, group_load
 from planner.diagnosis.phrases import counted, percent, rate, some, verb
 from planner.diagnosis.picture import Picture, topic_sizes
 from planner.diagnosis.waiting import waiting
+from planner.history.busy import SPAN_S
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.balance import Balance, balance
 
@@ -182,7 +184,8 @@ def _by_members(picture: Picture, name: str | None, count: int) -> Balance | Non
 def hot_queue(picture: Picture) -> Iterator[Symptom | Gap]:
     """One queue with more of the load than any number of members can share out.
 
-    Its share must exceed ``HOT`` even shares by more than chance explains (two standard deviations of a share).
+    Its share must exceed ``HOT`` even shares by more than chance explains (two standard deviations of a share); or its
+    member falls behind, as more comes into this queue alone than one member can do.
     """
     if not picture.has_owners:
         return
@@ -197,26 +200,44 @@ def hot_queue(picture: Picture) -> Iterator[Symptom | Gap]:
         yield Gap(f"only {counted(total, 'message')} came in while we watched, {ENOUGH} are needed to compare queues")
         return
     hottest = max(arrived, key=lambda queue: arrived[queue])
+    overloaded = _overloaded_by(picture, hottest)
     share = arrived[hottest] / total
-    even = 1 / min(len(picture.members), len(arrived))
-    if share - 2 * sqrt(share * (1 - share) / total) <= HOT * even:
+    if overloaded is None and share - 2 * sqrt(share * (1 - share) / total) <= HOT * _even(picture):
         return
+    yield _hot(picture, hottest, share, overloaded)
+
+
+def _even(picture: Picture) -> float:
+    return 1 / min(len(picture.members), len(picture.arrivals))
+
+
+def _overloaded_by(picture: Picture, hottest: Queue) -> MemberLoad | None:
+    """Return the load of the member that falls behind because of this queue alone."""
+    loads = group_load(picture).of(Cause.HOT_QUEUE)
+    return next((load for load in loads if any(queue.queue == hottest for queue in load.queues)), None)
+
+
+def _hot(picture: Picture, hottest: Queue, share: float, overloaded: MemberLoad | None) -> Symptom:
+    even = _even(picture)
     useful = int(1 / share) + (1 / share > int(1 / share))
     owner = ", ".join(picture.owners.get(hottest, ())) or "nobody"
-    yield Symptom(
+    arrived = {queue: messages for queue, (messages, _) in picture.arrivals.items()}
+    behind = [str(queue.queue) for queue in overloaded.queues if queue.queue != hottest] if overloaded else []
+    return Symptom(
         severity=Severity.WARNING,
         title=f"Hot queue: {hottest} alone has {percent(share)} of the load",
         evidence=(
-            f"{arrived[hottest]} of {total} messages in {picture.watched_s:.0f} s, "
+            f"{arrived[hottest]} of {sum(arrived.values())} messages in {picture.watched_s:.0f} s, "
             f"{rate(picture.arrival_rates[hottest])}; an even share of {counted(len(arrived), 'queue')} is "
             f"{percent(1 / len(arrived))}",
             f"owned by {owner}, lag {_lag(picture, hottest)}",
+            *([f"its member does {rate(overloaded.pace)} and falls behind"] if overloaded else []),
         ),
         consequence=f"more consumers cannot help: beyond {useful} the busiest still carries {percent(share)}, "
         f"{share / even:.1f} times an even share of {counted(len(picture.members), 'member')}",
         advice="find the key that producers send there and spread it over more queues (MessageQueueSelector, "
         "partitioner), or make its consumer faster (threads, batch)",
-        about=(str(hottest), *picture.owners.get(hottest, ())),
+        about=(str(hottest), *picture.owners.get(hottest, ()), *behind),
     )
 
 
@@ -226,18 +247,16 @@ def _lag(picture: Picture, queue: Queue) -> str:
 
 
 def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
-    """A member whose listener calls take much longer than its peers', by its own figures of the last minute."""
-    if picture.is_kafka and picture.members:
-        yield Gap("Kafka members tell nobody how long a record takes them")
-    by_topic: dict[str, dict[str, tuple[float, float]]] = {}
-    for member in picture.rocketmq_members:
-        for figure in member.tuning.figures if member.tuning else ():
-            if figure.ok_per_s + figure.failed_per_s > 0 and not figure.topic.startswith("%RETRY%"):
-                by_topic.setdefault(figure.topic, {})[member.client_id] = (figure.consume_rt_ms, figure.ok_per_s)
-    slow: dict[str, list[str]] = {}
-    for topic, figures in sorted(by_topic.items()):
-        for client, words in _slow_ones(figures).items():
-            slow.setdefault(client, []).append(f"{topic}: {words}")
+    """A member that is much slower than its peers.
+
+    Its listener calls take much longer, by its own figures of the last minute; or it falls behind at a pace far below
+    theirs, which shows of Kafka members, too.
+    """
+    if picture.is_kafka and len(picture.members) > 1 and picture.watched_s < SPAN_S:
+        yield Gap("Kafka members tell nobody how long a record takes them; one that falls behind shows: --watch 60")
+    slow = _slow_calls(picture)
+    for client, words in _slow_paces(picture).items():
+        slow.setdefault(client, []).append(words)
     for client, evidence in slow.items():
         queues = [queue for queue, owners in picture.owners.items() if client in owners and not queue.is_retry]
         yield Symptom(
@@ -250,6 +269,31 @@ def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
             "restart it elsewhere if the listener is the same",
             about=(client, *map(str, sorted(queues, key=str))),
         )
+
+
+def _slow_calls(picture: Picture) -> dict[str, list[str]]:
+    """Return the members whose calls take much longer than their peers', with the figures by topic."""
+    by_topic: dict[str, dict[str, tuple[float, float]]] = {}
+    for member in picture.rocketmq_members:
+        for figure in member.tuning.figures if member.tuning else ():
+            if figure.ok_per_s + figure.failed_per_s > 0 and not figure.topic.startswith("%RETRY%"):
+                by_topic.setdefault(figure.topic, {})[member.client_id] = (figure.consume_rt_ms, figure.ok_per_s)
+    slow: dict[str, list[str]] = {}
+    for topic, figures in sorted(by_topic.items()):
+        for client, words in _slow_ones(figures).items():
+            slow.setdefault(client, []).append(f"{topic}: {words}")
+    return slow
+
+
+def _slow_paces(picture: Picture) -> dict[str, str]:
+    """Return the members that fall behind at a pace far below their peers', with the figures."""
+    load = group_load(picture)
+    slow: dict[str, str] = {}
+    for member in load.of(Cause.SLOW_MEMBER):
+        peers = median(pace for members, pace in load.paces.items() if members != member.members)
+        words = f"falls behind: {rate(member.inflow)} come in, it does {rate(member.pace)}, its peers {rate(peers)}"
+        slow |= dict.fromkeys(member.members, f"{words} (median)")
+    return slow
 
 
 def _slow_ones(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:

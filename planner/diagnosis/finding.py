@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+PROGRESS = frozenset({"stalled", "too-few-consumers", "never-commits"})
+"""The checks that say whether a group gets on: without them nobody knows that it is healthy."""
+
 
 class Severity(StrEnum):
     """How bad a finding is.
@@ -93,6 +96,11 @@ class Diagnosis:
         """The severity of the worst finding, ``None`` for a group without any."""
         return self.findings[0].severity if self.findings else None
 
+    @property
+    def is_undecided(self) -> bool:
+        """True for a group without a finding whose progress the watch was too short to judge: not yet healthy."""
+        return not self.findings and any(gap.code in PROGRESS for gap in self.unchecked)
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -129,3 +137,8 @@ class DoctorReport:
     def count(self, severity: Severity | None) -> int:
         """Return how many groups have this severity as their worst; ``None`` counts those without a finding."""
         return sum(diagnosis.worst == severity for diagnosis in self.groups)
+
+    @property
+    def undecided(self) -> int:
+        """How many groups have no finding yet, as the watch was too short to judge their progress."""
+        return sum(diagnosis.is_undecided for diagnosis in self.groups)

@@ -10,6 +10,7 @@ from operator import and_
 from planner.allocation.registry import find_strategy, runnable_strategy
 from planner.allocation.strategy import Strategy
 from planner.history.intervals import queue_intervals
+from planner.history.work import MemberWork, member_work
 from planner.inference import Inference, infer, observation_of
 from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
@@ -20,6 +21,7 @@ from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import KafkaTiming
 from planner.snapshot.strategy import observed_strategy
 from planner.snapshot.unlisted import grpc_members, unlisted_consumption
+from planner.words import queue_noun
 
 RECENT_S = 60.0
 
@@ -74,6 +76,11 @@ class Picture:
     def is_kafka(self) -> bool:
         """True for a Kafka group."""
         return self.newest.system == "kafka"
+
+    @property
+    def queue_noun(self) -> str:
+        """What the group's system calls a queue: ``queue`` or ``partition``."""
+        return queue_noun(self.newest.system)
 
     @property
     def watched_s(self) -> float:
@@ -215,6 +222,13 @@ class Picture:
         for interval in queue_intervals(self.samples, self.sample_every_s):
             by_queue.setdefault(interval.queue, []).append(interval)
         return {queue: tuple(of_queue) for queue, of_queue in by_queue.items()}
+
+    @cached_property
+    def work(self) -> tuple[MemberWork, ...]:
+        """What each member works on; the whole group is judged like one member where nobody knows who serves what."""
+        is_hidden = len(self.silent) == len(self.members)
+        shared_by = self.clients if self.is_pop or is_hidden else ()
+        return member_work(self.intervals, self.owners, self.queues, shared_by)
 
     @cached_property
     def arrivals(self) -> Mapping[Queue, tuple[int, float]]:

@@ -137,12 +137,13 @@ def render_doctor(report: DoctorReport, pictures: Iterable[Picture]) -> str:
 
 
 def _head(report: DoctorReport) -> Head:
-    total, healthy = len(report.groups), report.count(None)
+    total, healthy = len(report.groups), report.count(None) - report.undecided
     bad = report.count(Severity.ERROR)
     found = {severity: sum(one.severity is severity for one in report.findings) for severity in Severity}
     if total == 1:
         group = report.groups[0]
-        head = f"{group.group} is healthy" if not group.findings else group.findings[0].title
+        well = "has no finding yet" if group.is_undecided else "is healthy"
+        head = f"{group.group} {well}" if not group.findings else group.findings[0].title
         rest = "" if not group.findings else group.findings[0].consequence
     else:
         head = f"{bad} of {total} groups have errors" if bad else f"No errors in {total} groups"

@@ -139,7 +139,7 @@ def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey
     started = due = time.monotonic()
     wanted: Sequence[str] = ground.groups
     number = 0
-    while number < LEAST_LOOKS or time.monotonic() - started < watch_s:
+    while number < LEAST_LOOKS or due - started < watch_s:  # slow looks must not cut the watch short
         if number:
             due = max(min(due + SAMPLE_EVERY_S, started + max(watch_s, 1.0)), time.monotonic())
             _wait(due, tell, len(wanted), watch_s)

@@ -130,7 +130,7 @@ class RocketMQCluster(Launcher):
         self.version = version
         self.proxies: list[Proxy] = []
         self._java = find_program("java")
-        self._jars = class_path("rocketmq-server", _server_coordinates(version))
+        self._jars = server_jars(version)
         self._java_properties = dict(java_properties or {})
         self._broker_files = dict(broker_files or {})
         self._loads: list[RocketMQLoad] = []
@@ -428,6 +428,11 @@ def _lease(undo: contextlib.ExitStack) -> int:
     lease = lease_block()
     undo.callback(lease.release)
     return lease.first
+
+
+def server_jars(version: str) -> tuple[Path, ...]:
+    """Return the jars of name server and broker, fetched first where this machine has not done so yet."""
+    return class_path("rocketmq-server", _server_coordinates(version))
 
 
 def _server_coordinates(version: str) -> list[Coordinate]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.allocation.plugins import FILES_VARIABLE
 from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
@@ -309,14 +310,18 @@ class Backwards:
 """
 
 
-def test_a_strategy_of_the_users_own_is_planned_with_when_places_decide(tmp_path: Path) -> None:
+def test_a_strategy_of_the_users_own_is_planned_with_when_places_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILES_VARIABLE, str(tmp_path))
     path = tmp_path / "backwards.py"
     path.write_text(REVERSED.format(positional=True))
     decision = decision_on(snapshot(capacity=65.0, strategy=str(path)))
     assert (decision.target, decision.strategy) == (4, str(path))
 
 
-def test_hold_on_a_strategy_of_the_users_own_that_goes_by_ids(tmp_path: Path) -> None:
+def test_hold_on_a_strategy_of_the_users_own_that_goes_by_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FILES_VARIABLE, str(tmp_path))
     path = tmp_path / "backwards.py"
     path.write_text(REVERSED.format(positional=False))
     assert decision_on(snapshot(capacity=65.0, strategy=str(path))).hold_cause is HoldCause.UNSUPPORTED_STRATEGY
