@@ -160,7 +160,7 @@ def test_the_plan_of_grpc_members_holds_as_no_strategy_allocates(within: Proxied
 
 
 def test_a_crashed_group_is_no_leftover(behind: Proxied) -> None:
-    # The proxy goes on renewing what a dead client holds, and gives it back after 120 s: both count as acknowledgements.
+    # The proxy renews what a dead client holds and gives it back after 120 s; both count as acknowledgements.
     known = findings(doctor(behind.cluster, "crashed", "leftover")["crashed"])
     assert known.keys() & {"members-unknown", "no-members"}
     assert not any("delete" in one["advice"] or "reset" in one["advice"] for one in known.values())
