@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test run picture demo demo-doctor bench capture conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test run picture demo demo-doctor bench capture docs replay conformance calibrate conformance-report faults fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,7 +62,7 @@ picture: setup ## take the pictures in README of the pages that make run and mak
 
 demo: setup ## the closed loop, live on loopback: load rises and falls, plans are made, approved, applied, verified
 	@bash scripts/java.sh $(TEST_TOOLS)
-	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep)
+	@$(BIN)/python -m scripts.demo $(if $(KEEP),--keep) $(if $(RECORD),--record docs/demo)
 
 demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner doctor says of it (WATCH=60 seconds)
 	@bash scripts/java.sh $(TEST_TOOLS)
@@ -72,9 +72,16 @@ bench: setup ## measure, and print figures and ratios
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m benchmarks
 
-capture: setup ## record a real RocketMQ cluster again (about 35 minutes)
+capture: setup ## record a real group again: RocketMQ (35 minutes), SYSTEM=kafka (18 minutes)
 	@bash scripts/java.sh $(TEST_TOOLS)
-	@$(BIN)/python -m tests.load.record_capture examples/captures/two-brokers-day
+	@$(BIN)/python -m tests.load.record_capture --system $(or $(SYSTEM),rocketmq) \
+	    examples/captures/$(if $(filter kafka,$(SYSTEM)),kafka-restart-overload,two-brokers-day)
+
+docs: setup ## build the site of docs/ into work/site, strictly
+	@$(BIN)/python -m scripts.site
+
+replay: setup ## play the recorded run of make demo in this terminal (SPEED=4 plays it faster)
+	@$(BIN)/python -m scripts.cast docs/demo/demo.cast $(or $(SPEED),4)
 
 conformance: setup ## 10^6 RocketMQ and 10^5 Kafka allocations against the real client classes
 	@bash scripts/java.sh $(TEST_TOOLS)

@@ -17,6 +17,7 @@ from pathlib import Path
 from planner.report.run import Note, Run, Sight, write_run
 from planner.stages import read_decision
 from planner.storage.layout import PolicyFiles, RunFolder
+from scripts.cast import Cast
 from scripts.demo_acts import WATCH_S, WINDOW_S, Airflow, Teller, airflow_process, planner
 from scripts.demo_stage import BUSY, CAPACITY, FEWEST, GROUP, NAMESPACE, QUEUES, QUIET, Stage, open_stage
 from scripts.demo_watch import Watch, watching
@@ -24,13 +25,11 @@ from scripts.ends import RunFailedError, exit_code_of
 from scripts.run_local import ROOT, Settings, check_java, environment
 from scripts.spark_classes import class_archive
 from tests.clusters.errors import CannotRunHereError, StartFailedError
-from tests.clusters.kubernetes.build import kubernetes_version
-from tests.clusters.rocketmq import NEW
-from tests.clusters.rocketmq_load import ProducerProcess
+from tests.clusters.kubernetes.build import control_plane_binary, kubernetes_version
+from tests.clusters.rocketmq import NEW, server_jars
+from tests.clusters.rocketmq_load import ProducerProcess, compiled
 
-PAGE = "index.html"
-SETTLED_S, DRAINED_S = 300.0, 600.0
-"""How long the first consumers may take to settle, and the new ones to work the backlog off, on a busy machine."""
+PAGE, CAST = "index.html", "demo.cast"
 
 TAIL_S = 6.0
 """Seen on the page after the last plan."""
@@ -44,10 +43,15 @@ def main() -> int:
     )
     parser.add_argument("--keep", action="store_true", help="leave everything running until Enter is pressed")
     parser.add_argument("--rise-only", action="store_true", help="end after the first plan")
+    parser.add_argument("--record", type=Path, help="folder that gets the page and the terminal's recording as well")
     given = parser.parse_args()
 
     def play() -> None:
         page = demo(given.work.resolve(), keeps=given.keep, falls=not given.rise_only)
+        if given.record:
+            given.record.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(page, given.record / "page.html")
+            shutil.copyfile(page.with_name(CAST), given.record / CAST)
         sys.stdout.write(f"\nThe page of the run: {page}\n")
 
     return exit_code_of(play, "demo: ", (CannotRunHereError, StartFailedError, TimeoutError))
@@ -63,15 +67,15 @@ def demo(work: Path, *, keeps: bool = False, falls: bool = True) -> Path:
     for old in (settings.data, settings.policies):
         shutil.rmtree(old, ignore_errors=True)
     settings.airflow_home.mkdir(parents=True, exist_ok=True)
-    archive = class_archive(environment(settings))
-    settings = replace(settings, java_options=(*settings.java_options, *archive))
+    with say.act("build what is not built yet"):
+        settings = replace(settings, java_options=(*settings.java_options, *_build(settings, say)))
     say(f"Starting RocketMQ {NEW}, Kubernetes {kubernetes_version()} and Airflow, on loopback only")
     with airflow_process(settings, say) as airflow, ExitStack() as undo:
         with say.act("start all of it"):
             stage = undo.enter_context(open_stage(work))
             watch = undo.enter_context(watching(stage, say))
             stage.produce(QUIET)
-            watch.wait_for(f"{FEWEST} consumers that own all queues", _is_settled, SETTLED_S)
+            watch.wait_for(f"{FEWEST} consumers that own all queues", _is_settled)
         show = Show(stage, watch, airflow, say)
         rise, more = show.rise()
         page = write_run(work / PAGE, _run(watch, (rise,)))
@@ -82,7 +86,22 @@ def demo(work: Path, *, keeps: bool = False, falls: bool = True) -> Path:
         stopping = time.monotonic()
     say.acts.append(("stop all of it", time.monotonic() - stopping))
     say.tell_acts()
+    Cast("make demo: load rises, load falls", say.began_at, say.lines).write(work / CAST)
     return page
+
+
+def _build(settings: Settings, say: Teller) -> tuple[str, ...]:
+    """Build what this machine has not built yet, telling how far it is; return the Java options for Spark's classes.
+
+    What is built is kept, also by a build that fails or is interrupted, so that the next one goes on from there.
+    """
+    say(f"Kubernetes {kubernetes_version()}: built once, then kept")
+    control_plane_binary(lambda sentence: say(f"  {sentence}"))
+    say("RocketMQ and its clients: fetched and compiled once, then kept")
+    server_jars(NEW)
+    compiled(NEW)
+    say("Spark's classes: archived once, then kept")
+    return class_archive(environment(settings))
 
 
 @dataclass(frozen=True)
@@ -104,7 +123,7 @@ class Show:
         self.say(f"Load rises to {BUSY:.0f} messages/s")
         self._change("load has risen", WATCH_S)
         with self.say.act("the new consumers work the backlog off"):
-            self.watch.wait_for("the end of the backlog", lambda sight: sight.lag < BUSY, DRAINED_S)
+            self.watch.wait_for("the end of the backlog", lambda sight: sight.lag < BUSY)
         self.say("The backlog is gone")
         return rises, more
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,16 +39,21 @@ TOLD = {
 
 @dataclass
 class Teller:
-    """Prints lines with the time since the demo began, from any thread, and keeps how long each act took."""
+    """Prints lines with the time since the demo began, from any thread; keeps them and how long each act took."""
 
     begun: float = field(default_factory=time.monotonic)
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     acts: list[tuple[str, float]] = field(default_factory=list)
+    lines: list[tuple[float, str]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, text: str) -> None:
-        minutes, seconds = divmod(int(time.monotonic() - self.begun), 60)
+        elapsed_s = time.monotonic() - self.begun
+        minutes, seconds = divmod(int(elapsed_s), 60)
+        line = f"{minutes}:{seconds:02d}  {text}"
         with self._lock:
-            sys.stdout.write(f"{minutes}:{seconds:02d}  {text}\n")
+            self.lines.append((elapsed_s, line))
+            sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
 
     @contextmanager

@@ -33,11 +33,13 @@ CAPACITY = 100
 QUIET, BUSY = 60.0, 250.0
 """Messages per second before and after the load rises; two consumers can do 200."""
 
-LONGEST_S = 3600.0
+LONGEST_S = 86_400.0
 """A producer ends by itself after so long."""
 
+PATIENT_S = 1_800
+"""A limit against hanging only, for what takes seconds: a machine may be a hundred times slower."""
+
 CONTROLLER = "consumer-planner-controller"
-READY_S = 120.0
 
 
 @dataclass
@@ -154,7 +156,8 @@ def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlan
         # Learned from history otherwise, which takes more of it than a demo has.
         "capacity": {"messagesPerSecond": CAPACITY},
         "window": {"seconds": 60},
-        "freshness": {"minCompleteness": 0.2},
+        "freshness": {"minCompleteness": 0.2, "maxAgeSeconds": PATIENT_S},
+        "rollout": {"validForSeconds": 2 * PATIENT_S, "readySeconds": PATIENT_S, "settledSeconds": PATIENT_S},
     }
     document = {
         "apiVersion": "consumerplanner.dev/v1alpha1",
@@ -172,7 +175,7 @@ def _start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> Non
         rocketmq.name_server, group=GROUP, topics=[TOPIC], client_version=NEW, options=options
     )
     kubernetes.apply(deployment(DEPLOYMENT, FEWEST, container), namespace=NAMESPACE)
-    kubernetes.await_available(NAMESPACE, DEPLOYMENT, READY_S)
+    kubernetes.await_available(NAMESPACE, DEPLOYMENT, PATIENT_S)
 
 
 def _controller(kubernetes: ControlPlane) -> ManagedProcess:
@@ -192,7 +195,7 @@ def _controller(kubernetes: ControlPlane) -> ManagedProcess:
     process.start()
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"
     try:
-        process.wait_until("its lead", lambda: kubernetes.rest.get(lease)["items"], READY_S)
+        process.wait_until("its lead", lambda: kubernetes.rest.get(lease)["items"], PATIENT_S)
     except BaseException:
         process.stop()
         raise

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,24 @@ from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from scripts.demo_stage import DEPLOYMENT, GROUP, NAMESPACE, Stage
 
 EVERY_S = 1.0
+HEARTBEAT_S = 30.0
+STANDSTILL_S = 600.0
+"""Nothing moved for so long: neither members nor pods nor what is consumed."""
+
+
+@dataclass
+class Standstill:
+    """For how long nothing has moved."""
+
+    _newest: tuple[object, ...] | None = None
+    _since_s: float = 0.0
+
+    def lasts_s(self, newest: Sight | None, now_s: float) -> float:
+        """Return for how many seconds members, pods and progress have been those of ``newest``."""
+        moving = (newest.members, newest.ready, newest.consumed) if newest else ()
+        if moving != self._newest:
+            self._newest, self._since_s = moving, now_s
+        return now_s - self._since_s
 
 
 class Watch:
@@ -28,14 +47,22 @@ class Watch:
         self._told: dict[str, int] = {}
         self._stop, self._moved = threading.Event(), threading.Condition()
 
-    def wait_for(self, what: str, is_so: Callable[[Sight], bool], timeout_s: float) -> Sight:
-        """Return the first look from now on that shows it; raise ``TimeoutError`` when none does in time."""
+    def wait_for(self, what: str, is_so: Callable[[Sight], bool]) -> Sight:
+        """Return the first observation from now on for which ``is_so`` is true, however slow the machine is.
+
+        Every 30 s a line says what it waits for. Raises ``TimeoutError`` when nothing moves any more.
+        """
         with self._moved:
-            begin = len(self.sights)
-            found = self._moved.wait_for(lambda: next(filter(is_so, self.sights[begin:]), None), timeout_s)
-        if not isinstance(found, Sight):
-            raise TimeoutError(f"{what} was not seen within {timeout_s:.0f} s")
-        return found
+            begin, waited_s, moved = len(self.sights), 0.0, Standstill()
+            while True:
+                match = self._moved.wait_for(lambda: next(filter(is_so, self.sights[begin:]), None), HEARTBEAT_S)
+                if isinstance(match, Sight):
+                    return match
+                waited_s += HEARTBEAT_S
+                newest = self.sights[-1] if self.sights else None
+                self._tell(f"  still waiting for {what}: {_describe(newest)}")
+                if moved.lasts_s(newest, waited_s) >= STANDSTILL_S:
+                    raise TimeoutError(f"nothing moved for {STANDSTILL_S:.0f} s while waiting for {what}")
 
     def run(self) -> None:
         """Look until told to stop. A look that fails is left out: the next one comes in a second."""
@@ -75,6 +102,12 @@ class Watch:
             seconds = (step.finished_at - step.started_at).total_seconds() if step.finished_at else 0.0
             self._tell(f"  step {step.index + 1} of {len(stored.plan.steps)}, {seconds:4.1f} s: {step.message}")
         self._told[stored.name] = len(done)
+
+
+def _describe(newest: Sight | None) -> str:
+    if newest is None:
+        return "nothing observed yet"
+    return f"{len(newest.members)} consumers, {newest.ready} pods ready, {newest.lag} messages behind"
 
 
 def _sight(sample: GroupSample, found: Mapping[str, Any]) -> Sight:

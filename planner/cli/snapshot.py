@@ -89,10 +89,18 @@ def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") 
     return samples
 
 
+def _consumers(taken: "GroupSnapshot") -> str:
+    """Return how many consumers there are, or that nobody knows."""
+    count = len(taken.clients)
+    if taken.unlisted_consumers is None:
+        return f"{count} consumers"
+    return f"{f'{count} consumers listed, others' if count else 'members'} unknown ({taken.unlisted_consumers})"
+
+
 def _tell(taken: "GroupSnapshot", path: Path) -> None:
     console = text_console()
     console.print(
-        f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {len(taken.clients)} consumers, "
+        f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
         f"{len(taken.data_queues)} queues, {taken.lag} messages behind, "
         f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
     )

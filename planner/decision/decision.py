@@ -11,6 +11,7 @@ class HoldCause(StrEnum):
     RIGHT_ALREADY = "RightAlready"
     OLD_DATA = "OldData"
     INCOMPLETE_DATA = "IncompleteData"
+    MEMBERS_UNKNOWN = "MembersUnknown"
     NO_CONSUMERS = "NoConsumers"
     UNKNOWN_STRATEGY = "UnknownStrategy"
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"

@@ -25,8 +25,7 @@ def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: date
 def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
-    if not snapshot.clients:
-        yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
+    yield from _members(snapshot)
     yield from _completeness(snapshot, objective)
     if snapshot.shared_queues:
         yield _shared(snapshot)
@@ -65,6 +64,13 @@ def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) 
         )
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
+
+
+def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    if snapshot.unlisted_consumers is not None:
+        yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
+    if not snapshot.clients:
+        yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:

@@ -39,6 +39,7 @@ _CAUSES = ("duplicate-client-id", "mixed-strategies", "different-topics")
 
 CHECKS: tuple[Check, ...] = (
     Check("no-members", "the group has commits and no members", membership.nobody_there),
+    Check("members-unknown", "clients consume that no broker lists", membership.members_unknown),
     Check("duplicate-client-id", "two processes run with one client id", membership.duplicate_client_ids),
     Check("brokers-disagree", "brokers list different members", membership.brokers_list_differently),
     Check("silent-member", "a member does not answer", membership.silent_members),

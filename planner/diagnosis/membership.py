@@ -14,6 +14,7 @@ from planner.diagnosis.waiting import held
 from planner.model.membership import Member
 from planner.model.queues import MessageQueue, Queue
 from planner.model.samples import GroupSample
+from planner.snapshot.unlisted import is_behind_proxy, may_have_unlisted_consumers, unlisted_consumers
 
 HEARTBEAT_S = 30.0
 """A client tells every broker of itself at least this often (``ClientConfig.heartbeatBrokerInterval``)."""
@@ -130,27 +131,73 @@ def _torn(picture: Picture, lists: Sequence[Sequence[str]]) -> int:
 
 
 def nobody_there(picture: Picture) -> Iterator[Symptom | Gap]:
-    """A group with commits and without members: nothing is consumed, whatever arrives."""
-    if picture.members:
+    """A group with commits, no members, and nothing that shows consumption: nothing is consumed, whatever arrives."""
+    if picture.members or picture.unlisted_consumption:
         return
     arrived = sum(messages for messages, _ in picture.arrivals.values())
     waiting = sum(held(picture, queue) for queue in picture.offsets if not queue.is_retry)
     since = _last_consumed_s(picture)
+    is_certain = not may_have_unlisted_consumers(picture.newest)
     yield Symptom(
         severity=_urgency(waiting or arrived, since),
-        title="Nobody consumes: the group has no members",
+        title="Nobody consumes: the group has no members"
+        if is_certain or picture.is_kafka
+        else "No consumption shows, and no broker lists a member",
         evidence=(
             f"{counted(len(picture.queues), 'queue')}, {counted(waiting, 'message')} waiting",
             "when it last consumed is not known"
             if since is None
             else f"the newest message that it consumed is {seconds(since)} old",
             *([f"{counted(arrived, 'message')} came in while we watched"] if arrived else []),
+            *_doubts(picture),
         ),
         consequence=f"{counted(waiting, 'message')} {verb(waiting, 'waits', 'wait')}"
         + (f", {rate(arrived / picture.watched_s)} more come in" if arrived and picture.watched_s else "")
         if waiting or arrived
         else "nothing waits at present",
-        advice="start a consumer, or delete the subscription group if it is a leftover",
+        advice=_way_to_consumption(picture, is_certain),
+    )
+
+
+def _doubts(picture: Picture) -> tuple[str, ...]:
+    """Return why members may exist that no broker lists, where that is in doubt."""
+    reason = unlisted_consumers(picture.newest, ())
+    return () if reason is None else (reason,)
+
+
+def _way_to_consumption(picture: Picture, is_certain: bool) -> str:
+    """Return what to do; nothing is to be deleted unless nobody can be behind a proxy."""
+    if picture.is_kafka:
+        return "start a consumer; a group that is a leftover expires by itself (offsets.retention.minutes)"
+    if is_certain:
+        return "start a consumer, or delete the subscription group if it is a leftover"
+    return f"ask each proxy whether it has members: {ask_a_proxy(picture)}; where none has any, start a consumer"
+
+
+def ask_a_proxy(picture: Picture) -> str:
+    """Return the command that lists the group's members at a proxy, by its remoting port (8080 unless set)."""
+    activity = picture.newest.rocketmq.unlisted if picture.newest.rocketmq else None
+    host = activity.proxies[0] if activity and activity.proxies else "PROXY"
+    return f"mqadmin consumerConnection -n NAME_SERVER -g {picture.group} -b {host}:8080"
+
+
+def members_unknown(picture: Picture) -> Iterator[Symptom | Gap]:
+    """Consumption that no listed member explains: clients behind a proxy are in no broker's list."""
+    signs = picture.unlisted_consumption
+    if not signs:
+        return
+    behind = is_behind_proxy(picture.newest)
+    listed = f"the brokers list {counted(len(picture.members), 'member')}" if picture.members else "no broker lists one"
+    title = "Consumed through a proxy; members unknown" if behind else "Consumed by clients that no broker lists"
+    yield Symptom(
+        severity=Severity.NOTICE,
+        title="Some members are unknown: the group is consumed through a proxy, too" if picture.members else title,
+        evidence=(", ".join(signs), listed),
+        consequence="how many consumers run, and what one of them can do, is not known here, so planner plan holds"
+        + ("; the lag leaves out what they hold and have not acknowledged" if behind else ""),
+        advice=f"each proxy lists the members: {ask_a_proxy(picture)}"
+        if behind
+        else "see which clients commit for this group without joining it (Kafka: assign; RocketMQ: behind a proxy)",
     )
 
 
@@ -294,7 +341,10 @@ def silent_members(picture: Picture) -> Iterator[Symptom | Gap]:
     Java clients always answer while they are alive; members behind a proxy (gRPC) and some other languages cannot. One
     that was silent in the last look only may have just left.
     """
-    mute = [one for one in picture.rocketmq_members if one.tuning is None]
+    through_proxy = [one for one in picture.rocketmq_members if one.is_grpc]
+    if through_proxy:
+        yield Gap(f"{counted(len(through_proxy), 'gRPC member')} cannot be asked what they run: {_ids(through_proxy)}")
+    mute = [one for one in picture.rocketmq_members if one.tuning is None and not one.is_grpc]
     before = _mute(picture.samples[-2]) if len(picture.samples) > 1 else set()
     frozen = [one.client_id for one in mute if one.language == "JAVA" and one.client_id in before]
     others = [one for one in mute if one.language != "JAVA"]

@@ -20,6 +20,7 @@ from planner.model.routes import TopicRoute
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import KafkaTiming
 from planner.snapshot.strategy import observed_strategy
+from planner.snapshot.unlisted import grpc_members, unlisted_consumption
 from planner.words import queue_noun
 
 RECENT_S = 60.0
@@ -143,11 +144,20 @@ class Picture:
     def is_pop(self) -> bool:
         """True when the broker hands out messages (POP or server-side rebalance): queues are shared by design."""
         told = self.newest.rocketmq.consume_types if self.newest.rocketmq else ()
-        return "CONSUME_POP" in told or any(
-            tuning_property(member, "clientRebalance") == "false"
-            or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_POP"
-            for member in self.rocketmq_members
+        return (
+            "CONSUME_POP" in told
+            or bool(grpc_members(self.newest))
+            or any(
+                tuning_property(member, "clientRebalance") == "false"
+                or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_POP"
+                for member in self.rocketmq_members
+            )
         )
+
+    @cached_property
+    def unlisted_consumption(self) -> tuple[str, ...]:
+        """What shows that consumers are at work which no broker lists; empty where nothing does."""
+        return unlisted_consumption(self.newest, [one for of_queue in self.intervals.values() for one in of_queue])
 
     @property
     def has_owners(self) -> bool:

@@ -71,7 +71,7 @@ def empty_queues(picture: Picture) -> Iterator[Symptom | Gap]:
                 evidence=(f"read, but not written: {some(empty)}",),
                 consequence=f"{percent(len(empty) / total)} of the topic's queues carry nothing, so members that own "
                 "them have less to do than allocation assumes",
-                advice="lower readQueueNums to writeQueueNums: they are drained",
+                advice="lower readQueueNums to writeQueueNums once all groups of the topic have drained them",
                 about=tuple(map(str, empty)),
             )
 
@@ -96,7 +96,8 @@ def broker_permissions(picture: Picture) -> Iterator[Symptom | Gap]:
             ),
             consequence=f"no new messages come there; {waiting(picture, queues)}, and its "
             "queues count in the allocation although they will be empty",
-            advice="if it is being drained, remove it once nothing is left; else give it back its write permission",
+            advice="if it is being drained, remove it only when no group has messages left there, those in flight "
+            "behind a proxy included; else give it back its write permission",
             about=tuple(map(str, queues)),
         )
     for broker, topics in sorted(unreadable.items()):
@@ -248,7 +249,8 @@ def beyond_the_end(picture: Picture) -> Iterator[Symptom | Gap]:
             evidence=(some(f"{queue} by {by}" for queue, by in sorted(always.items(), key=str)),),
             consequence=f"up to {counted(sum(always.values()), 'new message')} may be skipped before consumption "
             "starts, and lag reads 0 until then",
-            advice="the topic was probably recreated: reset the group's offsets there",
+            advice="see whether the topic was recreated, or its broker lost its newest messages; set the group's "
+            "offsets only once you know that none of its consumers runs, those behind a proxy included",
             about=tuple(map(str, always)),
         )
 

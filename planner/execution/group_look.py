@@ -10,6 +10,7 @@ from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
+from planner.snapshot.unlisted import unlisted_consumption
 
 _QUIET: Final = ("Stable", "Empty", "Dead")
 """States of a Kafka group in which no rebalance is under way (``GroupState``, classic and consumer, Kafka 4.1)."""
@@ -21,7 +22,8 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
     """Return the look at a group from one sample of it and the snapshot made of that sample.
 
     A group that shows no member has none only where the sample is complete, or where all who keep a list of members
-    say that it is empty; else its members are unknown. A member that did not answer leaves the owners unknown.
+    say that it is empty; else its members are unknown, as they are while clients consume that no broker lists (behind a
+    proxy). A member that did not answer leaves the owners unknown.
     RocketMQ's brokers know of no rebalance: there, queues that are not where the strategy puts them are the only sign
     of one.
     ``lag_seconds`` stays unknown: one look cannot tell how long a message has waited.
@@ -32,7 +34,7 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
     return GroupLook(
         name=sample.group,
         at=sample.at,
-        members=members if members or not sample.problems or _all_list_nobody(sample) else None,
+        members=members if _are_known(sample) else None,
         queues=queues or None,
         owners=owners,
         strategy=snapshot.strategy,
@@ -45,6 +47,12 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
         capacity=snapshot.capacity,
         told=_told(sample),
     )
+
+
+def _are_known(sample: GroupSample) -> bool:
+    if unlisted_consumption(sample, ()):
+        return False
+    return bool(sample.members) or not sample.problems or _all_list_nobody(sample)
 
 
 def _misplaced(snapshot: GroupSnapshot) -> int | None:

@@ -52,8 +52,10 @@ class Subscription:
 class Member:
     """One running client of a RocketMQ group.
 
-    ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0). ``tuning`` and ``owned`` are ``None``
-    when the client did not answer: unknown, which is not the same as owning nothing; so are ``subscriptions``.
+    ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0), 0 where it is not known. ``tuning`` and
+    ``owned`` are ``None`` when the client did not answer: unknown, which is not the same as owning nothing; so are
+    ``subscriptions``. ``protocol`` is ``remoting``, or ``grpc`` for a client of a proxy that runs in the broker's
+    process (``proxyMode`` LOCAL): it owns no queue by design, and nobody can ask it what it runs.
     """
 
     client_id: str
@@ -63,6 +65,12 @@ class Member:
     tuning: ClientTuning | None = None
     owned: tuple[MessageQueue, ...] | None = None
     subscriptions: tuple[Subscription, ...] | None = None
+    protocol: str = "remoting"
+
+    @property
+    def is_grpc(self) -> bool:
+        """True for a gRPC client, which takes messages of every queue and owns none."""
+        return self.protocol == "grpc"
 
     @property
     def identity(self) -> str:
@@ -113,6 +121,27 @@ class BrokerMembers:
     broker: str
     clients: tuple[str, ...] | None
     addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnlistedActivity:
+    """What RocketMQ brokers know of consumers that none of them lists, as the clients of a cluster-mode proxy.
+
+    ``proxies`` are the hosts of the proxies that are connected to the brokers, ``None`` where some broker did not
+    answer. ``last_pop_s`` is seconds since the last pop, ``None`` without any within ten minutes: a client that waits
+    for messages pops at least every 20 s. ``acknowledged_per_s`` is messages per second over the last minute, ``None``
+    where the brokers have counted none since they started. ``is_complete`` says that every broker answered.
+    """
+
+    proxies: tuple[str, ...] | None
+    last_pop_s: float | None = None
+    acknowledged_per_s: float | None = None
+    is_complete: bool = True
+
+    @property
+    def has_popped(self) -> bool:
+        """True when some broker remembers a pop of the group."""
+        return self.last_pop_s is not None or self.acknowledged_per_s is not None
 
 
 GroupMember = Member | KafkaMember

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from planner.model.brokers import BrokerState
 from planner.model.deployments import Deployment
-from planner.model.membership import BrokerMembers, GroupMember
+from planner.model.membership import BrokerMembers, GroupMember, UnlistedActivity
 from planner.model.queues import Queue
 from planner.model.routes import RouteTable
 
@@ -59,12 +59,14 @@ class RocketMQGroup:
 
     ``consume_types`` are ``CONSUME_PASSIVELY`` (push), ``CONSUME_ACTIVELY`` (pull) or ``CONSUME_POP``;
     ``message_models`` ``CLUSTERING`` or ``BROADCASTING``. Both are empty while nobody is connected. ``brokers`` are in
-    name order.
+    name order. ``unlisted`` says what brokers know of consumers that they do not list; ``None`` in older samples, and
+    where the listed members explain everything.
     """
 
     consume_types: tuple[str, ...] = ()
     message_models: tuple[str, ...] = ()
     brokers: tuple[BrokerState, ...] = ()
+    unlisted: UnlistedActivity | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,9 @@ class GroupSnapshot:
     ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know, so that
     ``timing`` is what the policy says of a Kafka group's.
     ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
+    ``unlisted_consumers`` says in a sentence why ``clients`` are not all, or none, and the others unknown: consumption
+    shows that no listed member explains, or clients of a RocketMQ proxy would not be listed. ``None``: ``clients`` are
+    all.
     ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
@@ -162,6 +165,7 @@ class GroupSnapshot:
     setups: tuple[ClientSetup, ...] = ()
     notifies_changes: bool | None = None
     timing: KafkaTiming | None = None
+    unlisted_consumers: str | None = None
     shared_queues: int = 0
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberP
 from planner.snapshot.capacity import known_capacity
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
+from planner.snapshot.unlisted import grpc_members, is_behind_proxy, unlisted_consumers
 from planner.workload import clues_of, join_members
 
 
@@ -48,6 +49,7 @@ def build_snapshot(
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
     pods, pod_problems = _pods(newest, settings)
+    unlisted = unlisted_consumers(newest, intervals)
     return GroupSnapshot(
         system=newest.system,
         cluster=newest.cluster,
@@ -62,7 +64,7 @@ def build_snapshot(
         clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
         capacity=_capacity(newest.members, intervals, at, settings),
-        parts=_parts(newest, queues, rates, at, settings),
+        parts=_parts(newest, queues, rates, at, settings, unlisted),
         problems=(*newest.problems, *queue_problems, *pod_problems),
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
@@ -70,6 +72,7 @@ def build_snapshot(
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
+        unlisted_consumers=unlisted,
         shared_queues=sum(len(of_queue) > 1 for queue, of_queue in newest.owners.items() if not queue.is_retry),
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
@@ -87,6 +90,11 @@ def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotS
 
 
 def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | None, str]:
+    if through_proxy := grpc_members(newest):
+        return None, (
+            f"{len(through_proxy)} of {len(newest.members)} members are gRPC clients of a proxy: each takes messages "
+            "of every queue, so that no strategy allocates queues, which the planner does not simulate"
+        )
     observed, source = observed_assignor(newest.kafka) if newest.kafka else observed_strategy(newest.members)
     if settings.strategy is None:
         return observed, source
@@ -151,6 +159,7 @@ def _parts(
     rates: dict[Queue, QueueRates],
     at: datetime,
     settings: SnapshotSettings,
+    unlisted: str | None,
 ) -> tuple[Part, ...]:
     age_s = (at - newest.at).total_seconds()
     data = [state.queue for state in queues if not state.queue.is_retry]
@@ -159,12 +168,12 @@ def _parts(
     covered = sum(min(rates[queue].covered_s, settings.window_s) for queue in data if queue in rates)
     return (
         Part("routes", age_s, 1.0 if data else 0.0, f"{len(newest.routes.topic_names)} topics, {len(data)} queues"),
-        Part("members", age_s, 1.0 if newest.members else 0.0, f"{len(newest.members)} members"),
+        _members_part(newest, age_s, unlisted),
         Part(
             "ownership",
             age_s,
             _share(len(answered), len(newest.members)),
-            f"{len(answered)} of {len(newest.members)} members told what they own",
+            f"{len(answered)} of {len(newest.members)} members told what they own{_sharing(newest)}",
         ),
         Part("offsets", age_s, _share(sum(queue in reported for queue in data), len(data)), ""),
         Part(
@@ -174,6 +183,20 @@ def _parts(
             f"samples cover the window of {settings.window_s:.0f} s",
         ),
     )
+
+
+def _members_part(newest: GroupSample, age_s: float, unlisted: str | None) -> Part:
+    listed = f"{len(newest.members)} members"
+    if unlisted is None:
+        return Part("members", age_s, 1.0 if newest.members else 0.0, listed)
+    behind = "behind a proxy" if is_behind_proxy(newest) else "no broker lists them"
+    others = f"{listed} listed, others" if newest.members else "members"
+    return Part("members", age_s, 0.0, f"{others} unknown: {behind}")
+
+
+def _sharing(newest: GroupSample) -> str:
+    clients = len(grpc_members(newest))
+    return f", of which {clients} are gRPC clients and own none" if clients else ""
 
 
 def _share(part: float, whole: float) -> float:

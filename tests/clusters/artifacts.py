@@ -15,7 +15,8 @@ from xml.sax.saxutils import escape
 
 from tests.clusters.errors import CannotRunHereError, ClusterError, NoSuchArtifactError, StartFailedError
 
-FETCH_TIMEOUT_S = 600.0
+FETCH_TIMEOUT_S = 7_200.0
+"""Against hanging only: some hundred megabytes over a slow line. What came is kept, so that a new try goes on."""
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _ORDER = "classpath.txt"
 

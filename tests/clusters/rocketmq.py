@@ -1,6 +1,7 @@
 """A real RocketMQ on loopback: one name server and up to three brokers from Maven Central's jars."""
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +16,16 @@ from tests.clusters.launcher import Launcher
 from tests.clusters.ports import lease_block
 from tests.clusters.processes import POLL_S, ManagedProcess, stop_together
 from tests.clusters.rocketmq_admin import MQAdmin
+from tests.clusters.rocketmq_grpc import GrpcLoad
 from tests.clusters.rocketmq_load import GROUP_ID, RocketMQLoad
 from tests.clusters.rocketmq_remoting import QueueCounts
 from tests.clusters.workspace import workspace
 
-__all__ = ["NEW", "OLD", "Broker", "QueueCounts", "RocketMQCluster"]
+__all__ = ["FOR_POP", "NEW", "OLD", "Broker", "Proxy", "QueueCounts", "RocketMQCluster"]
 
 OLD, NEW = "4.9.7", "5.5.0"
+FOR_POP = {"timerWheelEnable": "true", "reviveQueueNum": "2"}
+"""Broker settings without which nobody pops; each revive queue takes 4 MiB of a small broker's direct memory."""
 AT_ONCE_S = 0.0
 """Servers that end for good are killed: an orderly shutdown takes a broker ten seconds, and its files go with it."""
 
@@ -90,12 +94,26 @@ class Broker:
         self.start()
 
 
+@dataclass
+class Proxy:
+    """One proxy: gRPC clients know its ``endpoints``, remoting clients and administrators its ``remoting`` address."""
+
+    endpoints: str
+    remoting: str
+    process: ManagedProcess = field(repr=False)
+
+    def await_ready(self, timeout_s: float = READY_S) -> None:
+        """Return once it serves clients; raise StartFailedError with its log tail otherwise."""
+        self.process.wait_for_line(r"rocketmq-proxy startup successfully", timeout_s)
+
+
 class RocketMQCluster(Launcher):
     """A name server and its brokers. A context manager: leaving it stops everything and deletes all files.
 
     ``brokers`` is their number, or their names. ``settings`` are extra ``broker.conf`` lines for every broker,
     overriding ours; ``java_properties`` are for the name server and the brokers, ``broker_files`` text files below
-    each broker's home.
+    each broker's home. With ``local_proxies`` each broker runs within a proxy's process (``proxyMode`` LOCAL):
+    ``proxies`` are in the brokers' order.
     """
 
     def __init__(
@@ -106,22 +124,30 @@ class RocketMQCluster(Launcher):
         *,
         java_properties: Mapping[str, str] | None = None,
         broker_files: Mapping[str, str] | None = None,
+        local_proxies: bool = False,
     ) -> None:
         names = _broker_names(brokers)
         self.version = version
+        self.proxies: list[Proxy] = []
         self._java = find_program("java")
-        self._jars = class_path("rocketmq-server", _server_coordinates(version))
+        self._jars = server_jars(version)
         self._java_properties = dict(java_properties or {})
         self._broker_files = dict(broker_files or {})
         self._loads: list[RocketMQLoad] = []
         self._slaves: list[Broker] = []
+        self._grpc_loads: list[GrpcLoad] = []
         self._undo = contextlib.ExitStack()  # unwound from its end: clients, brokers, name server, files
         with contextlib.ExitStack() as undo:
             self.directory = undo.enter_context(workspace(f"rocketmq-{version}"))
             self.name_server = f"127.0.0.1:{_lease(undo)}"
             self._name_server = self._prepare_name_server()
             undo.callback(self._name_server.stop, AT_ONCE_S)
-            self.brokers = tuple(self._prepare_broker(name, _lease(undo), settings or {}) for name in names)
+            self.brokers = tuple(
+                self._prepare_broker(
+                    name, _lease(undo), settings or {}, proxy_port=_lease(undo) if local_proxies else None
+                )
+                for name in names
+            )
             undo.callback(self._stop_brokers)
             self._undo = undo.pop_all()
 
@@ -134,9 +160,17 @@ class RocketMQCluster(Launcher):
         *,
         java_properties: Mapping[str, str] | None = None,
         broker_files: Mapping[str, str] | None = None,
+        local_proxies: bool = False,
     ) -> Self:
         """Return a running cluster, every broker in the route; raise StartFailedError with log tails."""
-        return cls(version, brokers, settings, java_properties=java_properties, broker_files=broker_files)._started()
+        return cls(
+            version,
+            brokers,
+            settings,
+            java_properties=java_properties,
+            broker_files=broker_files,
+            local_proxies=local_proxies,
+        )._started()
 
     def broker(self, name: str) -> Broker:
         """Return the broker called ``name``; raise KeyError when there is none."""
@@ -152,6 +186,21 @@ class RocketMQCluster(Launcher):
         self._undo.callback(slave.process.stop, AT_ONCE_S)
         slave.start()
         return slave
+
+    def start_proxy(self) -> Proxy:
+        """Start a proxy with a process of its own (``proxyMode`` CLUSTER), and return it once it serves clients."""
+        proxy = self._prepare_proxy(f"proxy-{len(self.proxies)}", _lease(self._undo), "-pm", "CLUSTER")
+        self._undo.callback(proxy.process.stop, AT_ONCE_S)
+        proxy.process.start()
+        proxy.await_ready()
+        return proxy
+
+    def grpc_load(self, proxy: Proxy) -> GrpcLoad:
+        """Return a starter of gRPC consumers at one of the proxies."""
+        load = GrpcLoad(proxy.endpoints, self.directory)
+        self._grpc_loads.append(load)
+        self._undo.callback(load.stop)
+        return load
 
     def create_topic(
         self,
@@ -219,10 +268,16 @@ class RocketMQCluster(Launcher):
 
     @property
     def processes(self) -> tuple[ManagedProcess, ...]:
-        """Everything it ever started: name server, brokers, clients."""
-        brokers = (broker.process for broker in (*self.brokers, *self._slaves))
-        clients = (process for load in self._loads for process in load.processes)
-        return (self._name_server, *brokers, *clients)
+        """Everything it ever started: name server, brokers, proxies, clients."""
+        servers = (server.process for server in (*self.brokers, *self._slaves, *self._own_proxies))
+        clients = (process for load in (*self._loads, *self._grpc_loads) for process in load.processes)
+        return (self._name_server, *servers, *clients)
+
+    @property
+    def _own_proxies(self) -> list[Proxy]:
+        """The proxies whose process is not a broker's as well."""
+        brokers = [broker.process for broker in self.brokers]
+        return [proxy for proxy in self.proxies if proxy.process not in brokers]
 
     def stop(self) -> None:
         """Stop clients, then brokers, then the name server; delete all files. Stopping twice does nothing."""
@@ -234,8 +289,8 @@ class RocketMQCluster(Launcher):
         for broker in self.brokers:
             broker.process.start()
         try:
-            for broker in self.brokers:
-                broker.await_ready()
+            for server in (*self.brokers, *self.proxies):
+                server.await_ready()
         except StartFailedError as error:
             raise StartFailedError(f"{error}\n{self._name_server.log_tail(10)}") from error
 
@@ -259,7 +314,12 @@ class RocketMQCluster(Launcher):
         )
 
     def _prepare_broker(
-        self, name: str, first_port: int, settings: Mapping[str, str], broker_id: int = remoting.MASTER
+        self,
+        name: str,
+        first_port: int,
+        settings: Mapping[str, str],
+        broker_id: int = remoting.MASTER,
+        proxy_port: int | None = None,
     ) -> Broker:
         place = f"{name}-{broker_id}" if broker_id else name
         home = self._home(place)
@@ -269,10 +329,32 @@ class RocketMQCluster(Launcher):
         # It listens on three ports: two below (for clients that ask for it), its own, one above (replication).
         port = first_port + 2
         _write_properties(home / "broker.conf", {**self._broker_settings(name, port, home / "store"), **settings})
-        process = self._java_process(
-            place, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
-        )
+        if proxy_port is not None:
+            process = self._prepare_proxy(place, proxy_port, "-pm", "LOCAL", "-bc", "broker.conf", home=home).process
+        else:
+            process = self._java_process(
+                place, home, "256m", "org.apache.rocketmq.broker.BrokerStartup", "-c", "broker.conf"
+            )
         return Broker(name, f"127.0.0.1:{port}", process, self._in_route, broker_id)
+
+    def _prepare_proxy(self, name: str, first_port: int, *arguments: str, home: Path | None = None) -> Proxy:
+        """Return a proxy that listens on ``first_port`` for gRPC and on the next one for remoting, not yet started."""
+        place = home or self._home(name)
+        settings = {
+            "rocketMQClusterName": "DefaultCluster",
+            "namesrvAddr": self.name_server,
+            "localServeAddr": "127.0.0.1",
+            "grpcServerPort": first_port,
+            "remotingListenPort": first_port + 1,
+        }
+        path = place / "conf" / "rmq-proxy.json"
+        path.write_text(json.dumps(settings))
+        jars = class_path("rocketmq-proxy", [Coordinate(GROUP_ID, "rocketmq-proxy", self.version)])
+        main = "org.apache.rocketmq.proxy.ProxyStartup"
+        process = self._java_process(name, place, "320m", main, "-pc", str(path), *arguments, jars=jars)
+        proxy = Proxy(f"127.0.0.1:{first_port}", f"127.0.0.1:{first_port + 1}", process)
+        self.proxies.append(proxy)
+        return proxy
 
     def _broker_settings(self, name: str, port: int, store: Path) -> dict[str, str]:
         return {
@@ -310,7 +392,9 @@ class RocketMQCluster(Launcher):
             (home / "conf" / f"logback_{kind}.xml").write_text(_LOGBACK)
         return home
 
-    def _java_process(self, name: str, home: Path, heap: str, main: str, *arguments: str) -> ManagedProcess:
+    def _java_process(
+        self, name: str, home: Path, heap: str, main: str, *arguments: str, jars: Sequence[Path] | None = None
+    ) -> ManagedProcess:
         argv = [
             self._java,
             f"-Xms{heap}",
@@ -323,7 +407,7 @@ class RocketMQCluster(Launcher):
             "-Dtls.server.mode=disabled",
             *(f"-D{key}={value}" for key, value in self._java_properties.items()),
             "-cp",
-            os.pathsep.join(map(str, self._jars)),
+            os.pathsep.join(map(str, jars or self._jars)),
             main,
             *arguments,
         ]
@@ -344,6 +428,11 @@ def _lease(undo: contextlib.ExitStack) -> int:
     lease = lease_block()
     undo.callback(lease.release)
     return lease.first
+
+
+def server_jars(version: str) -> tuple[Path, ...]:
+    """Return the jars of name server and broker, fetched first where this machine has not done so yet."""
+    return class_path("rocketmq-server", _server_coordinates(version))
 
 
 def _server_coordinates(version: str) -> list[Coordinate]:

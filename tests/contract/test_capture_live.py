@@ -14,11 +14,14 @@ from planner.history.intervals import GAP_FACTOR
 from planner.model.samples import GroupSample
 from planner.pipeline import decide, simulate, take_snapshot
 from planner.sources.capture import SAMPLES_FILE, Capture, open_capture
+from tests.load import kafka_capture
 from tests.load.record_capture import GROUP, record
 
 ROOT = Path(__file__).parents[2]
 BUNDLED = ROOT / "examples/captures/two-brokers-day"
 POLICY = ROOT / "examples/policies/shop-orders.yaml"
+KAFKA = ROOT / "examples/captures/kafka-restart-overload"
+KAFKA_POLICY = ROOT / "examples/kafka/recorded-payments.yaml"
 
 pytestmark = pytest.mark.cluster
 
@@ -110,3 +113,37 @@ def test_the_bundled_capture_is_small_and_half_an_hour_long() -> None:
     assert sum(path.stat().st_size for path in BUNDLED.iterdir()) <= 3 * 1024 * 1024
     assert (bundled.header.ended_at - bundled.header.started_at).total_seconds() >= 30 * 60
     assert sum(1 for _ in bundled.samples()) == bundled.header.samples
+
+
+def test_the_bundled_kafka_capture_tells_its_story_and_carries_the_path_to_a_plan() -> None:
+    bundled = open_capture(KAFKA)
+    assert sum(path.stat().st_size for path in KAFKA.iterdir()) <= 1024 * 1024
+    samples = list(bundled.samples())
+    assert (len(samples), bundled.header.groups) == (bundled.header.samples, ("shop-payments",))
+    # The rolling restart: a fifth member joins before an old one leaves, until all four have been replaced.
+    assert max(len(sample.members) for sample in samples) == 5
+    first, last = ({member.client_id for member in sample.members} for sample in (samples[0], samples[-1]))
+    assert (len(first), len(last), first & last) == (4, 4, set())
+    assert len({offsets.queue.topic for offsets in samples[-1].offsets}) == 2
+    # The overload: four consumers cannot follow, more can.
+    policy = read_policy(KAFKA_POLICY)
+    taken = take_snapshot(samples, bundled.header.sample_every_s, policy, bundled.header.ended_at)
+    answer = decide(taken, simulate(taken, policy), policy).decision
+    assert (answer.current, answer.hold_cause) == (4, None)
+    assert answer.target in {6, 8, 16}
+
+
+@pytest.fixture(scope="module")
+def fresh_kafka(tmp_path_factory: pytest.TempPathFactory) -> Capture:
+    folder = tmp_path_factory.mktemp("kafka-capture")
+    kafka_capture.record(folder, seconds=60.0)  # each new member has a second before an old one leaves
+    return open_capture(folder)
+
+
+def test_a_fresh_kafka_capture_tells_all_that_the_bundled_one_tells(fresh_kafka: Capture) -> None:
+    missing = schema(open_capture(KAFKA)) - schema(fresh_kafka)
+    # A sample amid a rebalance shows neither owners nor subscriptions, and a quick recording may have none of these.
+    assert {(field, kind) for field, kind in missing if field != ".problems[]" and kind != "NoneType"} == set()
+    assert fresh_kafka.header.samples == 13
+    members = [{member.client_id for member in sample.members} for sample in fresh_kafka.samples()]
+    assert members[0] & members[-1] == set(), "the rolling restart replaces every member"

@@ -1,27 +1,26 @@
-"""Record a real RocketMQ cluster with the planner's own observe stage: ``make capture``.
+"""Record a real cluster with the planner's own observe stage: ``make capture``, ``make capture SYSTEM=kafka``.
 
-A day's shape in 34 minutes: a quiet night, a morning rise, a noon peak that three consumers cannot follow, a fourth
-that joins and catches up, a dip, one that leaves, and an evening in which the consumer of the hot queue falls behind.
+The Kafka group's story stands in ``kafka_capture``. RocketMQ's is a day's shape in 34 minutes: a quiet night, a morning
+rise, a noon peak that three consumers cannot follow, a fourth that joins and catches up, a dip, one that leaves, and an
+evening in which the consumer of the hot queue falls behind.
 """
 
 import argparse
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from planner.model.samples import GroupSample
 from planner.sources.capture import Capture, write_capture
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from tests.clusters.errors import StartFailedError
 from tests.clusters.rocketmq import NEW, READY_S, RocketMQCluster
 from tests.clusters.rocketmq_load import ConsumerProcess, QueueCurve, RocketMQLoad
+from tests.load import kafka_capture
+from tests.load.sampling import SAMPLE_EVERY_S, Event, sample_group
 
 GROUP = "shop-orders"
 FULL_S = 2040.0
-SAMPLE_EVERY_S = 5.0
 THREADS, SERVICE_MS = 2, 20.0
 
 DAY = (
@@ -80,11 +79,11 @@ def record(folder: Path, seconds: float = FULL_S) -> Capture:
         _await_members(cluster, len(consumers))
         producer = load.start_producer(list(timeline.curves()))
         producer.await_ready()
-        events: list[tuple[float, Callable[[], None]]] = [
-            (timeline.at(JOIN_S), fourth.begin),
-            (timeline.at(LEAVE_S), fourth.stop),
-        ]
-        samples = sample_group(cluster.name_server, GROUP, seconds, events)
+        events: list[Event] = [(timeline.at(JOIN_S), fourth.begin), (timeline.at(LEAVE_S), fourth.stop)]
+        with RocketMQAdmin(cluster.name_server) as admin:
+            samples = sample_group(
+                lambda at: observe_group(admin, cluster=None, group=GROUP, topics=None, at=at), seconds, events
+            )
         assert all(consumer.running for consumer in consumers), "a consumer died during the recording"
         producer.stop()
     versions = (("rocketmq", NEW), ("rocketmq-client", NEW))
@@ -118,40 +117,17 @@ def start_consumer(load: RocketMQLoad, client_ip: str, on_order: bool = False) -
     )
 
 
-def sample_group(
-    name_server: str, group: str, seconds: float, events: list[tuple[float, Callable[[], None]]]
-) -> list[GroupSample]:
-    """Return a sample of the group every ``SAMPLE_EVERY_S`` for ``seconds``; ``events`` are (second, what to do)."""
-    samples = []
-    started = time.monotonic()
-    with RocketMQAdmin(name_server) as admin:
-        for number in range(int(seconds // SAMPLE_EVERY_S) + 1):
-            time.sleep(max(0.0, started + number * SAMPLE_EVERY_S - time.monotonic()))
-            while events and time.monotonic() - started >= events[0][0]:
-                events.pop(0)[1]()
-            sample = observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
-            samples.append(sample)
-            _tell(sample, time.monotonic() - started, seconds)
-    return samples
-
-
-def _tell(sample: GroupSample, elapsed_s: float, seconds: float) -> None:
-    lag = sum(offsets.lag or 0 for offsets in sample.offsets)
-    problems = f", {len(sample.problems)} problems: {sample.problems[0]}" if sample.problems else ""
-    sys.stderr.write(
-        f"{elapsed_s:6.0f} of {seconds:.0f} s: {len(sample.members)} consumers, {lag} messages behind, "
-        f"read in {sample.took_s * 1000:.0f} ms{problems}\n"
-    )
-    sys.stderr.flush()
-
-
 def main() -> None:
     """Record into the folder named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=FULL_S, help="squeeze the story into so many seconds")
+    parser.add_argument("--system", choices=("rocketmq", "kafka"), default="rocketmq")
+    parser.add_argument("--seconds", type=float, help="squeeze the story into so many seconds")
     arguments = parser.parse_args()
-    capture = record(arguments.folder, arguments.seconds)
+    if arguments.system == "kafka":
+        capture = kafka_capture.record(arguments.folder, arguments.seconds or kafka_capture.FULL_S)
+    else:
+        capture = record(arguments.folder, arguments.seconds or FULL_S)
     print(f"{capture.header.samples} samples of {', '.join(capture.header.groups)} written to {capture.folder}")
 
 

@@ -237,8 +237,8 @@ class RocketMQAdmin:
         """Return one counter of a broker (request 315), ``None`` while it has not counted anything.
 
         Names and keys: ``TOPIC_PUT_NUMS``, ``TOPIC_PUT_SIZE`` (topic); ``GROUP_GET_NUMS``, ``GROUP_GET_SIZE``,
-        ``SNDBCK_PUT_NUMS`` (``topic@group``); ``BROKER_PUT_NUMS``, ``BROKER_GET_NUMS`` (cluster). Numbers are
-        messages, sizes bytes.
+        ``GROUP_ACK_NUMS`` (of pops only), ``SNDBCK_PUT_NUMS`` (``topic@group``); ``BROKER_PUT_NUMS``,
+        ``BROKER_GET_NUMS`` (cluster). Numbers are messages, sizes bytes.
         """
         try:
             return self._ask(broker, requests.counter(name, key), broker_answers.counter)

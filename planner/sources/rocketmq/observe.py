@@ -23,6 +23,7 @@ from planner.sources.rocketmq.look import Look
 from planner.sources.rocketmq.members import members_of
 from planner.sources.rocketmq.offsets import offsets_of
 from planner.sources.rocketmq.topics import dead_letters, missed_topics, routes_of, wanted_topics
+from planner.sources.rocketmq.unlisted import hidden_lag, no_retry_topic, unlisted_activity
 from planner.sources.rocketmq.views import (
     BrokerView,
     broker_views,
@@ -47,7 +48,8 @@ def observe_group(
     has the group. ``topics`` limits it to some topics; ``None`` takes all that the group subscribes to or has
     committed on. The group's ``%RETRY%`` topic is always among them. ``at`` becomes the sample's time.
 
-    A group with offsets but without members comes back with ``members=()`` and a problem. Raises
+    A group with offsets but without members comes back with ``members=()`` and a problem; what brokers know of
+    consumers that they do not list is in ``rocketmq.unlisted``. Raises
     ``UnknownNameError`` for a cluster, a named topic or a group that is not there, ``OutOfReachError`` when no name
     server or no broker answers.
     """
@@ -94,7 +96,9 @@ def _sample(look: Look, cluster: str | None, group: str, topics: Sequence[str] |
     views = broker_views(look, group)
     check_group(views, group)
     wanted = wanted_topics(views, group, topics)
-    routes, route_problems = routes_of(look, wanted, named=frozenset(topics or ()))
+    unlisted, unlisted_problems = unlisted_activity(look, views, group)
+    spared = no_retry_topic(views, unlisted, group)
+    routes, route_problems = routes_of(look, wanted, named=frozenset(topics or ()), spared=spared)
     offsets, offset_problems = offsets_of(look, views, routes, wanted, group)
     letters, letter_problems = dead_letters(look, group)
     states, state_problems = broker_states(look, group)
@@ -118,6 +122,8 @@ def _sample(look: Look, cluster: str | None, group: str, topics: Sequence[str] |
         *offset_problems,
         *letter_problems,
         *state_problems,
+        *unlisted_problems,
+        *hidden_lag(views, unlisted, group),
     )
     took_s = time.monotonic() - start
     log.debug("group observed", extra={"group": group, "took_s": took_s, "problems": len(problems)})
@@ -134,7 +140,10 @@ def _sample(look: Look, cluster: str | None, group: str, topics: Sequence[str] |
         dead_letters=letters,
         listed=tuple(view.listed for view in views),
         rocketmq=RocketMQGroup(
-            consume_types=_told(views, "consume_type"), message_models=_told(views, "message_model"), brokers=states
+            consume_types=_told(views, "consume_type"),
+            message_models=_told(views, "message_model"),
+            brokers=states,
+            unlisted=unlisted,
         ),
     )
 

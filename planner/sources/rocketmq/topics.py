@@ -32,9 +32,12 @@ def missed_topics(members: Sequence[Member], wanted: Sequence[str]) -> tuple[str
 
 
 def routes_of(
-    look: Look, topics: Sequence[str], *, named: frozenset[str]
+    look: Look, topics: Sequence[str], *, named: frozenset[str], spared: frozenset[str] = frozenset()
 ) -> tuple[tuple[TopicRoute, ...], tuple[str, ...]]:
-    """Return the routes of ``topics``, and problems; raises ``UnknownNameError`` for a named topic without one."""
+    """Return the routes of ``topics``, and problems; raises ``UnknownNameError`` for a named topic without one.
+
+    ``spared`` topics need not exist.
+    """
     routes: list[TopicRoute] = []
     problems: list[str] = []
     for topic, future in [(topic, look.route(topic)) for topic in topics]:
@@ -46,9 +49,9 @@ def routes_of(
                 problems.append(f"topic {topic} is a static topic: its mapped queues are not shown by this route")
         elif topic in named:
             raise failure
-        elif isinstance(failure, UnknownNameError):
+        elif isinstance(failure, UnknownNameError) and topic not in spared:
             problems.append(f"topic {topic} has no route at the name server, so its queues are not known")
-        else:
+        elif not isinstance(failure, UnknownNameError):
             problems.append(f"topic {topic}: its route is not known: {failure}")
     return tuple(routes), tuple(problems)
 

@@ -2,28 +2,30 @@
 
 from pathlib import Path
 
-from tests.clusters.kubernetes.go import GoProgram, required
+from tests.clusters.kubernetes.go import GoProgram, Report, required
 
 CONTROL_PLANE = Path(__file__).with_name("controlplane")
 HELM = Path(__file__).with_name("helm")
 
 
-def control_plane_binary() -> Path:
+def control_plane_binary(report: Report | None = None) -> Path:
     """Return the control plane, compiled first where it has not been yet (about 5 minutes, 3 GB meanwhile).
 
-    Raise CannotRunHereError when there is no Go or the modules cannot be fetched, StartFailedError with the
-    compiler's last lines when it objects.
+    ``report`` gets a sentence every 10 s of that, standard error where it is absent. Raise CannotRunHereError when
+    there is no Go or the modules cannot be fetched, StartFailedError with the compiler's last lines when it objects.
     """
     what = f"Kubernetes {kubernetes_version()} and etcd {etcd_version()}, about 5 minutes, once"
-    return GoProgram("control plane", "testcluster", "controlplane", CONTROL_PLANE, ".", _stamped(), what).binary()
+    return GoProgram("control plane", "testcluster", "controlplane", CONTROL_PLANE, ".", _stamped(), what).binary(
+        report
+    )
 
 
-def helm_binary() -> Path:
+def helm_binary(report: Report | None = None) -> Path:
     """Return Helm, compiled first where it has not been yet (about 2 minutes); raise as above."""
     package = "helm.sh/helm/v4/cmd/helm"
     what = f"Helm {helm_version()}, about 2 minutes, once"
     stamp = f"-s -w -X helm.sh/helm/v4/internal/version.version={helm_version()}"
-    return GoProgram("helm", "helm", "helm", HELM, package, (*_FLAGS, stamp), what).binary()
+    return GoProgram("helm", "helm", "helm", HELM, package, (*_FLAGS, stamp), what).binary(report)
 
 
 def kubernetes_version() -> str:

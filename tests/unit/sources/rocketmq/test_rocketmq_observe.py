@@ -11,7 +11,7 @@ import pytest
 from planner.documents.data import SAMPLE
 from planner.errors import OutOfReachError, UnknownNameError
 from planner.model.brokers import BrokerState, GroupSettings
-from planner.model.membership import Subscription
+from planner.model.membership import Member, Subscription, UnlistedActivity
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, group_names, list_groups, observe_group, observe_groups
@@ -87,7 +87,7 @@ DATA = ["T/a/0", "T/a/1", "T/b/0", "T/b/1"]
 
 def test_it_costs_as_many_requests_as_the_recipe_says(world: FakeCluster) -> None:
     look(world)
-    routes, group, members, brokers = [105] * 3, [203, 203, 208, 208], [307, 307], [26, 26, 28, 28, 201, 201]
+    routes, group, members, brokers = [105] * 3, [203, 203, 203, 203, 208, 208], [307, 307], [26, 26, 28, 28, 201, 201]
     assert sorted(requests_of(world)) == sorted([106, *routes, *group, *members, *brokers])
 
 
@@ -96,7 +96,7 @@ def test_what_hardly_changes_is_asked_once_a_minute(world: FakeCluster) -> None:
         for _ in range(3):
             observe_group(admin, cluster=None, group="g", topics=None, at=AT)
     asked = requests_of(world)
-    assert [asked.count(code) for code in (26, 28, 201, 203)] == [2, 2, 2, 6]
+    assert [asked.count(code) for code in (26, 28, 201, 203)] == [2, 2, 2, 6 + 2]  # 203 also for the proxies
 
 
 def test_members_are_asked_by_way_of_different_brokers(world: FakeCluster) -> None:
@@ -241,6 +241,81 @@ def test_offline_group_keeps_its_offsets(world: FakeCluster) -> None:
     assert sample.members == ()
     assert len(sample.offsets) == 6
     assert sample.problems == ("group g is offline: it has offsets, but no broker that answered lists a member",)
+
+
+def test_group_without_members_is_known_to_be_unused_only_where_no_proxy_is_connected(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.unlisted == UnlistedActivity(proxies=())
+
+
+def test_what_brokers_know_of_clients_behind_a_proxy(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {}
+        broker.proxies = ["10.0.0.9:4711"]
+        broker.acknowledged_per_s = 15.0
+    world.broker("a").popped_ms = round((time.time() - 7) * 1000)
+    sample = look(world)
+    assert sample.rocketmq is not None
+    activity = sample.rocketmq.unlisted
+    assert activity is not None
+    assert (activity.proxies, activity.acknowledged_per_s, activity.is_complete) == (("10.0.0.9",), 30.0, True)
+    assert activity.last_pop_s is not None
+    assert 7 <= activity.last_pop_s < 60
+    assert any("the lag leaves out what clients of a proxy hold" in problem for problem in sample.problems)
+
+
+def test_broker_that_does_not_tell_leaves_the_members_unknown(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {}
+    world.broker("b").fails = {345: 1}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.unlisted == UnlistedActivity(proxies=(), is_complete=False)
+    assert "whether clients behind a proxy consume is not known for certain" in sample.problems[-1]
+
+
+def test_account_without_a_right_on_the_cluster_knows_of_no_acknowledgement(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {}
+        broker.fails = {315: 16}
+    sample = look(world)
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.unlisted == UnlistedActivity(proxies=(), is_complete=False)
+    assert sample.problems == ("group g is offline: it has offsets, but no broker that answered lists a member",)
+
+
+def test_members_beside_a_proxy_may_not_be_all(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.proxies = ["10.0.0.9:4711"]
+        broker.acknowledged_per_s = 15.0
+    sample = look(world)
+    assert len(sample.members) == 2
+    assert sample.rocketmq is not None
+    assert sample.rocketmq.unlisted == UnlistedActivity(("10.0.0.9",), acknowledged_per_s=30.0)
+    assert 345 not in requests_of(world)  # it would answer from the members' own subscription
+
+
+GRPC = "host-1@4711@0@rb0bdf00"
+
+
+def test_no_grpc_client_is_asked_what_it_runs(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {GRPC: ["10.0.0.1:1"]}
+        broker.subscribed = ["T"]
+    sample = look(world)
+    assert sample.members == (Member(GRPC, "10.0.0.1:1", "JAVA", 0, owned=(), protocol="grpc"),)
+    assert 307 not in requests_of(world)
+
+
+def test_remoting_client_with_an_id_like_that_is_asked(world: FakeCluster) -> None:
+    for broker in world.brokers:
+        broker.members = {GRPC: ["10.0.0.1:1"]}
+        broker.subscribed = ["T", RETRY]
+    assert [member.client_id for member in look(world).members if not member.is_grpc] == [GRPC]
+    assert 307 in requests_of(world)
 
 
 def test_topic_without_route_that_the_caller_named(world: FakeCluster) -> None:
@@ -515,7 +590,7 @@ def test_many_groups_share_what_is_the_same_for_all() -> None:
     shared = {106: 1, 206: 1, 26: 2, 28: 2, 43: 2, 201: 2}
     assert {code: counts[code] for code in shared} == shared
     assert counts[105] == 2 + 20  # topics T and %RETRY%g, which members want, once; each group's own retry topic
-    assert (counts[203], counts[208], counts[307]) == (40, 40, 40)
+    assert (counts[203], counts[208], counts[307]) == (40 + 2, 40, 40)  # the proxies once
 
 
 def test_failure_of_one_group_is_its_own(world: FakeCluster) -> None:

@@ -1,0 +1,97 @@
+"""Wheel and sdist as a stranger gets them: built, installed into empty environments, tried on the recordings."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECORDINGS = {
+    "two-brokers-day": ROOT / "examples/policies/shop-orders.yaml",
+    "kafka-restart-overload": ROOT / "examples/kafka/recorded-payments.yaml",
+}
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1_800)]
+
+
+def run(*command: str | Path, cwd: Path, codes: tuple[int, ...] = (0,)) -> str:
+    """Run a command without our checkout in its path; return what it prints."""
+    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    done = subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode in codes, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def build(source: Path, kind: str, target: Path) -> Path:
+    run(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", target, cwd=source)
+    (built,) = target.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return built
+
+
+def install(home: Path, what: str) -> Path:
+    """Return the ``planner`` of a new environment that holds ``what`` and its locked dependencies."""
+    run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, home / "env", cwd=home)
+    constraints = home / "constraints.txt"
+    pins = re.findall(r"(?m)^[a-z0-9-]+(?:\[[^\]]*\])?==[^ ;\\]+", (ROOT / "requirements.lock").read_text())
+    constraints.write_text("\n".join(re.sub(r"\[[^\]]*\]", "", pin) for pin in pins))
+    python = home / "env/bin/python"
+    run(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, "-c", constraints, what, cwd=home)
+    return home / "env/bin/planner"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def planner(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(tmp_path_factory.mktemp("all"), f"{wheel}[all]")
+
+
+def contents(wheel: Path) -> dict[str, str]:
+    """Return file -> SHA-256 of a wheel."""
+    with zipfile.ZipFile(wheel) as files:
+        return {name: hashlib.sha256(files.read(name)).hexdigest() for name in files.namelist()}
+
+
+def test_the_sdist_makes_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as files:
+        files.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("consumer_planner-*")
+    assert contents(build(unpacked, "wheel", tmp_path / "again")) == contents(wheel)
+    assert not {"tests", "scripts", "dags"} & {path.name for path in unpacked.iterdir()}
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_the_readmes_path_works_from_the_wheel_in_an_empty_environment(
+    planner: Path, tmp_path: Path, recording: str
+) -> None:
+    policy, capture = RECORDINGS[recording], ROOT / "examples/captures" / recording
+    run(planner, "snapshot", "--policy", policy, "--capture", capture, "-o", "snap.json", cwd=tmp_path)
+    assert "consumers" in run(planner, "simulate", "snap.json", cwd=tmp_path)
+    decided = run(planner, "plan", "snap.json", "--policy", policy, "--at", "snapshot", "-o", "plan.yaml", cwd=tmp_path)
+    assert re.search(r"Scale from \d+ to \d+", decided), decided
+    assert "Step 1" in run(planner, "explain", "plan.yaml", cwd=tmp_path)
+    run(planner, "report", "plan.yaml", "-o", "report.html", cwd=tmp_path)
+    assert "<svg" in (tmp_path / "report.html").read_text()
+    run(planner, "doctor", "--capture", capture, cwd=tmp_path, codes=(0, 1))
+
+
+def test_the_sdist_alone_decides_and_names_the_extra_that_a_page_needs(sdist: Path, tmp_path: Path) -> None:
+    planner = install(tmp_path, str(sdist))
+    policy, capture = RECORDINGS["two-brokers-day"], ROOT / "examples/captures/two-brokers-day"
+    run(planner, "snapshot", "--policy", policy, "--capture", capture, "-o", "snap.json", cwd=tmp_path)
+    run(planner, "plan", "snap.json", "--policy", policy, "--at", "snapshot", "-o", "plan.yaml", cwd=tmp_path)
+    assert "[report]" in run(planner, "report", "plan.yaml", "-o", "page.html", cwd=tmp_path, codes=(2,))
