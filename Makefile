@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test run picture demo demo-doctor bench capture docs replay conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench capture docs replay conformance calibrate conformance-report faults fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselv
 	@bash scripts/java.sh --try $(FAULT_TOOLS)
 	@# Kubernetes is compiled once, for some minutes: meanwhile other tests can run. Its own tests wait and report.
 	@nice $(BIN)/python -m tests.clusters.kubernetes build > /dev/null 2>&1 & $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+
+matrix: setup ## real groups whose truth is known against what the planner says of them; ONLY=kafka-java takes some, goes on
+	@bash scripts/java.sh $(TEST_TOOLS)
+	@$(BIN)/python -m tests.matrix --only "$(ONLY)"
 
 run: setup java ## the scheduled DAG through Airflow and local Spark on the bundled capture
 	@$(BIN)/python -m scripts.run_local

@@ -1,9 +1,17 @@
-"""The scheduled run: how many consumers should every group have, and how to get there.
+"""How many consumers should every group have, and how does it get there?
 
-One run decides for all policies of a folder. Tasks hand each other one message of paths and times; what they find lies
-below the data folder, as `planner.storage.layout` says. The plain tasks are functions of `planner.stages`, the Spark
-tasks are `spark_apps/<task>/app.py` on the connection `spark_default`.
+One run decides for all policies of a folder, each by itself: a wrong file or a group that does not answer stops nobody
+else. The last task, *conclude*, then fails and names each policy that was not served, with its reason. What was decided
+is the result of *plan*: policy, counts, reason and the plan's file. Pages and plans lie below the data folder, in
+`runs/<run>/<policy>/`.
+
+`observe` reads the policies once, and keeps them in the run's folder: an edit meanwhile counts from the next run on.
+To replay a recording, choose the source `recording` and give its folder and times.
 """
+
+# Tasks hand each other one message of paths and times, and what they leave lies below the data folder, as
+# planner.storage.layout says. The plain tasks are functions of planner.stages, the Spark tasks are
+# spark_apps/<task>/app.py on the connection spark_default.
 
 import os
 import sys
@@ -12,9 +20,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, task
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_current_context, task
 
-from planner.orchestration.forms import TAGS, data_field, returned, watch_field
+from planner.orchestration.forms import (
+    LONG,
+    OWNER,
+    PLACES,
+    POOL,
+    SETTINGS,
+    SHORT,
+    TAGS,
+    chosen,
+    data_field,
+    optional,
+    returned,
+    source_field,
+    text_field,
+    watch_field,
+)
+from planner.orchestration.notifying import notify, notify_of_failure
 from planner.orchestration.retries import without_hopeless_retries
 
 if TYPE_CHECKING:
@@ -22,98 +46,116 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 
-RECORDING = {
-    "title": "a recording",
-    "type": "object",
-    "properties": {"capture": {"type": "string", "minLength": 1}},
-    "required": ["capture"],
-    "additionalProperties": False,
-}
-
 PARAMS = {
     "policies": Param(
         os.environ.get("CONSUMER_PLANNER_POLICIES", "/etc/consumer-planner/policies"),
         type="string",
         minLength=1,
+        title="Policies",
         description="Folder of ConsumerScalingPolicy files. Default: CONSUMER_PLANNER_POLICIES.",
     ),
+    "source": source_field("recording", "a folder of planner record, replayed"),
+    "recording": text_field("Recording", "Recording: its folder.", section=SETTINGS),
+    "since": text_field(
+        "Since", "Recording: start, like 2026-11-21T10:00:00Z. Empty: the interval's.", section=SETTINGS
+    ),
+    "until": text_field("Until", "Recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS),
+    "watch_seconds": watch_field("the longest window of all policies"),
     "data": data_field(),
-    "history": Param(
-        os.environ.get("CONSUMER_PLANNER_HISTORY", ""),
-        type="string",
-        description="URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
+    "history": text_field(
+        "Lag history",
+        "URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
+        os.environ.get("CONSUMER_PLANNER_HISTORY"),
+        section=PLACES,
     ),
     "keep_days": Param(
         int(os.environ.get("CONSUMER_PLANNER_KEEP_DAYS", "30")),
         type="integer",
         minimum=1,
+        title="Days to keep",
         description="Days of history and packed samples that are kept. Default: CONSUMER_PLANNER_KEEP_DAYS.",
-    ),
-    "source": Param(
-        "live",
-        oneOf=[{"title": "the brokers themselves", "const": "live"}, RECORDING],
-        description='"live", or {"capture": folder} to replay a recording.',
-    ),
-    "watch_seconds": watch_field("the longest window of all policies"),
-    "since": Param(
-        None, type=["null", "string"], format="date-time", description="Recording: start instead of the interval's."
-    ),
-    "until": Param(
-        None, type=["null", "string"], format="date-time", description="Recording: end instead of the interval's."
+        section=PLACES,
     ),
 }
 
 
-@task(retries=2, retry_delay=timedelta(seconds=20))
+@task(
+    task_display_name="Observe the groups",
+    retries=2,
+    retry_delay=timedelta(seconds=20),
+    pool=POOL,
+    execution_timeout=LONG,
+)
 def observe(
     params: Any = None, data_interval_start: datetime | None = None, data_interval_end: datetime | None = None
 ) -> "RunMessage":
     """Land raw samples of every policy's group; return the run that the other tasks work on."""
     from planner import stages  # noqa: PLC0415
+    from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    policies, data = Path(params["policies"]), Path(params["data"])
     with without_hopeless_retries():
-        if params["source"] == "live":
+        policies, data = local_folder(params["policies"], "policies"), local_folder(params["data"], "data")
+        recording = chosen(params, "recording")
+        if recording is None:
             return stages.observe_live(policies, data, params["watch_seconds"]).message()
         since, until = params["since"] or data_interval_start, params["until"] or data_interval_end
-        return stages.observe_capture(policies, data, Path(params["source"]["capture"]), since, until).message()
+        return stages.observe_capture(policies, data, Path(recording), since, until).message()
 
 
-@task
-def plan(ti: Any = None) -> str:
-    """Write the plan of every decision to scale; return the run's folder."""
+@task(task_display_name="Write the plans", execution_timeout=LONG)
+def plan(ti: Any = None) -> Any:
+    """Write the plan of every decision to scale; return what came of every policy."""
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     with without_hopeless_retries():
-        stages.plan(run)
-    return str(run.folder.path)
+        decided = stages.plan(run)
+    made = [f"{line['policy']}: {line['reason']}" for line in decided if line["plan"]]
+    if made:
+        notify(get_current_context(), "planned", " ".join(made))
+    return list(decided)
 
 
-@task
-def report(ti: Any = None) -> str:
-    """Write one page for every decision; return the run's folder."""
+@task(task_display_name="Write the pages", execution_timeout=LONG)
+def report(ti: Any = None) -> Any:
+    """Write one page for every decision; return why there is none, by policy."""
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     with without_hopeless_retries():
-        stages.report(run)
-    return str(run.folder.path)
+        return dict(stages.report(run))
 
 
-def spark(task_id: str, params: tuple[str, ...] = (), **arguments: str) -> SparkSubmitOperator:
-    """Return the task that submits ``spark_apps/<task_id>/app.py``.
+@task(task_display_name="Name who was not served", execution_timeout=SHORT)
+def conclude(ti: Any = None) -> str:
+    """Return what came of the run in counts; fail naming every policy that was not served, with its reason."""
+    from planner import stages  # noqa: PLC0415
+
+    run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
+    with without_hopeless_retries():
+        return stages.conclude(run, ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report"))
+
+
+def spark(
+    task_id: str, display_name: str, doc: str, params: tuple[str, ...] = (), **arguments: str
+) -> SparkSubmitOperator:
+    """Return the task that submits ``spark_apps/<task_id>/app.py``; ``display_name`` and ``doc`` are for people.
 
     Each argument is a field of the run's message; params are passed on under their own names.
     """
-    told = [_argument(name, returned("observe", field)) for name, field in arguments.items()]
-    told += [_argument(name, f"{{{{ params.{name} }}}}") for name in params]
+    passed = [_argument(name, returned("observe", field)) for name, field in arguments.items()]
+    passed += [_argument(name, optional(name)) for name in params]
     return SparkSubmitOperator(
         task_id=task_id,
+        task_display_name=display_name,
+        doc_md=doc,
+        retries=1,
+        retry_delay=timedelta(seconds=20),
+        execution_timeout=LONG,
         conn_id="spark_default",
         application=str(ROOT / "spark_apps" / task_id / "app.py"),
         name=f"consumer-planner-{task_id}",
-        application_args=told,
+        application_args=passed,
         env_vars={"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},
     )
 
@@ -124,20 +166,54 @@ def _argument(name: str, value: str) -> str:
 
 with DAG(
     "consumer_planner",
+    dag_display_name="Consumer planner: decide and plan",
+    description="How many consumers should every group have, and how does it get there?",
     schedule=CronDataIntervalTimetable("*/10 * * * *", timezone="UTC"),
     start_date=datetime(2025, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     params=PARAMS,
     tags=TAGS,
+    default_args={"owner": OWNER, "on_failure_callback": notify_of_failure},
     doc_md=__doc__,
 ):
     chain(
         observe(),
-        spark("history", ("history", "keep_days"), data="data", until="until", sample_every="sample_every_s"),
-        spark("snapshot", ("history",), data="data", policies="policies", at="until"),
-        spark("simulate", data="data", policies="policies", at="until"),
-        spark("decide", data="data", policies="policies", at="until"),
+        spark(
+            "history",
+            "Add to the lag history (Spark)",
+            "From raw samples to the lag history.",
+            ("history", "keep_days"),
+            data="data",
+            until="until",
+            sample_every="sample_every_s",
+        ),
+        spark(
+            "snapshot",
+            "Take the snapshots (Spark)",
+            "What is true of every group, from history and newest sample.",
+            ("history",),
+            data="data",
+            policies="policies",
+            at="until",
+        ),
+        spark(
+            "simulate",
+            "Simulate every count (Spark)",
+            "What every useful count of consumers would mean.",
+            data="data",
+            policies="policies",
+            at="until",
+        ),
+        spark(
+            "decide",
+            "Decide (Spark)",
+            "Scale or hold, and why, for each policy.",
+            data="data",
+            policies="policies",
+            at="until",
+        ),
         plan(),
         report(),
+        conclude(),
     )

@@ -6,8 +6,9 @@ has succeeded (the verdict is in its log and result), and fails with one sentenc
 expired or is stuck, and when nobody works on it.
 
 - `"approve": "already"`: somebody approved the plan, by `planner approve` or by the policy's criteria.
-- `"approve": "ask"`: the task `ask` shows what is going to be done, and waits for *Approve* or *Reject*. The approval
-  is then set by the account of the kubeconfig, which needs the right to approve.
+- `"approve": "ask"`: the task `ask` shows what is going to be done, and waits for *Approve* or *Reject*. Where steps
+  set offsets, it asks for their phrases; a wrong one is refused and asked again. The approval is then set by the
+  account of the kubeconfig, which needs the right to approve.
 
 Clearing `follow`, or the whole run, follows again; nothing is applied twice. Marking it failed stops following only:
 the plan goes on until `planner abort` undoes it.
@@ -17,25 +18,45 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param, chain, task
 
+from planner.orchestration.approval import AskApproval, typed_phrases
 from planner.orchestration.follow import FollowPlan
-from planner.orchestration.forms import STARTED_BY_PEOPLE, kubeconfig_field, returned
+from planner.orchestration.forms import (
+    SETTINGS,
+    SHORT,
+    STARTED_BY_PEOPLE,
+    kubeconfig_field,
+    namespace_field,
+    optional,
+    required_field,
+    returned,
+)
 from planner.orchestration.retries import without_hopeless_retries
 
 PARAMS = {
-    "plan": Param(type="string", minLength=1, description="Plan file of planner plan."),
-    "namespace": Param(None, type=["null", "string"], minLength=1, description="Default: the plan file's own."),
-    "kubeconfig": kubeconfig_field("workers and triggerers"),
-    "approve": Param("already", enum=["already", "ask"], description="Who approves: somebody did, or ask here."),
-    "silence_seconds": Param(
-        300, type="number", exclusiveMinimum=0, description="Fail when nobody has worked on the plan for so long."
+    "plan": required_field("Plan", "Plan file of planner plan, on every worker.", examples=["/plans/plan.yaml"]),
+    "approve": Param(
+        "already",
+        type="string",
+        enum=["already", "ask"],
+        title="Approval",
+        description="already: somebody has approved the plan. ask: a person is asked here.",
     ),
+    "silence_seconds": Param(
+        300,
+        type="number",
+        exclusiveMinimum=0,
+        title="Seconds of silence",
+        description="Fail when nobody has worked on the plan for so long.",
+        section=SETTINGS,
+    ),
+    "namespace": namespace_field("the plan file's own"),
+    "kubeconfig": kubeconfig_field("workers and triggerers"),
 }
 
 
-@task
+@task(task_display_name="Read the plan", execution_timeout=SHORT)
 def read(params: Any = None) -> Any:
     """Read the plan file; return what the other tasks have to know of it."""
     from planner.handover import read_plan  # noqa: PLC0415
@@ -44,31 +65,58 @@ def read(params: Any = None) -> Any:
         return read_plan(Path(params["plan"]), params["namespace"])
 
 
-@task.branch
+@task.branch(task_display_name="Who approves?", execution_timeout=SHORT)
 def choose(params: Any = None) -> str:
     """Ask a person first, or not."""
     return "ask" if params["approve"] == "ask" else "hand_over"
 
 
-@task(retries=3, retry_delay=timedelta(seconds=20), trigger_rule="none_failed_min_one_success")
+@task(
+    task_display_name="Hand the plan over",
+    retries=3,
+    retry_delay=timedelta(seconds=20),
+    execution_timeout=SHORT,
+    trigger_rule="none_failed_min_one_success",
+)
 def hand_over(params: Any = None, ti: Any = None) -> None:
     """Put the approved plan into the cluster, unless it is there already."""
     from planner import handover  # noqa: PLC0415
 
     kubeconfig = Path(params["kubeconfig"]) if params["kubeconfig"] else None
     with without_hopeless_retries():
-        handover.hand_over(ti.xcom_pull(task_ids="read"), kubeconfig, approves=params["approve"] == "ask")
+        message, answer = ti.xcom_pull(task_ids="read"), ti.xcom_pull(task_ids="ask")
+        handover.hand_over(
+            message, kubeconfig, approves=params["approve"] == "ask", phrases=typed_phrases(answer or {})
+        )
 
 
-with DAG("consumer_planner_apply", schedule=None, params=PARAMS, doc_md=__doc__, **STARTED_BY_PEOPLE):
+with DAG(
+    "consumer_planner_apply",
+    dag_display_name="Consumer planner: apply a plan",
+    description="Hand one approved plan to the controller, and follow it to its end.",
+    schedule=None,
+    params=PARAMS,
+    doc_md=__doc__,
+    **STARTED_BY_PEOPLE,
+):
     name, namespace = returned("read", "name"), returned("read", "namespace")
-    ask = ApprovalOperator(task_id="ask", subject=f"Apply plan {name}?", body=returned("read", "explanation"))
+    ask = AskApproval(
+        task_id="ask",
+        task_display_name="Ask a person",
+        doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
+        subject=f"Apply plan {name}?",
+        body=returned("read", "explanation"),
+        planned="read",
+    )
     handed_over = hand_over()
     follow = FollowPlan(
         task_id="follow",
+        task_display_name="Follow the plan",
+        doc_md="Waits without a worker slot until the plan is at its end; the verdict is the result.",
+        execution_timeout=SHORT,
         name=name,
         namespace=namespace,
-        kubeconfig="{{ params.kubeconfig }}",
+        kubeconfig=optional("kubeconfig"),
         silence_s="{{ params.silence_seconds }}",
         # Of the task, not of the plan: a plan that ended badly fails at once.
         retries=3,

@@ -1,14 +1,11 @@
 """Plan one migration, ask a person, and hand the plan to the apply DAG.
 
-Trigger it with a policy file and what is to become different, spelt as in a plan, for instance
-`{"policy": "/etc/…/shop.yaml", "migration": {"kind": "update", "change": {"containers": [{"container": "app",
-"image": "shop:2"}]}}}`. Kinds: update, strategy, rename, relocate, cluster, reset, expand,
-assignor, consumerProtocol.
+Give a policy file and what is to become different, spelt as in a plan; the form has an example of every kind.
 
-`observe` watches the group, `plan` writes the plan or fails with the refusal's name. `ask` shows what is going to be
-done and what it costs, and waits for *Approve* or *Reject*; steps that set offsets ask for their phrases, word by word.
-Only an approved plan is handed over: `apply` triggers `consumer_planner_apply`, which follows it. Rejected, nothing
-happens.
+`check` refuses a wrong policy or request at once. `observe` watches the group, `plan` writes the plan or fails with the
+refusal's name. `ask` shows what is going to be done and what it costs, and waits for *Approve* or *Reject*; only where
+steps set offsets it asks for their phrases, word by word, and a wrong one is refused and asked again. Only an approved
+plan is handed over: `apply` triggers `consumer_planner_apply`, which follows it. Rejected, nothing happens.
 
 Under `airflow dags test` the question stays open until somebody answers it through an API server on the same database.
 """
@@ -17,92 +14,135 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Param, chain, task
+from airflow.sdk import DAG, Param, chain, get_current_context, task
 
-from planner.documents.migration import request_schema
-from planner.orchestration.forms import STARTED_BY_PEOPLE, data_field, kubeconfig_field, returned, watch_field
+from planner.orchestration.approval import AskApproval, typed_phrases
+from planner.orchestration.examples import examples_in_markdown
+from planner.orchestration.forms import (
+    LONG,
+    POOL,
+    SETTINGS,
+    SHORT,
+    STARTED_BY_PEOPLE,
+    chosen,
+    data_field,
+    kubeconfig_field,
+    namespace_field,
+    optional,
+    required_field,
+    returned,
+    source_field,
+    text_field,
+    watch_field,
+)
+from planner.orchestration.notifying import notify
 from planner.orchestration.retries import without_hopeless_retries
 
-SNAPSHOT = {
-    "title": "a snapshot",
-    "type": "object",
-    "properties": {"snapshot": {"type": "string", "minLength": 1}},
-    "required": ["snapshot"],
-    "additionalProperties": False,
-}
-
 PARAMS = {
-    "policy": Param(type="string", minLength=1, description="ConsumerScalingPolicy file of the group."),
-    "migration": Param(type="object", description="What is to become different.", **request_schema()),
-    "data": data_field(),
-    "source": Param(
-        "live",
-        oneOf=[{"title": "the brokers themselves", "const": "live"}, SNAPSHOT],
-        description='"live", or {"snapshot": file} for one of planner snapshot.',
+    "policy": required_field(
+        "Policy", "ConsumerScalingPolicy file of the group, readable by the workers.", examples=["/policies/shop.yaml"]
     ),
+    "migration": Param(
+        type="object",
+        title="Migration",
+        description_md=f"What is to become different. One of:\n\n{examples_in_markdown()}",
+        # The rest is checked by the task check: a schema of all kinds answers a typo with itself, 20 000 characters.
+        properties={"kind": {"type": "string"}},
+        required=["kind"],
+    ),
+    "source": source_field("snapshot", "a file of planner snapshot, young enough for the policy"),
+    "snapshot": text_field("Snapshot", "Snapshot: its file.", section=SETTINGS),
     "watch_seconds": watch_field("the policy's window"),
-    "namespace": Param(None, type=["null", "string"], minLength=1, description="Default: the policy's own."),
+    "data": data_field(),
+    "namespace": namespace_field("the policy's own"),
     "kubeconfig": kubeconfig_field("workers and triggerers, for the apply DAG"),
 }
 
-CONFIRM = Param(
-    "",
-    type="string",
-    format="multiline",
-    description="Where steps set offsets: the phrase of each, word by word, one a line.",
+
+@task(task_display_name="Check the request", execution_timeout=SHORT)
+def check(params: Any = None) -> str:
+    """Refuse a wrong policy or request before anything is watched; return the kind of migration."""
+    from planner import migration_stages as stages  # noqa: PLC0415
+    from planner.storage.layout import local_folder  # noqa: PLC0415
+
+    with without_hopeless_retries():
+        local_folder(params["data"], "data")
+        chosen(params, "snapshot")
+        return stages.check(Path(params["policy"]), params["migration"])
+
+
+@task(
+    task_display_name="Observe the group",
+    retries=2,
+    retry_delay=timedelta(seconds=20),
+    pool=POOL,
+    execution_timeout=LONG,
 )
-
-
-@task(retries=2, retry_delay=timedelta(seconds=20))
 def observe(params: Any = None) -> Any:
     """Watch the group and write its snapshot; return where."""
     from planner import migration_stages as stages  # noqa: PLC0415
 
-    policy, data, source = Path(params["policy"]), Path(params["data"]), params["source"]
+    policy, data, asked = Path(params["policy"]), Path(params["data"]), params["migration"]
     with without_hopeless_retries():
-        if source == "live":
-            return stages.observe(policy, data, params["watch_seconds"])
-        return stages.observe_snapshot(policy, data, Path(source["snapshot"]))
+        snapshot = chosen(params, "snapshot")
+        if snapshot is None:
+            return stages.observe(policy, data, asked, params["watch_seconds"])
+        return stages.observe_snapshot(policy, data, asked, Path(snapshot))
 
 
-@task
+@task(task_display_name="Write the plan", execution_timeout=SHORT)
 def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
     from planner import migration_stages as stages  # noqa: PLC0415
 
     with without_hopeless_retries():
-        return stages.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
+        message = stages.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
+    notify(get_current_context(), "asked", f"Carry out migration {message['name']}? A person has to approve it.")
+    return message
 
 
-@task
+@task(task_display_name="Write the approval", execution_timeout=SHORT)
 def approve(ti: Any = None) -> str:
     """Write the person's approval into the plan file; return the digest that was approved."""
     from planner import migration_stages as stages  # noqa: PLC0415
 
+    answer = ti.xcom_pull(task_ids="ask")
     with without_hopeless_retries():
-        return stages.approve(ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="ask"))
+        return stages.approve(ti.xcom_pull(task_ids="plan"), answer, typed_phrases(answer or {}))
 
 
-with DAG("consumer_planner_migration", schedule=None, params=PARAMS, doc_md=__doc__, **STARTED_BY_PEOPLE):
-    ask = ApprovalOperator(
+with DAG(
+    "consumer_planner_migration",
+    dag_display_name="Consumer planner: migrate a group",
+    description="Plan one migration, ask a person, and hand the plan to the apply DAG.",
+    schedule=None,
+    params=PARAMS,
+    doc_md=__doc__,
+    **STARTED_BY_PEOPLE,
+):
+    ask = AskApproval(
         task_id="ask",
+        task_display_name="Ask a person",
+        doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
         subject=f"Carry out migration {returned('plan', 'name')}?",
         body=returned("plan", "explanation"),
-        params={"confirm": CONFIRM},
+        planned="plan",
         # No plan may rest on a snapshot that is older than this when it begins.
         response_timeout=timedelta(hours=1),
     )
     apply = TriggerDagRunOperator(
         task_id="apply",
+        task_display_name="Start the apply DAG",
+        doc_md="Triggers `consumer_planner_apply` with the approved plan.",
+        execution_timeout=SHORT,
         trigger_dag_id="consumer_planner_apply",
         fail_when_dag_is_paused=True,
         conf={
             "plan": returned("plan", "file"),
             "namespace": returned("plan", "namespace"),
-            "kubeconfig": "{{ params.kubeconfig }}",
+            "kubeconfig": optional("kubeconfig"),
             "approve": "already",
         },
     )
-    chain(observe(), plan(), ask, approve(), apply)
+    chain(check(), observe(), plan(), ask, approve(), apply)

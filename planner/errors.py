@@ -11,6 +11,8 @@
     │   └── MissingExtraError            an optional dependency is not installed
     ├── RefusedError            exit 1   a plan that would do harm, or whose effect nobody can tell, is not made
     ├── StaleError              exit 1   a plan that holds no longer
+    ├── IncompleteError         exit 1   a run decided for some policies, and names those that it could not serve
+    ├── DefectError             exit 2   the planner itself is wrong about one group; the others go on
     ├── OutOfReachError         exit 3   a system it needs does not answer; a retry may help
     └── StorageError            exit 3   a file could not be written or read; nothing is half-written
 
@@ -69,6 +71,16 @@ class StaleError(PlannerError):
     """A plan is over: the world that it was made for is gone, so it is made anew."""
 
     exit_code = 1
+
+
+class IncompleteError(PlannerError):
+    """A run is over, and some policies have no decision, no plan or no page; the message names each with its reason."""
+
+    exit_code = 1
+
+
+class DefectError(PlannerError):
+    """The planner itself failed on one group, with an error that it does not know."""
 
 
 class OutOfReachError(PlannerError):

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class PlanMessage(TypedDict):
-    """A plan as it travels from task to task; ``explanation`` is Markdown for a person."""
+    """A plan as it travels from task to task.
+
+    ``explanation`` is Markdown for a person, who types ``phrases`` to approve it.
+    """
 
     file: str
     name: str
@@ -31,6 +34,7 @@ class PlanMessage(TypedDict):
     digest: str
     is_approved: bool
     explanation: str
+    phrases: list[str]
 
 
 def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()) -> PlanMessage:
@@ -54,15 +58,17 @@ def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()
         digest=digest_in(document),
         is_approved=approval_of(document) == digest_in(document),
         explanation="\n".join(f"- {line}" for line in (*explain_plan(found), *told)),
+        phrases=list(found.confirmations),
     )
 
 
-def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool) -> None:
+def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool, phrases: Sequence[str] = ()) -> None:
     """Put the plan into the cluster with its approval; one that is there already gets its approval and phrases at most.
 
-    ``approves``: a person has just said yes to this digest, so the approval is set by the account of ``kubeconfig``.
-    Otherwise it must stand in the file or in the cluster. Raises ``BadInputError`` when it does not, when the file was
-    changed since, or when another plan has the name; ``StaleError`` when the plan is over; ``OutOfReachError``.
+    ``approves``: a person has just said yes to this digest and typed ``phrases``, so the approval is set by the account
+    of ``kubeconfig``. Otherwise it must stand in the file or in the cluster. Raises ``BadInputError`` when it does not,
+    when the file was changed since, or when another plan has the name; ``StaleError`` when the plan is over;
+    ``OutOfReachError``.
     """
     path = Path(message["file"])
     document = read_document(path)
@@ -72,8 +78,8 @@ def hand_over(message: PlanMessage, kubeconfig: Path | None, *, approves: bool) 
             f"{path} has digest {digest_in(document)}, not {message['digest']}: it was changed meanwhile"
         )
     if approves:
-        check_approvable(made, message["digest"], None, (), datetime.now(UTC))
-        document = approved(document)
+        check_approvable(made, message["digest"], None, phrases, datetime.now(UTC))
+        document = approved(document, phrases)
     with _open(kubeconfig, message["namespace"]) as plans:
         if plans.read(message["name"]) is None and approval_of(document) != message["digest"]:
             raise _not_approved(message)

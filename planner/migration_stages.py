@@ -11,9 +11,10 @@ from planner import pipeline
 from planner.calibration import read_track
 from planner.documents.approve import approved, check_approvable, digest_in
 from planner.documents.data import SNAPSHOT
-from planner.documents.migration import parse_request
+from planner.documents.format import DIGEST_PREFIX, digest_of
+from planner.documents.migration import KINDS, parse_request
 from planner.documents.plan import PLAN, read_document
-from planner.documents.policy import ConsumerScalingPolicy, read_policy
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy, policy_text, read_policy
 from planner.errors import BadInputError
 from planner.handover import PlanMessage, read_plan
 from planner.model.snapshot import GroupSnapshot
@@ -25,40 +26,75 @@ from planner.storage.layout import PolicyFiles, RunFolder
 
 log = logging.getLogger(__name__)
 
+SHOWN = 40
+"""Characters of a wrong kind that its refusal repeats."""
+
 
 class MigrationMessage(TypedDict):
-    """A migration as it travels from task to task: its policy, its own folder, and the data folder."""
+    """A migration as it travels from task to task: its policy as it was read, its own folder, and the data folder."""
 
     policy: str
     folder: str
     data: str
 
 
-def observe(policy: Path, data: Path, watch_s: float | None = None) -> MigrationMessage:
+def check(policy: Path, asked: Mapping[str, Any]) -> str:
+    """Return the kind of what is asked for, before anybody waits for a watch.
+
+    Raises ``BadInputError`` for a wrong policy, a kind that there is not, and a field that the kind does not have.
+    """
+    read_policy(policy)
+    kind = asked.get("kind")
+    if kind not in KINDS:
+        raise BadInputError(f"parameter migration: kind is {_short(kind)}, expected one of {', '.join(KINDS)}")
+    parse_request(asked, "parameter migration")
+    return str(kind)
+
+
+def _short(value: object) -> str:
+    text = "missing" if value is None else repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def observe(policy: Path, data: Path, asked: Mapping[str, Any], watch_s: float | None = None) -> MigrationMessage:
     """Watch the policy's group, write its snapshot and return where; ``None`` watches for the policy's window.
 
-    Raises ``BadInputError`` for a wrong policy, ``OutOfReachError`` where brokers or the API server do not answer. A
-    metrics server that does not is among the snapshot's problems.
+    The policy is read once, and kept beside the snapshot. Raises ``BadInputError`` for a wrong policy,
+    ``OutOfReachError`` where brokers or the API server do not answer. A metrics server that does not is among the
+    snapshot's problems.
     """
-    wanted = read_policy(policy)
+    text, wanted = _read(policy)
     check_past(wanted)
     pace = Pace()
     samples = tuple(watch(wanted, wanted.snapshot_settings.window_s if watch_s is None else watch_s, pace))
     at = samples[-1].at
     past, problems = past_or_problem(wanted, at - RECENT, at)
     taken = pipeline.take_snapshot(samples, pace.sample_every_s, wanted, at, past)
-    return _landed(replace(taken, problems=(*taken.problems, *problems)), policy, wanted, data)
+    taken = replace(taken, problems=(*taken.problems, *problems))
+    return _landed(taken, text, _folder(data, taken, wanted, asked), data)
 
 
-def observe_snapshot(policy: Path, data: Path, snapshot: Path) -> MigrationMessage:
+def observe_snapshot(policy: Path, data: Path, asked: Mapping[str, Any], snapshot: Path) -> MigrationMessage:
     """Take a snapshot that somebody has made already, and return where it was written."""
-    return _landed(SNAPSHOT.read(snapshot), policy, read_policy(policy), data)
+    taken, (text, wanted) = SNAPSHOT.read(snapshot), _read(policy)
+    return _landed(taken, text, _folder(data, taken, wanted, asked), data)
 
 
-def _landed(taken: GroupSnapshot, policy: Path, wanted: ConsumerScalingPolicy, data: Path) -> MigrationMessage:
-    files = RunFolder.of_migration(data, taken.at).policy(wanted.metadata.name)
-    write_atomically(files.snapshot, SNAPSHOT.dump(taken))
-    return MigrationMessage(policy=str(policy), folder=str(files.folder), data=str(data))
+def _read(policy: Path) -> tuple[str, ConsumerScalingPolicy]:
+    text = policy_text(policy)
+    return text, parse_policy(text, str(policy))
+
+
+def _folder(data: Path, taken: GroupSnapshot, policy: ConsumerScalingPolicy, asked: Mapping[str, Any]) -> Path:
+    """Return the folder of this request on this snapshot: another request on it has another."""
+    request = digest_of(dict(asked)).removeprefix(DIGEST_PREFIX)[:8]
+    return RunFolder.of_migration(data, taken.at).path / f"{policy.metadata.name}.{request}"
+
+
+def _landed(taken: GroupSnapshot, policy: str, folder: Path, data: Path) -> MigrationMessage:
+    write_atomically(PolicyFiles(folder).snapshot, SNAPSHOT.dump(taken))
+    kept = write_atomically(folder / "policy.yaml", policy)
+    return MigrationMessage(policy=str(kept), folder=str(folder), data=str(data))
 
 
 def plan(message: MigrationMessage, asked: Mapping[str, Any], namespace: str | None = None) -> PlanMessage:
@@ -80,25 +116,20 @@ def plan(message: MigrationMessage, asked: Mapping[str, Any], namespace: str | N
     return read_plan(files.plan, namespace, read_track(Path(message["data"]), made.group, made.made_at).lines)
 
 
-def approve(message: PlanMessage, answer: Mapping[str, Any] | None) -> str:
-    """Write a person's approval into the plan file and return its digest; ``answer`` is what the person was asked.
+def approve(message: PlanMessage, answer: Mapping[str, Any] | None, phrases: Sequence[str] = ()) -> str:
+    """Write a person's approval into the plan file and return its digest.
 
-    Its field ``confirm`` holds the phrases of steps that set offsets, one a line. Raises ``BadInputError`` where nobody
-    answered, a phrase is missing or the plan was changed meanwhile, ``StaleError`` where it holds no longer.
+    ``answer`` is what the person answered, ``phrases`` what was typed for steps that set offsets. Raises
+    ``BadInputError`` where nobody answered, a phrase is missing or the plan was changed meanwhile, ``StaleError`` where
+    it holds no longer.
     """
     path = Path(message["file"])
     if answer is None:
         raise BadInputError(f"nobody has approved {path}: the question was marked as answered, which is no answer")
     document = read_document(path)
     made = PLAN.parse(document, str(path))
-    phrases = _phrases(answer)
     check_approvable(made, digest_in(document), message["digest"], phrases, datetime.now(UTC))
     write_atomically(path, PLAN.text(approved(document, phrases)))
     person = answer.get("responded_by_user") or {}
-    log.info("migration approved", extra={"plan": message["name"], "by": person.get("name")})
+    log.info("migration %s approved by %s", message["name"], person.get("name"))
     return message["digest"]
-
-
-def _phrases(answer: Mapping[str, Any]) -> Sequence[str]:
-    said = (answer.get("params_input") or {}).get("confirm") or ""
-    return tuple(line.strip() for line in said.splitlines() if line.strip())

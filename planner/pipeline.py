@@ -23,6 +23,7 @@ from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.approval import why_not
+from planner.rollout.bounds import outside_policy
 from planner.rollout.build import build_plan, why_no_plan
 from planner.rollout.migrations.make import make_migration
 from planner.rollout.migrations.migration import ground, plan_of
@@ -176,7 +177,10 @@ def migrate(
     if old := too_old(snapshot, policy.objective, made_at):
         raise refused(Refusal.OLD_DATA, f"the snapshot of group {snapshot.group}: {old}: take a new one")
     found = ground(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
-    return plan_of(make_migration(found, request), found, made_at)
+    made = plan_of(make_migration(found, request), found, made_at)
+    if outside := outside_policy(made, policy.bounds):
+        raise refused(Refusal.OUTSIDE_POLICY, f"{'; '.join(outside)}: ask for less, or change the policy first")
+    return made
 
 
 def migration_document(made: RolloutPlan, policy: ConsumerScalingPolicy) -> dict[str, Any]:

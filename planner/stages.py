@@ -1,24 +1,29 @@
 """The path on files: what each stage of one run reads and writes below the data folder.
 
-Airflow's tasks call ``observe_capture`` or ``observe_live``, ``plan`` and ``report``; the stages between them are Spark
-apps. What travels from stage to stage is a ``Run``, as plain text values; everything else lies in files.
+Airflow's tasks call ``observe_capture`` or ``observe_live``, ``plan``, ``report`` and ``conclude``; the stages between
+them are Spark apps. What travels from stage to stage is a ``Run``, as plain text values; everything else lies in files,
+the policies among them: ``observe`` reads them, and keeps them for the others in the run's own folder.
+
+Each policy is served by itself. What fails for one is a sentence, which ``conclude`` raises once all others are done.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from planner import pipeline
 from planner.calibration import read_track
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
-from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError
+from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
+from planner.fleet import Fleet, keep_fleet, read_fleet, read_problems
+from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
@@ -36,6 +41,17 @@ _JUST_AFTER = timedelta(microseconds=1)
 
 
 Moment = datetime | str | None
+
+_T = TypeVar("_T")
+
+Decided = TypedDict(
+    "Decided",
+    {"policy": str, "from": int | None, "to": int | None, "reason": str, "plan": str | None},
+)
+"""What came of one policy, as it travels from task to task: counts of consumers, one sentence, the plan's file.
+
+``to`` is ``None`` where nothing was decided, and ``reason`` then says why. A hold has equal counts and no plan.
+"""
 
 
 class RunMessage(TypedDict):
@@ -108,18 +124,27 @@ class Case:
 def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, until: Moment) -> Run:
     """Land the capture's samples of every policy's group, from ``since`` to ``until``, both included.
 
-    Times may be text. A group that was not recorded is left to the snapshot stage, which names it.
+    Times may be text. A group that was not recorded is among the run's problems.
     """
     since, until = _moment(since, "since"), _moment(until, "until")
-    capture = open_capture(folder)
-    for policy in read_policies(policies):
+    fleet, capture = read_fleet(policies), open_capture(folder)
+    problems = dict(fleet.refused)
+    for policy in fleet.policies:
         group = policy.spec.source.group
         if group not in capture.header.groups:
-            log.warning("group is not in the capture", extra={"group": group, "capture": str(folder)})
+            problems[policy.metadata.name] = f"group {group} is not in the recording {folder}"
             continue
         landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
-        log.info("samples landed", extra={"group": group, "samples": len(landed)})
-    return Run(data, policies, since, until, capture.header.sample_every_s)
+        log.info("group %s: %d samples landed", group, len(landed))
+    return _kept(fleet, problems, Run(data, policies, since, until, capture.header.sample_every_s))
+
+
+def _kept(fleet: Fleet, problems: Mapping[str, str], run: Run) -> Run:
+    """Return the run on the policies that it keeps for itself."""
+    for name, sentence in problems.items():
+        log.warning("%s: %s", name, sentence)
+    keep_fleet(fleet, run.folder, problems)
+    return replace(run, policies=run.folder.policies)
 
 
 def _moment(value: Moment, name: str) -> datetime:
@@ -137,23 +162,30 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies. Installations are watched side by side, the groups of one
-    together; a group that cannot be read is named and left to the snapshot stage. Raises the first group's error when
-    not a single one could be read.
+    together; a group that cannot be read is among the run's problems. Raises the first group's error when not a single
+    one could be read.
     """
-    wanted = read_policies(policies)
+    fleet = read_fleet(policies)
+    wanted = fleet.policies
     seconds = watch_s if watch_s is not None else max(policy.snapshot_settings.window_s for policy in wanted)
     since = datetime.now(UTC)
-    places = installations(wanted)
+    failures, sample_every_s = _watch_all(installations(wanted), data, seconds)
+    if len(failures) == len(wanted):
+        raise failures[wanted[0].metadata.name]
+    _land_pasts(wanted, data, since)
+    problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
+    return _kept(fleet, problems, Run(data, policies, since, datetime.now(UTC), sample_every_s))
+
+
+def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
+    """Return the reason for each policy whose group was never read, and the period that gaps are judged by."""
     paces = [Pace() for _ in places]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
         failures = dict(
             chain.from_iterable(pool.map(lambda place, pace: _watch(place, data, seconds, pace), places, paces))
         )
-    if len(failures) == len(wanted):
-        raise failures[wanted[0].metadata.name]
-    _land_pasts(wanted, data, since)
     # One period for all, as the lag history is made in one go: the slowest installation's.
-    return Run(data, policies, since, datetime.now(UTC), max(pace.sample_every_s for pace in paces))
+    return failures, max(pace.sample_every_s for pace in paces)
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
@@ -173,7 +205,7 @@ def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: da
             # What is below this error, the server has answered: another group may be better off.
             if type(error) is OutOfReachError:
                 away.add(server)
-            log.warning("past of group %s was not read: %s", group, error, extra={"group": group, "reason": str(error)})
+            log.warning("past of group %s was not read: %s", group, error)
         else:
             if past is not None:
                 pipeline.land_metrics(data, past)
@@ -200,7 +232,25 @@ def _mark(policy: ConsumerScalingPolicy, data: Path) -> Path:
 
 
 def _watch(installation: Installation, data: Path, seconds: float, pace: Pace) -> Sequence[tuple[str, PlannerError]]:
-    """Land every sample; return, for each policy whose group was never read, the last reason."""
+    """Land every sample; return, for each policy whose group was never read, the last reason.
+
+    Settings that cannot be, say one policy's kubeconfig, keep the whole installation from being watched; each policy is
+    then watched alone, so that only those fail whose settings they are.
+    """
+    names = [policy.metadata.name for policy in installation.policies]
+    failures = attempt(", ".join(names), "observe", _watch_together, installation, data, seconds, pace)
+    if not isinstance(failures, PlannerError):
+        return failures
+    if len(names) == 1:
+        return [(names[0], failures)]
+    alone = [Installation((policy,)) for policy in installation.policies]
+    with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
+        return tuple(chain.from_iterable(pool.map(lambda place: _watch(place, data, seconds, pace), alone)))
+
+
+def _watch_together(
+    installation: Installation, data: Path, seconds: float, pace: Pace
+) -> Sequence[tuple[str, PlannerError]]:
     failures: dict[str, PlannerError] = {}
     has_answered: set[str] = set()
     for policy, said in watch_installation(installation, seconds, pace):
@@ -214,12 +264,30 @@ def _watch(installation: Installation, data: Path, seconds: float, pace: Pace) -
     return [(name, error) for name, error in failures.items() if name not in has_answered]
 
 
-def plan(run: Run) -> Sequence[Path]:
-    """Write the plan of every decision to scale, and the snapshot beside it; return the plans' paths.
+def plan(run: Run) -> Sequence[Decided]:
+    """Write the plan of every decision to scale, and the snapshot beside it; return what came of every policy.
 
     A hold has no plan: one of an earlier try of the same run is removed.
     """
-    return tuple(path for case in cases(run) for path in [_write_plan(case)] if path is not None)
+    return tuple(_decided(name, result) for name, result in _each(run, "plan", _planned))
+
+
+def _planned(case: Case) -> Decided:
+    decision, path = case.record.decision, _write_plan(case)
+    log.info("policy %s: %s", case.policy.metadata.name, decision.reason)
+    return {
+        "policy": case.policy.metadata.name,
+        "from": decision.current,
+        "to": decision.target,
+        "reason": decision.reason,
+        "plan": None if path is None else str(path),
+    }
+
+
+def _decided(policy: str, result: Decided | PlannerError) -> Decided:
+    if isinstance(result, PlannerError):
+        return {"policy": policy, "from": None, "to": None, "reason": str(result), "plan": None}
+    return result
 
 
 def _write_plan(case: Case) -> Path | None:
@@ -229,14 +297,15 @@ def _write_plan(case: Case) -> Path | None:
         case.files.plan.unlink(missing_ok=True)
         return None
     for doubt in case.track.doubts:
-        log.warning("forecasts of a group miss too often", extra={"plan": case.policy.metadata.name, "doubt": doubt})
+        log.warning("policy %s: %s", case.policy.metadata.name, doubt)
     document = pipeline.plan_document(made, case.record, case.policy, case.track.doubts)
     return write_atomically(case.files.plan, PLAN.text(document))
 
 
-def report(run: Run) -> Sequence[Path]:
-    """Write one page for every decision and return their paths."""
-    return tuple(_write_report(case) for case in cases(run))
+def report(run: Run) -> Mapping[str, str]:
+    """Write one page for every decision; return why there is none, a sentence for each policy without a page."""
+    results = _each(run, "report", _write_report)
+    return {name: str(result) for name, result in results if isinstance(result, PlannerError)}
 
 
 def _write_report(case: Case) -> Path:
@@ -254,19 +323,59 @@ def _write_report(case: Case) -> Path:
     )
 
 
+def conclude(run: Run, decided: Sequence[Decided], without_page: Mapping[str, str]) -> str:
+    """Return what came of the run as one sentence of counts.
+
+    Raises ``IncompleteError`` that names every policy, or policy file, that was not served, each with its reason.
+    """
+    undecided = {line["policy"]: line["reason"] for line in decided if line["to"] is None}
+    failures = {**without_page, **undecided, **read_problems(run.folder)}
+    counts = _counts(decided)
+    if failures:
+        reasons = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in sorted(failures.items()))
+        raise IncompleteError(f"{counts} {len(failures)} failed: {reasons}.")
+    return counts
+
+
+def _counts(decided: Sequence[Decided]) -> str:
+    plans = sum(line["plan"] is not None for line in decided)
+    undecided = sum(line["to"] is None for line in decided)
+    holds = len(decided) - plans - undecided
+    return f"{len(decided)} policies: {plans} to scale, {holds} to hold, {undecided} without a decision."
+
+
 def cases(run: Run) -> Iterator[Case]:
     """Yield every decision of the run, by the policy's name; policies without one are logged with their reason."""
+    for _, case in _each(run, "read", lambda case: case):
+        if isinstance(case, Case):
+            yield case
+
+
+def _each(run: Run, stage: str, work: Callable[[Case], _T]) -> Iterator[tuple[str, _T | PlannerError]]:
+    """Yield what ``work`` makes of each policy's decision by the policy's name, or why it makes nothing of it."""
+
+    def serve(policy: ConsumerScalingPolicy) -> _T:
+        return work(_case(run, policy))
+
     for policy in read_policies(run.policies):
-        files = run.folder.policy(policy.metadata.name)
-        if files.decision.exists():
-            snapshot = SNAPSHOT.read(run.folder.snapshot(policy.metadata.name))
-            record = read_decision(files.decision)
-            track = read_track(run.data, record.group, record.decision.decided_at)
-            yield Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), record, track)
-        elif files.no_decision.exists():
-            log.warning("no decision", extra={"reason": files.no_decision.read_text(encoding="utf-8").strip()})
-        else:
-            log.warning("no decision: the policy came later", extra={"policy": policy.metadata.name})
+        name = policy.metadata.name
+        result = attempt(name, stage, serve, policy)
+        if isinstance(result, PlannerError):
+            log.warning("policy %s: %s", name, result)
+        yield name, result
+
+
+def _case(run: Run, policy: ConsumerScalingPolicy) -> Case:
+    """Return the policy's decision with what it rests on. Raises ``BadInputError`` where there is none."""
+    name = policy.metadata.name
+    files = run.folder.policy(name)
+    if files.decision.exists():
+        record, snapshot = read_decision(files.decision), SNAPSHOT.read(run.folder.snapshot(name))
+        track = read_track(run.data, record.group, record.decision.decided_at)
+        return Case(policy, files, snapshot, OUTCOMES.read(files.outcomes), record, track)
+    if files.no_decision.exists():
+        raise BadInputError(files.no_decision.read_text(encoding="utf-8").strip())
+    raise BadInputError(f"no decision for policy {name}: it came after this run's snapshots, the next run has it")
 
 
 def read_decision(path: Path) -> DecisionRecord:

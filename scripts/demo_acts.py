@@ -28,6 +28,7 @@ TOLD = {
         "decide": "Spark: scale or hold",
         "plan": "write the plan",
         "report": "write its page",
+        "conclude": "every policy was served",
     },
     "consumer_planner_apply": {
         "hand_over": "the plan is handed over to the controller; the task waits without a worker slot",

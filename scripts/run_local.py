@@ -20,8 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import MissingExtraError, OutOfReachError
+from planner.fleet import read_fleet
 from planner.sources.capture import Capture, open_capture
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
@@ -40,7 +41,10 @@ STAGES = {
     "decide": "Spark: scale or hold, and why",
     "plan": "write the steps",
     "report": "write the page",
+    "conclude": "name every policy that was not served",
 }
+
+LAST = "conclude"
 
 
 @dataclass(frozen=True)
@@ -86,16 +90,18 @@ def _settings() -> Settings:
 def run(settings: Settings) -> None:
     """Check what is needed, run the DAG, tell what was decided. Raises ``PlannerError``."""
     check_java()
-    policies, capture = read_policies(settings.policies), open_capture(settings.capture)
+    policies, capture = read_fleet(settings.policies).policies, open_capture(settings.capture)
     _say(_introduction(capture))
     settings.airflow_home.mkdir(parents=True, exist_ok=True)
     with dag_process(settings, json.dumps(_conf(settings, capture))) as (process, events):
-        _follow(events, settings.log)
-        if process.wait() != 0:
+        unserved = _follow(events, settings.log)
+        if process.wait() != 0 and unserved is None:
             raise RunFailedError(f"Airflow ended early: read {settings.log}", 1)
     run_folder = RunFolder.of(settings.data, capture.header.ended_at)
     for policy in policies:
         _tell(policy, run_folder)
+    if unserved is not None:
+        raise unserved
 
 
 def java_version() -> tuple[str, str]:
@@ -163,7 +169,8 @@ def _conf(settings: Settings, capture: Capture) -> dict[str, Any]:
     return {
         "policies": str(settings.policies),
         "data": str(settings.data),
-        "source": {"capture": str(settings.capture)},
+        "source": "recording",
+        "recording": str(settings.capture),
         "since": capture.header.started_at.isoformat(),
         "until": capture.header.ended_at.isoformat(),
     }
@@ -236,8 +243,11 @@ def _session(leader: int) -> list[int]:
 # What the user sees.
 
 
-def _follow(events: IO[str], log: Path) -> None:
-    """Tell the stages as they begin and end. Raises ``RunFailedError`` for the one that fails."""
+def _follow(events: IO[str], log: Path) -> RunFailedError | None:
+    """Tell the stages as they begin and end; return the failure of the last one, which names who was not served.
+
+    Raises ``RunFailedError`` for any other stage that fails.
+    """
     begun = time.monotonic()
     for line in events:
         event = json.loads(line)
@@ -251,7 +261,13 @@ def _follow(events: IO[str], log: Path) -> None:
                 _say(seconds)
             case _:
                 _say(f"{seconds}  failed")
-                raise RunFailedError(f"{event['stage']} failed: {event['sentence']} (all of it: {log})", event["code"])
+                failure = RunFailedError(
+                    f"{event['stage']} failed: {event['sentence']} (all of it: {log})", event["code"]
+                )
+                if event["stage"] != LAST:
+                    raise failure
+                return failure
+    return None
 
 
 def _tell(policy: ConsumerScalingPolicy, run_folder: RunFolder) -> None:
@@ -259,7 +275,9 @@ def _tell(policy: ConsumerScalingPolicy, run_folder: RunFolder) -> None:
     files = run_folder.policy(policy.metadata.name)
     _say("")
     if not files.decision.exists():
-        _say(files.no_decision.read_text(encoding="utf-8").strip())
+        reason = files.no_decision
+        sentence = reason.read_text(encoding="utf-8").strip() if reason.exists() else "No decision."
+        _say(f"{policy.metadata.name}: {sentence}")
         return
     _say(f"{policy.metadata.name}: {read_decision(files.decision).decision.reason}")
     _say(f"plan:   {files.plan}" if files.plan.exists() else f"decision (nothing to do): {files.decision}")

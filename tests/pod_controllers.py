@@ -97,7 +97,8 @@ class Controller:
         words = ["--kubeconfig", str(kubeconfig), "--health-port", "0", "--metrics-port", "0"]
         argv = [sys.executable, "-m", module, *words, "--listen-address", "127.0.0.1", *options]
         root = Path(__file__).parents[1]
-        self.process = ManagedProcess(name, argv, folder, {"PYTHONPATH": str(root)})
+        environment = {"PYTHONPATH": str(root), "PLANNER_POLICY_FILES": str(folder)}
+        self.process = ManagedProcess(name, argv, folder, environment)
         self.process.start()
 
     @property

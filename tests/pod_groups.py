@@ -19,6 +19,7 @@ from planner.model.deployments import Deployment
 from planner.model.queues import MessageQueue
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import MovedQueues, Step
+from tests.step_builders import migration_of
 
 GROUP = GroupRef("rocketmq", "DefaultCluster", "billing")
 QUEUES = tuple(MessageQueue("orders", "broker-a", number) for number in range(8))
@@ -75,7 +76,7 @@ def plan_for(
         preconditions=Preconditions(len(members), tuple(sorted(members)), "AVG", len(QUEUES)),
         forecast=Forecast(moved_queues=MovedQueues(0, 8), owners_before=before, owners_after=before, unknowns=()),
         steps=tuple(steps),
-        migration=migration,
+        migration=migration or migration_of(steps),
     )
 
 

@@ -1,7 +1,9 @@
 """One good step of every kind."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from planner.rollout.plan import MIGRATION_STEPS
 from planner.rollout.steps import (
     AutoscalerState,
     AwaitLag,
@@ -25,6 +27,14 @@ from planner.rollout.steps import (
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 
 IMAGE = TemplateChange(containers=(ContainerChange("app", image="shop:2", env=(Setting("A", "1"),)),))
+
+
+def migration_of(steps: Sequence[Step]) -> str | None:
+    """Return the kind of a plan with these steps: a migration where only a migration may have them."""
+    named = any(getattr(step, "deployment", None) or getattr(step, "group", None) for step in steps)
+    return "test" if named or any(isinstance(step, MIGRATION_STEPS) for step in steps) else None
+
+
 SINCE = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
 STEPS: tuple[Step, ...] = (

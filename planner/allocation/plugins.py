@@ -5,6 +5,7 @@ The one module of this room that reads anything: it runs the user's code, with t
 
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Mapping
 from hashlib import sha256
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
 ENTRY_POINTS = "consumer_planner.strategies"
+FILES_VARIABLE = "PLANNER_STRATEGY_FILES"
+"""The administrator's list of files, or folders, whose strategies any document may name; split as ``PATH`` is."""
+
+_allowed: set[Path] = set()
 
 
 def is_path(name: str) -> bool:
@@ -26,10 +31,35 @@ def is_path(name: str) -> bool:
     return name.endswith(".py") or ".py:" in name
 
 
+def allow(name: str | None) -> None:
+    """Let the file of a strategy run that a person has named as a command's option; other names change nothing."""
+    if name is not None and is_path(name):
+        _allowed.add(_file_of(name).resolve())
+
+
+def check_allowed(name: str) -> None:
+    """Raise ``BadInputError`` for a file that neither a command's option nor the administrator named.
+
+    Policies, snapshots, plans and requests come from others: what they name is not run with our rights.
+    """
+    path = _file_of(name).resolve()
+    listed = (Path(part).resolve() for part in os.environ.get(FILES_VARIABLE, "").split(os.pathsep) if part)
+    if path not in _allowed and not any(path.is_relative_to(part) for part in listed):
+        raise BadInputError(
+            f"strategy {name}: a document names a Python file, and is not to decide what runs here: install it as an "
+            f"entry point ({ENTRY_POINTS}), or allow it by {FILES_VARIABLE}={path}"
+        )
+
+
+def _file_of(name: str) -> Path:
+    stem, _, class_name = name.partition(".py:")
+    return Path(f"{stem}.py" if class_name else name)
+
+
 def from_path(name: str, options: Mapping[str, Any]) -> CheckedStrategy:
     """Return the strategy of ``file.py`` (its only class with ``allocate``) or ``file.py:ClassName``."""
-    stem, _, class_name = name.partition(".py:")
-    path = Path(f"{stem}.py" if class_name else name)
+    _, _, class_name = name.partition(".py:")
+    path = _file_of(name)
     module = _load(path)
     if class_name:
         kind = getattr(module, class_name, None)

@@ -45,12 +45,13 @@ class Kind:
 def find_strategy(name: str, options: Options | None = None) -> Strategy:
     """Return the strategy of that name with these options.
 
-    A name may also be a path to a user's file, ``strategy.py`` or ``strategy.py:ClassName``, or an installed entry
-    point. Raises ``UnknownNameError``, which lists the known names, and ``BadInputError`` for options that are
-    missing, unknown or wrong.
+    A name may also be an installed entry point, or a path to a user's file, ``strategy.py`` or
+    ``strategy.py:ClassName``, where that was allowed (``plugins.check_allowed``). Raises ``UnknownNameError``, which
+    lists the known names, and ``BadInputError`` for options that are missing, unknown or wrong.
     """
     options = options or {}
     if plugins.is_path(name):
+        plugins.check_allowed(name)
         return plugins.from_path(name, options)
     base, inner = _split_nearby(name)
     kind = KINDS.get(base)

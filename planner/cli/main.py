@@ -9,6 +9,7 @@ from planner import __version__
 from planner.cli import (
     abort,
     absent,
+    advise,
     allocate,
     apply,
     approve,
@@ -16,6 +17,7 @@ from planner.cli import (
     explain,
     forecast,
     history,
+    init,
     migrate,
     plan,
     report,
@@ -37,8 +39,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("advise")(advise.advise)
 app.command("allocate")(allocate.allocate)
 app.command("forecast")(forecast.forecast)
+app.command("init")(init.init)
 app.command("snapshot")(snapshot.snapshot)
 app.command("simulate")(simulate.simulate)
 app.command("plan")(plan.plan)

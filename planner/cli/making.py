@@ -58,7 +58,17 @@ def write_plan(document: dict[str, Any], text: str, output: str) -> bool:
         typer.echo(text, nl=False)
     else:
         write_atomically(Path(output), text)
+    return is_file(output)
+
+
+def is_file(output: str) -> bool:
+    """Return whether ``--output`` names a file; else the plan goes to standard output."""
     return output not in ("json", "-")
+
+
+def snapshot_beside(plan: Path) -> Path:
+    """Return the file beside a plan for the snapshot that it rests on, where that is not the one that was read."""
+    return plan.with_name(f"{plan.stem}.snapshot.json")
 
 
 def approval(why_not: Sequence[str]) -> str:

@@ -1,7 +1,25 @@
 """``planner plan``: decide, and write the plan."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from planner.cli.console import PolicyFile, errors, text_console
-from planner.cli.making import At, Forecasts, PlanOutput, SnapshotFile, approval, made_at, read_pair, write_plan
+from planner.cli.making import (
+    At,
+    Forecasts,
+    PlanOutput,
+    SnapshotFile,
+    approval,
+    is_file,
+    made_at,
+    read_pair,
+    snapshot_beside,
+    write_plan,
+)
+
+if TYPE_CHECKING:
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.snapshot import GroupSnapshot
 
 
 def plan(
@@ -9,13 +27,16 @@ def plan(
 ) -> None:
     """Decide on the group's consumer count; write a rollout plan, or the decision when the answer is hold.
 
-    A hold is an answer: exit code 0. Old snapshots hold, so --at snapshot replays a past decision.
+    The policy of today counts: capacity, strategy, timing, window and bounds, also for a snapshot that was taken
+    before. A hold is an answer: exit code 0. Old snapshots hold, so --at snapshot replays a past decision.
     """
     from planner import pipeline
+    from planner.advice.next_step import PolicyCommands, next_step
     from planner.calibration import read_track
     from planner.documents.plan import DECISION, PLAN, document_name
 
-    taken, wanted = read_pair(snapshot, policy)
+    original, wanted = read_pair(snapshot, policy)
+    taken = _of_today(original, wanted, output)
     outcomes = pipeline.simulate(taken, wanted)
     record = pipeline.decide(taken, outcomes, wanted, made_at(at, taken.at))
     track = read_track(data, record.group, record.decision.decided_at) if data else None
@@ -26,9 +47,12 @@ def plan(
         if made
         else DECISION.document(record, document_name(record))
     )
+    step = next_step(record.decision.hold_cause, PolicyCommands(str(policy), str(snapshot), output))
     if not write_plan(document, PLAN.text(document) if made else DECISION.text(document), output):
         for doubt in doubts:
             errors.print(f"planner: doubt this: {doubt}", markup=False)
+        if made is None:
+            errors.print(f"planner: next: {step}", markup=False, highlight=False)
         return
     console = text_console()
     console.print(record.decision.reason, style="bold", markup=False)
@@ -37,3 +61,27 @@ def plan(
         console.print(approval(pipeline.why_no_approval(made, wanted, doubts)), markup=False, soft_wrap=True)
     for line in track.lines if track else ():
         console.print(line, markup=False, soft_wrap=True)
+    if made is None:
+        console.print(f"Next: {step}", markup=False, soft_wrap=True)
+
+
+def _of_today(original: "GroupSnapshot", policy: "ConsumerScalingPolicy", output: str) -> "GroupSnapshot":
+    """Return the snapshot under the policy of today, and say in what it differs from the file.
+
+    The plan names its snapshot by the digest, so that a snapshot that differs is written beside the plan: reports and
+    replays look for it there.
+    """
+    from planner.documents.data import SNAPSHOT
+    from planner.snapshot.today import differences, under_policy
+    from planner.storage.files import write_atomically
+
+    taken = under_policy(original, policy.snapshot_settings)
+    if taken == original:
+        return original
+    for difference in differences(original, taken):
+        errors.print(f"planner: by the policy of today, {difference}", markup=False, highlight=False)
+    if is_file(output):
+        path = snapshot_beside(Path(output))
+        write_atomically(path, SNAPSHOT.dump(taken))
+        errors.print(f"planner: the plan rests on the snapshot as {path} has it", markup=False, highlight=False)
+    return taken

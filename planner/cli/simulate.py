@@ -24,11 +24,13 @@ def simulate(
     output: Output = OutputForm.TEXT,
 ) -> None:
     """Say what would happen with each consumer count: owners, load, moved queues, backlog."""
+    from planner.allocation import plugins
     from planner.documents.data import OUTCOMES, SNAPSHOT
     from planner.errors import BadInputError
     from planner.pipeline import simulate_candidates
     from planner.simulation.candidates import candidate_counts, check_comparable, simulable_counts, why_no_more
 
+    plugins.allow(strategy)
     taken = SNAPSHOT.read(snapshot)
     name = strategy or taken.strategy
     if name is None:

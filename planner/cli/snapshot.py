@@ -1,20 +1,27 @@
 """``planner snapshot``: read one group once and write what is true."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from planner.cli.console import PolicyFile, errors, parse_time, text_console
+from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
     from planner.model.snapshot import GroupSnapshot
     from planner.sources.live import Pace
+
+LONGEST_S: Final = 3600
+
+WITH_METRICS_S: Final = 15
+"""Three samples: rates come out of the metrics."""
 
 
 def snapshot(
@@ -27,13 +34,19 @@ def snapshot(
         str | None, typer.Option(help="With --capture: as of this time (ISO 8601). Default: its end.")
     ] = None,
     observe_seconds: Annotated[
-        int, typer.Option(min=0, max=3600, help="Live: how long to watch, a sample every 5 s. 0 gives no rates.")
-    ] = 15,
+        int | None,
+        typer.Option(
+            min=0,
+            max=LONGEST_S,
+            help="Live: how long to watch, a sample every 5 s. 0 gives no rates.",
+            show_default="the policy's window, or its stabilisation where that is longer",
+        ),
+    ] = None,
 ) -> None:
     """Read the group's brokers, live or from a capture, and write a snapshot.
 
     Rates need time: a live snapshot knows only what it watched, and planner plan holds while that is too little
-    of the policy's window.
+    of the policy's window. A watch that is too short for the policy says so at once.
     """
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
@@ -43,9 +56,36 @@ def snapshot(
     if at is not None and capture is None:
         raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
     wanted = read_policy(policy)
-    taken = _from_capture(capture, wanted, at) if capture else _from_cluster(wanted, observe_seconds)
+    taken = (
+        _from_capture(capture, wanted, at) if capture else _from_cluster(wanted, watch_seconds(wanted, observe_seconds))
+    )
     write_atomically(output, SNAPSHOT.dump(taken))
     _tell(taken, output)
+
+
+def watch_seconds(policy: "ConsumerScalingPolicy", stated: int | None) -> int:
+    """Return how long to watch, in seconds: as long as stated, else as long as the policy's own times ask for.
+
+    Those are the window and the rest of stabilisation, an hour at most; where a metrics server has the past, the watch
+    needs to give owners and offsets alone. A stated watch that is too short is named before it begins;
+    0 asks for no rates at all.
+    """
+    spec = policy.spec
+    if spec.source.prometheus is not None:
+        return WITH_METRICS_S if stated is None else stated
+    quiet_s = spec.stabilisation.seconds if spec.stabilisation else 0
+    if stated is None:
+        return min(max(spec.window.seconds, quiet_s), LONGEST_S)
+    least = math.ceil(spec.window.seconds * spec.freshness.min_completeness)
+    if 0 < stated < least:
+        errors.print(
+            f"planner: a watch of {stated} s is too short for the policy's window of {spec.window.seconds} s: planner "
+            f"plan holds on it (IncompleteData); {least} s are enough, and without --observe-seconds it watches "
+            f"{spec.window.seconds} s",
+            markup=False,
+            highlight=False,
+        )
+    return stated
 
 
 def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None) -> "GroupSnapshot":
@@ -85,8 +125,14 @@ def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") 
         for sample in watch(policy, observe_seconds, pace):
             samples.append(sample)
             seen_s = (sample.at - samples[0].at).total_seconds()
-            status.update(f"watching group {group}: {seen_s:.0f} of {observe_seconds} s")
+            status.update(f"watching group {group}: {_progress(sample)}; {seen_s:.0f} of {observe_seconds} s")
     return samples
+
+
+def _progress(sample: "GroupSample") -> str:
+    """Return members and known lag of a sample."""
+    lags = [entry.lag for entry in sample.offsets if entry.lag is not None and not entry.queue.is_retry]
+    return f"{counted(len(sample.members), 'member')}, {counted(sum(lags), 'message')} waiting"
 
 
 def _consumers(taken: "GroupSnapshot") -> str:

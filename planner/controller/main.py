@@ -16,6 +16,7 @@ from planner.controller.settings import (
     LogFormat,
     LogLevel,
     Settings,
+    chosen_accounts,
     chosen_namespaces,
     lease_place,
 )
@@ -54,6 +55,14 @@ def controller(
         Path | None,
         typer.Option(help="Data folder: how forecasts did is kept below it, in calibration/.", show_default=False),
     ] = None,
+    planning_account: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Accounts whose plans the criteria of policies may approve, with commas: "
+            "system:serviceaccount:NAMESPACE:NAME. Without one every plan is for a person.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Carry out the approved plans of a cluster until told to end.
 
@@ -73,6 +82,7 @@ def controller(
         workers=workers,
         kubeconfig=kubeconfig,
         data=data,
+        planning_accounts=chosen_accounts(planning_account or ()),
     )
     run(settings)
 

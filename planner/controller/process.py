@@ -62,7 +62,7 @@ class Controller:
         leases = ClusterLeases(api, settings.lease_namespace)
         self._election = Election(leases, settings.lease_name, executor, ServerClock(api.server_time))
         self.metrics = Metrics(lambda: self._board.counts() if self._election.leads() else {}, self._election.leads)
-        self._worker = Worker(api, groups, executor, self.metrics, settings.data)
+        self._worker = Worker(api, groups, executor, self.metrics, settings.data, settings.planning_accounts)
         failed = self.metrics.failed
         self._records = Records(settings.data, failed)
         self._elects = Part("election", self._election.attempt, ELECT_S, self.stop, failed)

@@ -39,6 +39,7 @@ class Settings:
     ``namespaces`` are those whose plans it carries out, none means all. ``lease_name`` in ``lease_namespace`` lets one
     of several replicas act. ``workers`` is how many turns go on at once. Both ports are opened on
     ``listen_address``; a port of 0 is a free one. How forecasts did is kept below ``data``, ``None`` keeps nothing.
+    Criteria of policies approve only plans that one of ``planning_accounts`` created.
     """
 
     namespaces: tuple[str, ...]
@@ -52,6 +53,7 @@ class Settings:
     workers: int = WORKERS
     kubeconfig: Path | None = None
     data: Path | None = None
+    planning_accounts: frozenset[str] = frozenset()
 
 
 def chosen_namespaces(named: Sequence[str], is_all: bool) -> tuple[str, ...]:
@@ -61,6 +63,11 @@ def chosen_namespaces(named: Sequence[str], is_all: bool) -> tuple[str, ...]:
         found = "both were given" if is_all else "none was given"
         raise BadInputError(f"{found}: name the namespaces by --namespace a,b, or say --all-namespaces")
     return names
+
+
+def chosen_accounts(named: Sequence[str]) -> frozenset[str]:
+    """Return the accounts of the option, as the API server names them."""
+    return frozenset(name.strip() for part in named for name in part.split(",") if name.strip())
 
 
 def lease_place(named: str | None, namespaces: Sequence[str], pod_namespace: Path = POD_NAMESPACE_FILE) -> str:

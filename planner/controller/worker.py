@@ -59,8 +59,10 @@ class Worker:
         executor: str,
         metrics: Metrics,
         data: Path | None = None,
+        planners: Collection[str] = (),
     ) -> None:
-        self._api, self._groups, self._executor, self._metrics, self._data = api, groups, executor, metrics, data
+        self._api, self._groups, self._executor, self._metrics = api, groups, executor, metrics
+        self._data, self._planners = data, planners
         self._held: dict[Key, _Held] = {}
 
     def turn(self, key: Key) -> float | None:
@@ -148,7 +150,7 @@ class Worker:
         except BadInputError as error:
             self._tell(held, stored, "LeftToAPerson", f"for a person to approve: {error}")
             return
-        reasons = consent.why_for_a_person(stored, policy, held.ports.clock(), self._data)
+        reasons = consent.why_for_a_person(stored, policy, held.ports.clock(), self._data, self._planners)
         if reasons is None:
             return
         if reasons:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.bodies import Json, annotations_of
-from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, CONFIRM_ANNOTATION
+from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION, AUTHOR_ANNOTATION, CONFIRM_ANNOTATION
 from planner.documents.format import API_VERSION, digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
@@ -19,6 +19,7 @@ ABORT_ANNOTATION: Final = "consumerplanner.dev/abort"
 ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
 """The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
 FINALIZER: Final = "consumerplanner.dev/rollout"
+_DIGITS: Final = 6
 _TRIES: Final = 5
 """How often a finalizer is set while others write the same plan."""
 
@@ -70,9 +71,10 @@ class ClusterPlans:
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
         """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
 
-        Of an approval that stands in it, the approver is who creates it: a file cannot tell who wrote into it.
+        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot tell
+        who wrote into it.
         """
-        annotations = dict(document["metadata"].get("annotations") or {})
+        annotations = {**(document["metadata"].get("annotations") or {}), AUTHOR_ANNOTATION: self._api.own_name()}
         annotations.pop(APPROVED_BY_ANNOTATION, None)
         if APPROVE_ANNOTATION in annotations:
             annotations[APPROVED_BY_ANNOTATION] = self._api.own_name()
@@ -138,6 +140,7 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
         generation=meta.get("generation"),
         policy_digest=plan.policy_digest,
         is_held=FINALIZER in _finalizers(found),
+        author=annotations_of(found).get(AUTHOR_ANNOTATION),
     )
 
 
@@ -165,7 +168,12 @@ def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
 
 def _answered(text: str) -> tuple[int, ...]:
     """Return the indexes of the steps whose numbers the text names."""
-    return tuple(int(part) - 1 for part in text.split(",") if part.strip().isdecimal())
+    return tuple(int(part) - 1 for part in text.split(",") if _is_number(part.strip()))
+
+
+def _is_number(text: str) -> bool:
+    """True for digits that can number a step: an annotation may hold thousands of them."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def _is_on(value: str | None) -> bool:

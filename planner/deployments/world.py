@@ -75,6 +75,7 @@ class ClusterWorld:
             offsets_set=offsets.is_set if offsets else None,
             offsets_seen=offsets.fingerprint if offsets else None,
             policy_digest=policy.digest if policy else None,
+            bounds=policy.bounds if policy else None,
             seen=_seen(stored, *looks[0]) if looks[0] else None,
             problems=tuple(problems),
         )

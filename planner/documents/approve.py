@@ -14,6 +14,8 @@ from planner.rollout.plan import RolloutPlan
 APPROVE_ANNOTATION = "consumerplanner.dev/approve"
 APPROVED_BY_ANNOTATION = "consumerplanner.dev/approved-by"
 """Who approved, by the name that the API server knows: it fills it in, or refuses another (k8s/admission)."""
+AUTHOR_ANNOTATION = "consumerplanner.dev/planned-by"
+"""Who created the plan, by the name that the API server knows: it fills it in, or refuses another (k8s/admission)."""
 CONFIRM_ANNOTATION = "consumerplanner.dev/confirm"
 """The phrases that allow a migration to write offsets, one a line, as a person typed them."""
 

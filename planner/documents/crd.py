@@ -21,6 +21,9 @@ CATEGORY = "consumerplanner"
 MOST_STEPS = 1_000
 """Kubernetes wants to know how often a rule runs at most before it takes it."""
 
+MIGRATION_KINDS = ["createDeployment", "updateTemplate", "deleteDeployment"]
+"""As CEL spells a list; offsets have a sentence of their own."""
+
 _HEADER = "# Made by `make crds` from the types in planner/documents: change those, not this file.\n"
 
 
@@ -180,9 +183,8 @@ def plan_resource() -> Resource:
         rules=(
             Rule(
                 (),
-                "self.spec == oldSelf.spec || !has(oldSelf.status) || !has(oldSelf.status.phase) "
-                "|| oldSelf.status.phase == 'Pending'",
-                "a plan that was approved cannot be changed any more: make a new one",
+                "self.spec == oldSelf.spec",
+                "a plan is never changed, before its approval neither: make a new one",
             ),
             Rule(("spec",), "size(self.steps) > 0", "a plan must have steps: to hold is a decision, not a plan"),
             Rule(("spec",), "self.validUntil > self.madeAt", "validUntil must be after madeAt"),
@@ -190,6 +192,17 @@ def plan_resource() -> Resource:
                 ("spec",),
                 "has(self.migration) || !self.steps.exists(step, step.kind in ['cloneOffsets', 'resetOffsets'])",
                 "only a migration may write offsets",
+            ),
+            Rule(("spec",), "!has(self.migration) || self.migration != ''", "a migration must have a name"),
+            Rule(
+                ("spec",),
+                f"has(self.migration) || !self.steps.exists(step, step.kind in {MIGRATION_KINDS})",
+                "only a migration may create, update or delete Deployments",
+            ),
+            Rule(
+                ("spec",),
+                "has(self.migration) || !self.steps.exists(step, has(step.deployment) || has(step.group))",
+                "only a migration may have steps that name a Deployment or a group",
             ),
         ),
     )

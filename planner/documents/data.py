@@ -53,7 +53,7 @@ class DataKind(Generic[T]):
         """Return the value in ``text``. Raises ``DocumentError``, ``NewerVersionError`` or ``DigestError``."""
         try:
             document = check_header(json.loads(text), self.kind, where)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise DocumentError(
                 f"{where}: not valid JSON ({error}): it is cut off or was edited, make it again"
             ) from error

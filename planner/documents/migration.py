@@ -1,7 +1,8 @@
 """A migration that somebody asks for, as a document: ``{"kind": "update", "change": …}``, spelt in camelCase."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from dataclasses import fields
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -13,6 +14,11 @@ from planner.rollout.migrations.requests import Request
 
 spell_in_camel_case([*vars(template_types).values(), *vars(request_types).values()])
 
+KINDS: Final[tuple[str, ...]] = tuple(
+    str(field.default) for request in get_args(Request) for field in fields(request) if field.name == "kind"
+)
+"""The kinds of migrations, as ``kind`` spells them."""
+
 _REQUEST: Final[TypeAdapter[Request]] = TypeAdapter(Annotated[Request, Field(discriminator="kind")])
 
 
@@ -22,8 +28,3 @@ def parse_request(document: Mapping[str, Any], where: str) -> Request:
         return _REQUEST.validate_json(canonical(dict(document)), strict=True, extra="forbid")
     except ValidationError as error:
         raise document_error(error, where, ("migration",)) from error
-
-
-def request_schema() -> dict[str, Any]:
-    """Return the JSON schema of such a document, as forms and triggers take it."""
-    return _REQUEST.json_schema()

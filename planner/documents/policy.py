@@ -1,6 +1,6 @@
 """``ConsumerScalingPolicy``: what somebody wants for one consumer group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -18,7 +18,9 @@ from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.approval import ApprovalRule
 from planner.rollout.batches import DEFAULT_PRICES, Prices
+from planner.rollout.bounds import PolicyBounds
 from planner.rollout.build import RolloutSettings
+from planner.rollout.plan import GroupRef
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
@@ -183,6 +185,20 @@ class ConsumerScalingPolicy(Part):
         return self.spec.approval.rule(tuple(window.window for window in self.spec.change_windows))
 
     @property
+    def bounds(self) -> PolicyBounds:
+        """What any plan must lie inside."""
+        spec, source = self.spec, self.spec.source
+        return PolicyBounds(
+            policy=self.metadata.name,
+            deployment=spec.scale_target_ref.name,
+            group=GroupRef(source.system, source.cluster, source.group),
+            lowest=spec.min_replicas,
+            highest=spec.max_replicas,
+            valid_for_s=spec.rollout.valid_for_seconds,
+            autoscaler=spec.autoscaler.handling,
+        )
+
+    @property
     def rollout_settings(self) -> RolloutSettings:
         """How a plan is to be carried out."""
         rollout, prices = self.spec.rollout, self.spec.prices
@@ -222,13 +238,17 @@ def _check_strategy(spec: PolicySpec, where: str) -> None:
 
 def read_policy(path: Path) -> ConsumerScalingPolicy:
     """Return the policy in the file. Raises ``BadInputError`` when it is missing or wrong."""
+    return parse_policy(policy_text(path), str(path))
+
+
+def policy_text(path: Path) -> str:
+    """Return the text of a policy file. Raises ``BadInputError`` when it cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise BadInputError(f"policy file {path} does not exist: check the path") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"policy file {path} cannot be read: {error}") from error
-    return parse_policy(text, str(path))
 
 
 def read_policies(folder: Path) -> Sequence[ConsumerScalingPolicy]:
@@ -237,23 +257,31 @@ def read_policies(folder: Path) -> Sequence[ConsumerScalingPolicy]:
     Raises ``BadInputError`` when the folder is missing or holds no policy, when two policies share a name, or
     when two speak of one group: nobody could say which of them decides.
     """
+    policies = [(path, read_policy(path)) for path in policy_files(folder)]
+    for sentence in twins(policies).values():
+        raise BadInputError(sentence)
+    return sorted((policy for _, policy in policies), key=lambda policy: policy.metadata.name)
+
+
+def policy_files(folder: Path) -> Sequence[Path]:
+    """Return the policy files of the folder by name. Raises ``BadInputError`` when there is none."""
     if not folder.is_dir():
         raise BadInputError(f"policy folder {folder} does not exist: create it and put a {KIND} YAML file into it")
     files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     if not files:
         raise BadInputError(f"policy folder {folder} holds no .yaml file: put a {KIND} into it")
-    policies = [(path, read_policy(path)) for path in files]
-    _refuse_twins(policies)
-    return sorted((policy for _, policy in policies), key=lambda policy: policy.metadata.name)
+    return files
 
 
-def _refuse_twins(policies: Sequence[tuple[Path, ConsumerScalingPolicy]]) -> None:
-    seen: dict[tuple[str, ...], Path] = {}
+def twins(policies: Sequence[tuple[Path, ConsumerScalingPolicy]]) -> Mapping[Path, str]:
+    """Return a sentence for each file that shares its policy's name or its group with another file."""
+    files: dict[tuple[str, ...], Path] = {}
+    sentences: dict[Path, str] = {}
     for path, policy in policies:
         source = policy.spec.source
         for key in (("name", policy.metadata.name), ("group", source.system, source.cluster, source.group)):
-            if key in seen:
-                raise BadInputError(
-                    f"policies {seen[key]} and {path} have the same {key[0]} {key[-1]}: keep one of them"
-                )
-            seen[key] = path
+            first = files.setdefault(key, path)
+            if first != path:
+                sentence = f"policies {first} and {path} have the same {key[0]} {key[-1]}: keep one of them"
+                sentences |= dict.fromkeys((first, path), sentence)
+    return sentences

@@ -1,15 +1,38 @@
 """YAML in and out, as the Kubernetes tools read it (YAML 1.1), strict about duplicate keys."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
+from planner.bounded import MOST_DEPTH
 from planner.errors import DocumentError
+
+MOST_TEXT: Final = 1_572_864
+"""Characters of a document: what etcd keeps of one object at most, in bytes."""
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that occurs twice: the parser would silently take the last one."""
+    """Refuses a key that occurs twice, as the parser would silently take the last one, and what grows when read.
+
+    An alias stands for as much as its anchor, and aliases of aliases for any amount: 500 bytes can hang a reader.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "found an alias (*), which no document of ours needs", mark)
+        self._depth = getattr(self, "_depth", 0) + 1
+        if self._depth > MOST_DEPTH:
+            raise yaml.composer.ComposerError(
+                None,
+                None,
+                f"more than {MOST_DEPTH} levels",
+                self.peek_event().start_mark,  # type: ignore[no-untyped-call]
+            )
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
@@ -31,15 +54,18 @@ _StrictLoader.yaml_implicit_resolvers = {
 def load_yaml(text: str, where: str) -> object:
     """Return the one document in ``text``.
 
-    Raises ``DocumentError`` with the line for broken syntax, a duplicate key, several documents or none.
+    Raises ``DocumentError`` with the line for broken syntax, a duplicate key, an alias, several documents or none, and
+    for what is larger than an API server would take.
     """
+    if len(text) > MOST_TEXT:
+        raise DocumentError(f"{where}: found {len(text)} characters, expected at most {MOST_TEXT}: split it")
     try:
         documents = list(yaml.load_all(text, Loader=_StrictLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise DocumentError(f"{where}{line}: not valid YAML: {error.problem or error}: correct it") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DocumentError(f"{where}: not valid YAML: {error}: correct it") from error
     if len(documents) != 1:
         raise DocumentError(f"{where}: found {len(documents)} YAML documents, expected one: one file, one document")

@@ -14,6 +14,7 @@ class Code(StrEnum):
     OLD_SNAPSHOT = "OldSnapshot"
     DIGEST_DIFFERS = "DigestDiffers"
     POLICY_CHANGED = "PolicyChanged"
+    OUTSIDE_POLICY = "OutsidePolicy"
     DEPLOYMENT_MISSING = "DeploymentMissing"
     NAME_TAKEN = "NameTaken"
     REPLICAS_CHANGED = "ReplicasChanged"

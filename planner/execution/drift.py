@@ -22,6 +22,7 @@ from planner.execution.look import DeploymentLook, Rival
 from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
 from planner.execution.scalers import autoscaler_drift
+from planner.rollout.bounds import from_the_future, outside_policy
 from planner.rollout.steps import CloneOffsets, MarkVictims, ResetOffsets, StopConsumers, UpdateTemplate
 
 MAX_SNAPSHOT_AGE: Final = timedelta(hours=1)
@@ -68,6 +69,7 @@ def _times(turn: Turn) -> Found:
     plan, now = turn.plan, turn.now
     if now >= plan.valid_until:
         yield expired(turn)
+    yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in from_the_future(plan, now))
     age = now - plan.snapshot.at
     if age > MAX_SNAPSHOT_AGE:
         yield Refusal(
@@ -96,6 +98,9 @@ def digest_differs(turn: Turn) -> Refusal | None:
 
 
 def _policy(turn: Turn) -> Found:
+    bounds = turn.look.bounds
+    if bounds is not None:
+        yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in outside_policy(turn.plan, bounds))
     made_under, found = turn.stored.policy_digest, turn.look.policy_digest
     if made_under is None:
         return

@@ -11,7 +11,7 @@ from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
 from planner.model.queues import Queue
 from planner.rollout.migrations.expand import KIND as EXPAND
-from planner.rollout.plan import OwnedQueues
+from planner.rollout.plan import OwnedQueues, ranges_of
 from planner.rollout.steps import AwaitSettled, MarkVictims, PauseForPerson
 
 MAX_LOOK_AGE: Final = timedelta(seconds=60)
@@ -200,15 +200,12 @@ def moved_queues(before: Sequence[OwnedQueues], owners: Iterable[tuple[Queue, tu
 
 def _spelt(owned: Sequence[OwnedQueues]) -> dict[str, str]:
     """Return queue as text -> owner, out of the plan's ranges: ``orders/broker-a/0-3,6`` is five queues."""
-    spelt = {}
+    spelt: dict[str, str] = {}
     for entry in owned:
         for place in entry.queues:
-            head, _, ranges = place.rpartition("/")
-            for part in ranges.split(","):
-                first, _, last = part.partition("-")
-                spelt.update(
-                    dict.fromkeys((f"{head}/{n}" for n in range(int(first), int(last or first) + 1)), entry.consumer)
-                )
+            head, ranges = ranges_of(place)
+            for first, last in ranges:
+                spelt.update(dict.fromkeys((f"{head}/{number}" for number in range(first, last + 1)), entry.consumer))
     return spelt
 
 

@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from planner.execution.phases import Phase
 from planner.model.deployments import Deployment, Pod
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
+from planner.rollout.bounds import PolicyBounds
 from planner.verification.seen import Seen
+
+_DIGITS: Final = 6
+"""Of a step's number in a claim; an annotation may hold thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,8 @@ class Claim:
         """Return the claim that ``str`` wrote; any other text is a claim of whoever it names, nothing done yet."""
         plan, slash, mark = text.rpartition("/")
         number = mark.removeprefix("undo-")
-        if not slash or not number.removeprefix("-").isdecimal():
+        digits = number.removeprefix("-")
+        if not slash or not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
             return cls(text)
         return cls(plan, int(number), mark.startswith("undo-"))
 
@@ -123,8 +129,8 @@ class Look:
 
     ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
     other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them, and
-    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` is the policy's of now. ``seen`` is what is
-    known of the change itself so far.
+    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` and ``bounds`` are the policy's of now.
+    ``seen`` is what is known of the change itself so far.
     """
 
     at: datetime
@@ -134,6 +140,7 @@ class Look:
     offsets_set: bool | None = None
     offsets_seen: str | None = None
     policy_digest: str | None = None
+    bounds: PolicyBounds | None = None
     seen: Seen | None = None
     problems: tuple[str, ...] = ()
 

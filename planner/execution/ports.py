@@ -46,7 +46,8 @@ class StoredPlan:
     """A plan as the store has it. ``digest`` is that of the spec as it stands, computed when it was read.
 
     ``policy_digest`` is the digest of the policy that it was made under; ``None`` where the plan does not say.
-    ``is_held`` says that a deletion waits until somebody lets the plan go.
+    ``is_held`` says that a deletion waits until somebody lets the plan go. ``author`` is the account that created it,
+    by the name that the API server knows; ``None`` where nobody recorded it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class StoredPlan:
     generation: int | None = None
     policy_digest: str | None = None
     is_held: bool = False
+    author: str | None = None
 
     @property
     def key(self) -> str:

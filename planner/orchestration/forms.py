@@ -1,11 +1,30 @@
-"""What DAG files have in common: how DAGs are run that people start, and the fields that recur in their forms."""
+"""What DAG files have in common: how DAGs are run that people start, and the fields that recur in their forms.
+
+A field that may stay empty permits ``null``: Airflow's form takes an empty text for a missing value.
+"""
 
 import os
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from airflow.sdk import Param
 
-TAGS: Final = ("consumer-planner",)
+from planner.errors import BadInputError
+from planner.orchestration.notifying import notify_of_failure
+
+SETTINGS, PLACES = "Observation", "Paths and namespaces"
+"""Sections of the forms, below what a run is about."""
+
+OWNER: Final = os.environ.get("CONSUMER_PLANNER_OWNER", "consumer-planner")
+TAGS: Final = ("consumer-planner", *filter(None, os.environ.get("CONSUMER_PLANNER_TAGS", "").split(",")))
+"""Ours, and those of the deployment, for example the systems and clusters that it plans for."""
+
+POOL: Final = os.environ.get("CONSUMER_PLANNER_POOL", "default_pool")
+"""The pool of tasks that read brokers; one of its own bounds how many do so at once."""
+
+SHORT, LONG = timedelta(minutes=15), timedelta(hours=1)
+"""After which a task is ended: one that reads and writes files; one that watches brokers or runs on Spark."""
 
 STARTED_BY_PEOPLE: Final[dict[str, Any]] = {
     "catchup": False,
@@ -14,18 +33,34 @@ STARTED_BY_PEOPLE: Final[dict[str, Any]] = {
     # Nothing starts them by itself, and a run of a paused DAG would wait for ever without a word.
     "is_paused_upon_creation": False,
     "tags": TAGS,
+    "default_args": {"owner": OWNER, "on_failure_callback": notify_of_failure},
 }
 """Arguments of a DAG without a schedule, which only people or another such DAG start."""
 
 
+def text_field(title: str, description: str, default: str | None = None, **schema: Any) -> Param:
+    """Return a field of the form for a text that may stay empty."""
+    return Param(default or None, description=description, type=["null", "string"], title=title, **schema)
+
+
+def required_field(title: str, description: str, **schema: Any) -> Param:
+    """Return a field of the form for a text that the run is about."""
+    return Param(type="string", minLength=1, title=title, description=description, **schema)
+
+
 def kubeconfig_field(where: str) -> Param:
     """Return the form's field for a kubeconfig file; ``where`` says in words on which machines it lies."""
-    return Param(
-        os.environ.get("CONSUMER_PLANNER_KUBECONFIG", ""),
-        type="string",
-        description=f"kubeconfig file on {where}. Default: CONSUMER_PLANNER_KUBECONFIG; empty: the pod's service "
-        "account, or kubectl's own.",
+    return text_field(
+        "kubeconfig",
+        f"File on {where}. Default: CONSUMER_PLANNER_KUBECONFIG; empty: the pod's service account, or kubectl's own.",
+        os.environ.get("CONSUMER_PLANNER_KUBECONFIG"),
+        section=PLACES,
     )
+
+
+def namespace_field(default: str) -> Param:
+    """Return the form's field for a namespace; ``default`` says in words whose an empty one is."""
+    return text_field("Namespace", f"Namespace of the plan. Empty: {default}.", section=PLACES, minLength=1)
 
 
 def data_field() -> Param:
@@ -34,7 +69,21 @@ def data_field() -> Param:
         os.environ.get("CONSUMER_PLANNER_DATA", "/var/lib/consumer-planner"),
         type="string",
         minLength=1,
-        description="Folder of samples, history and runs. Default: CONSUMER_PLANNER_DATA.",
+        title="Data folder",
+        description="Folder of samples, history and runs, mounted on every worker. Default: CONSUMER_PLANNER_DATA.",
+        section=PLACES,
+    )
+
+
+def source_field(other: str, what: str) -> Param:
+    """Return the form's field for where samples come from: the brokers, or ``other``, which is ``what`` in words."""
+    return Param(
+        "live",
+        type="string",
+        enum=["live", other],
+        title="Source",
+        description=f"live: the brokers themselves. {other}: {what}.",
+        section=SETTINGS,
     )
 
 
@@ -44,10 +93,31 @@ def watch_field(default: str) -> Param:
         None,
         type=["null", "number"],
         minimum=0,
-        description=f"Live: how long to watch, a sample every 5 s. Default: {default}.",
+        title="Seconds to watch",
+        description=f"Live: how long to watch, a sample every 5 s. Empty: {default}.",
+        section=SETTINGS,
     )
+
+
+def chosen(params: Mapping[str, Any], other: str) -> str | None:
+    """Return the path of a run whose source is ``other``, ``None`` for a live one.
+
+    Raises ``BadInputError`` where source and path disagree: nobody could say which of them is meant.
+    """
+    source, path = params["source"], params[other]
+    if (source == other) != bool(path):
+        raise BadInputError(
+            f"source is {source} and {other} is {path or 'empty'}: choose source {other} and give its path, or source "
+            f"live and leave {other} empty"
+        )
+    return path or None
 
 
 def returned(task_id: str, field: str) -> str:
     """Return the template of one field of what a task has returned."""
     return f"{{{{ ti.xcom_pull(task_ids='{task_id}')['{field}'] }}}}"
+
+
+def optional(param: str) -> str:
+    """Return the template of a param that may be empty: an empty text for ``null``."""
+    return f"{{{{ params.{param} or '' }}}}"

@@ -4,7 +4,7 @@ Who owns ``spec.replicas`` is docs/adr/0006-who-owns-spec-replicas.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from planner.errors import RefusedError
@@ -111,22 +111,38 @@ def with_autoscaler(
 
 def _between(steps: tuple[Step, ...], owner: Autoscaler, counts: Sequence[int], handling: Handling) -> tuple[Step, ...]:
     now = AutoscalerState(owner.minimum, owner.maximum, is_paused=False)
-    paused = _paused(owner, counts)
-    last = _in_the_end(now, paused, counts[-1], handling)
-    begin = _step(owner, now, paused)
-    if last == paused:
-        return (begin, *steps)
+    (first, *rest) = (_step(owner, *states) for states in _settings(owner.kind, now, counts, handling))
     # The forecast is checked once nobody holds the autoscaler any more.
     place = next((index for index, step in enumerate(steps) if isinstance(step, CheckForecast)), len(steps))
-    return (begin, *steps[:place], _step(owner, paused, last), *steps[place:])
+    return (first, *steps[:place], *rest, *steps[place:])
 
 
-def _paused(owner: Autoscaler, counts: Sequence[int]) -> AutoscalerState:
+def expected_settings(
+    first: SetAutoscaler, counts: Sequence[int], handling: Handling
+) -> list[tuple[AutoscalerState, AutoscalerState]]:
+    """Return the states, before and after, of all steps on the autoscaler that a plan with these counts has.
+
+    The autoscaler's own state is the one that the plan's ``first`` step starts from, at work and not paused; whether it
+    still is in that state, the executor sees.
+    """
+    now = replace(first.before, is_paused=False)
+    return _settings(first.autoscaler_kind, now, counts, handling)
+
+
+def _settings(
+    kind: str, now: AutoscalerState, counts: Sequence[int], handling: Handling
+) -> list[tuple[AutoscalerState, AutoscalerState]]:
+    paused = _paused(kind, now, counts)
+    last = _in_the_end(now, paused, counts[-1], handling)
+    return [(now, paused)] if last == paused else [(now, paused), (paused, last)]
+
+
+def _paused(kind: str, now: AutoscalerState, counts: Sequence[int]) -> AutoscalerState:
     """An HPA must have every count of the plan within its bounds, as it brings others back even where it is paused."""
     running = [count for count in counts if count > 0]
-    if owner.kind != "HorizontalPodAutoscaler" or not running:
-        return AutoscalerState(owner.minimum, owner.maximum, is_paused=True)
-    return AutoscalerState(min(owner.minimum, *running), max(owner.maximum, *running), is_paused=True)
+    if kind != "HorizontalPodAutoscaler" or not running:
+        return replace(now, is_paused=True)
+    return AutoscalerState(min(now.minimum, *running), max(now.maximum, *running), is_paused=True)
 
 
 def _in_the_end(now: AutoscalerState, paused: AutoscalerState, count: int, handling: Handling) -> AutoscalerState:

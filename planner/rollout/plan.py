@@ -1,11 +1,27 @@
 """The plan: what will be done, why, and what is expected of it."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from planner.decision.decision import Decision, Rejection
-from planner.rollout.steps import CloneOffsets, MovedQueues, ResetOffsets, Step
+from planner.rollout.steps import (
+    CloneOffsets,
+    CreateDeployment,
+    DeleteDeployment,
+    MovedQueues,
+    ResetOffsets,
+    Step,
+    UpdateTemplate,
+)
 from planner.simulation.outcome import Messages, Seconds
+
+MOST_QUEUES: Final = 100_000
+"""Of one consumer in a plan, and of all consumers together."""
+_RANGES: Final = re.compile(r"[0-9]{1,10}(-[0-9]{1,10})?(,[0-9]{1,10}(-[0-9]{1,10})?)*")
+MIGRATION_STEPS = (CreateDeployment, UpdateTemplate, DeleteDeployment, CloneOffsets, ResetOffsets)
+"""What only a migration does: a plan without one scales, marks, waits, checks and handles its autoscaler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,23 @@ class OwnedQueues:
 
     consumer: str
     queues: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        owned = sum(last - first + 1 for entry in self.queues for first, last in ranges_of(entry)[1])
+        if owned > MOST_QUEUES:
+            raise ValueError(f"a consumer to own {MOST_QUEUES} queues at most, not {owned}")
+
+
+def ranges_of(entry: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return where the queues of one entry are, and the first and last number of each of its ranges.
+
+    Raises ``ValueError`` for what is no such entry: a plan is free text, and its ranges are counted out.
+    """
+    place, _, ranges = entry.rpartition("/")
+    if not place or _RANGES.fullmatch(ranges) is None:
+        raise ValueError(f"queues like orders/broker-a/0-3,6, not {entry[:80]!r}")
+    bounds = [part.partition("-") for part in ranges.split(",")]
+    return place, tuple((int(first), int(last or first)) for first, _, last in bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +101,13 @@ class Forecast:
     unknowns: tuple[str, ...]
     cost: Cost | None = None
 
+    def __post_init__(self) -> None:
+        for owned in (self.owners_before, self.owners_after):
+            counts = [ranges_of(entry)[1] for one in owned for entry in one.queues]
+            queues = sum(last - first + 1 for ranges in counts for first, last in ranges)
+            if queues > MOST_QUEUES:
+                raise ValueError(f"a forecast to name {MOST_QUEUES} queues at most, not {queues}")
+
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
@@ -84,9 +124,9 @@ class RolloutPlan:
     """Ordered steps from ``preconditions.replicas`` to the decision's target; never empty, as hold needs no plan.
 
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
-    may write offsets. ``policy_digest`` names the policy's content that the plan was made under,
-    ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in sentences why it is carried out
-    this way and not another.
+    has ``MIGRATION_STEPS`` or steps that name a Deployment or a group. ``policy_digest`` names the policy's content
+    that the plan was made under, ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in
+    sentences why it is carried out this way and not another.
     """
 
     policy: str
@@ -112,8 +152,21 @@ class RolloutPlan:
             raise ValueError(f"plan for group {self.group.group} ends before it begins")
         if self.confirmations and not self.migration:
             raise ValueError(f"plan for group {self.group.group} writes offsets: only a migration may")
+        if not self.migration:
+            self._check_only_scales()
         if any(isinstance(step, CloneOffsets) and step.to_group == self.group.group for step in self.steps):
             raise ValueError(f"plan for group {self.group.group} clones its offsets onto themselves")
+
+    def _check_only_scales(self) -> None:
+        if self.migration is not None:
+            raise ValueError(f"plan for group {self.group.group} to name its migration or to have none, not ''")
+        for number, step in enumerate(self.steps, start=1):
+            if isinstance(step, MIGRATION_STEPS):
+                raise ValueError(
+                    f"plan for group {self.group.group} has step {number}, {step.kind}: only a migration may"
+                )
+            if getattr(step, "deployment", None) is not None or getattr(step, "group", None) is not None:
+                raise ValueError(f"step {number} names its Deployment or group: only a migration's may")
 
     @property
     def confirmations(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ class Refusal(StrEnum):
     NOT_AT_REST = "NotAtRest"
     OLD_DATA = "OldData"
     UNKNOWN_STRATEGY = "UnknownStrategy"
+    OUTSIDE_POLICY = "OutsidePolicy"
 
 
 def refused(refusal: Refusal, sentence: str) -> RefusedError:

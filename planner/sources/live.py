@@ -142,7 +142,7 @@ def open_group(policy: ConsumerScalingPolicy) -> Iterator[Callable[[datetime], G
 
 def _logged(group: str, said: Said) -> Said:
     if isinstance(said, PlannerError):
-        log.warning("group %s was not read: %s", group, said, extra={"group": group, "reason": str(said)})
+        log.warning("group %s was not read: %s", group, said)
     return said
 
 

@@ -7,12 +7,14 @@
     metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
     calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
+    runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
+    runs/<run>/problems.json                                       policy or file -> why the run could not observe it
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
     runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
-    migrations/<run>/<policy>/                                     snapshot.json and plan.yaml of a migration
+    migrations/<run>/<policy>.<request>/                           snapshot.json and plan.yaml of a migration
 
 A run is named by the time that its snapshots speak of.
 """
@@ -50,6 +52,22 @@ def is_time_name(name: str) -> bool:
 def time_of_name(name: str) -> datetime:
     """Return the time in UTC that a ``time_name`` tells, to the millisecond."""
     return datetime.strptime(name, "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC)
+
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def local_folder(text: str, name: str) -> Path:
+    """Return the folder that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI.
+
+    A path made of ``s3://bucket`` would be the folder ``s3:`` of the working directory.
+    """
+    if _URI.match(text):
+        raise BadInputError(
+            f"{name} is {text}: only a folder that is mounted on every worker works here, so mount the store and give "
+            "its path; a URI is possible for history alone"
+        )
+    return Path(text)
 
 
 def samples_folder(data: Path) -> Path:
@@ -113,6 +131,16 @@ class RunFolder:
         return cls(data / "migrations" / time_name(at))
 
     @property
+    def policies(self) -> Path:
+        """The folder of the policies as the run read them."""
+        return self.path / "policies"
+
+    @property
+    def problems(self) -> Path:
+        """Why policies were not observed: one sentence each, by the name of policy or file."""
+        return self.path / "problems.json"
+
+    @property
     def snapshots(self) -> Path:
         """The folder of all snapshots."""
         return self.path / "snapshots"
@@ -129,7 +157,7 @@ class RunFolder:
     def policy(self, policy: str) -> "PolicyFiles":
         """Return the files of one policy. Raises ``BadInputError`` for a name that the run needs for itself."""
         folder = self.path / policy
-        if folder in (self.snapshots, self.outcomes):
+        if folder in (self.policies, self.snapshots, self.outcomes):
             raise BadInputError(f"policy {policy} has a name that every run folder needs for itself: rename the policy")
         return PolicyFiles(folder)
 

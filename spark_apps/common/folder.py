@@ -70,6 +70,20 @@ class Folder:
         stream.close()
         part.move_to(self)
 
+    def create(self, content: bytes) -> bool:
+        """Put the content there and return true, or return false where there is a file already."""
+        if self.exists():
+            return False
+        try:
+            stream = self._ask("create", False)
+        except StorageError:
+            if self.exists():  # somebody was faster
+                return False
+            raise
+        stream.write(bytearray(content))
+        stream.close()
+        return self.read() == content
+
     def move_to(self, target: "Folder") -> None:
         """Give the file the other name on the same file system; what was there before is replaced."""
         parent = Folder(self.spark, target.uri.rpartition("/")[0])

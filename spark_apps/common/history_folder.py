@@ -7,10 +7,12 @@
     traces/day=.../system=.../*.parquet     raw samples, packed: what each queue's offsets and owners were
     samples/day=.../system=.../*.parquet    raw samples, packed: the documents
     states/*.parquet                        where each queue's history ends
-    _staging/                               what is being written; never read
+    _staging/                               what is being written, a folder for each run; never read
+    _lock                                   who changes it (history_lock.py)
 """
 
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -21,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 from pyspark.sql.types import StructType
 
 from planner.documents.data import DataKind
-from planner.errors import DocumentError, NewerVersionError
+from planner.errors import DocumentError, NewerVersionError, StorageError
 from planner.storage.layout import is_time_name, time_name
 from spark_apps.common.folder import Folder
 
@@ -134,20 +136,22 @@ def day_of(folder: Folder) -> date:
 class Change:
     """New files that are written aside and then made visible at once, with what they replace.
 
-    Until ``commit`` nothing is changed. A run that ends within ``commit`` is carried on by ``recover``.
+    Until ``commit`` nothing is changed. A run that ends within ``commit`` is carried on by ``recover``. Only one run at
+    a time may make changes (``only_run``).
     """
 
     history: Folder
     moves: list[tuple[str, str]] = field(default_factory=list)
     deletes: list[str] = field(default_factory=list)
     written: int = 0
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def write(self, frame: DataFrame, *folder: str, source: str) -> None:
         """Write the frame for a folder of the history; files are named after what their rows come from.
 
         After a ``source`` and ``-`` may follow the ``time_name`` of the last row.
         """
-        staged = _staging(self.history).under(str(self.written), *folder)
+        staged = _staging(self.history).under(self.run, str(self.written), *folder)
         self.written += 1
         frame.write.option("compression", "zstd").parquet(staged.uri)
         for file in staged.files():
@@ -156,7 +160,7 @@ class Change:
 
     def write_version(self) -> None:
         """Let the history be of this planner's version."""
-        staged = _staging(self.history).under(VERSION_FILE)
+        staged = _staging(self.history).under(self.run, VERSION_FILE)
         staged.write(HISTORY_VERSION.dump(HistoryVersion(VERSION)))
         self.moves.append((staged.uri, self.history.under(VERSION_FILE).uri))
 
@@ -175,17 +179,30 @@ _JOURNAL = "journal.json"
 
 
 def recover(history: Folder) -> None:
-    """Carry on a change that an earlier run had written down, and forget one that it had not."""
+    """Carry on a change that an earlier run had written down, and forget one that it had not.
+
+    Raises ``StorageError``, before anything is removed, where a file of the change is neither staged nor in its place.
+    """
     staging = _staging(history)
     journal = staging.under(_JOURNAL)
     if journal.exists():
         wanted = json.loads(journal.read())
         for source, target in wanted["moves"]:
-            if (staged := Folder(history.spark, source)).exists():
-                staged.move_to(Folder(history.spark, target))
+            _carry_on(Folder(history.spark, source), Folder(history.spark, target))
         for place in wanted["deletes"]:
             Folder(history.spark, place).delete()
     staging.delete()
+
+
+def _carry_on(staged: Folder, target: Folder) -> None:
+    if staged.exists():
+        staged.move_to(target)
+    elif not target.exists():
+        raise StorageError(
+            f"{staged.uri} is gone and {target.uri} is not there: a change to the history is lost. Its sample files "
+            "are still below samples/ of the data folder. Move _staging/journal.json of the history elsewhere, then "
+            "run again: they are packed anew"
+        )
 
 
 def _staging(history: Folder) -> Folder:

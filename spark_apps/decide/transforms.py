@@ -10,9 +10,12 @@ from planner import pipeline
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, document_name
 from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import PlannerError
+from planner.isolation import attempt
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder
+from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.decide.schemas import DECISIONS
 
@@ -28,22 +31,27 @@ def write_decisions(policies: DataFrame, outcomes: DataFrame, run: RunFolder) ->
 
 def _writer(run: RunFolder) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
-        rows = [_write_one(policy_of(row), outcomes, run) for row in policies.itertuples()]
+        rows = [write_one(policy_of(row), outcomes) for row in policies.itertuples()]
         return pd.DataFrame(rows, columns=DECISIONS.fieldNames())
+
+    def write_one(policy: ConsumerScalingPolicy, outcomes: pd.DataFrame) -> tuple[str, str]:
+        name = policy.metadata.name
+        result = attempt(name, "decide", _write_one, policy, outcomes, run)
+        return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
 
     return write
 
 
-def _write_one(policy: ConsumerScalingPolicy, rows: pd.DataFrame, run: RunFolder) -> tuple[str, str]:
+def _write_one(policy: ConsumerScalingPolicy, rows: pd.DataFrame, run: RunFolder) -> str:
     name = policy.metadata.name
     files = run.policy(name)
     if not run.snapshot(name).exists():
-        return name, _without_snapshot(policy, run)
+        return _without_snapshot(policy, run)
     outcomes = outcomes_of(rows, f"outcomes of policy {name} in {run.outcomes}")
     record = pipeline.decide(SNAPSHOT.read(run.snapshot(name)), outcomes, policy)
     write_atomically(files.outcomes, OUTCOMES.dump(outcomes))
     write_atomically(files.decision, DECISION.dump(record, document_name(record)))
-    return name, record.decision.reason
+    return record.decision.reason
 
 
 def _without_snapshot(policy: ConsumerScalingPolicy, run: RunFolder) -> str:

@@ -9,6 +9,7 @@ twice changes nothing.
 """
 
 import argparse
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -18,8 +19,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
+from planner.errors import StorageError
 from planner.storage.landing import GroupKey, LandedSample, landed_samples
-from planner.storage.layout import history_folder, samples_folder, time_name
+from planner.storage.layout import history_folder, samples_folder, time_name, time_of_name
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.folder import Folder
@@ -38,6 +40,7 @@ from spark_apps.common.history_folder import (
     recover,
     version_of,
 )
+from spark_apps.common.history_lock import only_run
 from spark_apps.common.session import session
 from spark_apps.history.metrics import import_metrics
 from spark_apps.history.schemas import BATCHES, GROUP_KEY, HISTORY, SAMPLES, STATES, TRACES
@@ -98,19 +101,26 @@ def _parser() -> argparse.ArgumentParser:
 def update(
     spark: SparkSession, data: Path, until: datetime, sample_every_s: float, place: Path | str | None = None
 ) -> Updated:
-    """Add the samples that landed up to ``until`` to the history, pack them and remove their files.
+    """Add the samples that landed up to ``until`` to the history, pack them and remove the files of those read back.
 
     Continues from the last known state of each queue, however long ago. Nothing is written when a newer planner wrote
-    the history or a file is broken.
+    the history or a file is broken. Raises ``StorageError`` while another run changes the history, and where packed
+    samples cannot be read back.
     """
     history = Folder.of(spark, place or history_folder(data))
+    version_of(history)  # a newer planner's is left alone, without so much as a lock
+    with only_run(history):
+        return _update(history, data, until, sample_every_s)
+
+
+def _update(history: Folder, data: Path, until: datetime, sample_every_s: float) -> Updated:
     prepare(history)
     known = newest_of_groups(read_states(history, STATES))
     landed = [sample for sample in landed_samples(samples_folder(data)) if sample.time_name <= time_name(until)]
     fresh = _not_packed([sample for sample in landed if sample.time_name != known.get(sample.key)], known, history)
     for (day, system), of_day in groupby(sorted(fresh, key=_day_and_system), key=_day_and_system):
         _pack(history, day, system, list(of_day), sample_every_s)
-    _forget_all_but_the_newest(landed)
+    _forget_all_but_the_newest(landed, fresh, history)
     return Updated(len(fresh), sum(sample.time_name < known.get(sample.key, "") for sample in fresh))
 
 
@@ -184,16 +194,58 @@ def _group(sample: LandedSample) -> GroupKey:
     return sample.key
 
 
-def _forget_all_but_the_newest(landed: Sequence[LandedSample]) -> None:
-    """Remove sample files that the history holds; a snapshot starts from the newest one of its group."""
+def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[LandedSample], history: Folder) -> None:
+    """Remove sample files that the history gives back as they are; a snapshot starts from the newest of its group.
+
+    One that was packed by an earlier run may be of a day that the history does not keep any more.
+    """
     newest = {sample.key: sample for sample in sorted(landed, key=lambda sample: sample.time_name)}
-    for sample in landed:
-        if newest[sample.key] != sample:
+    older = [sample for sample in landed if newest[sample.key] != sample]
+    packed, new = _packed(older, history), set(fresh)
+    kept_days = {day_of(folder) for folder in day_folders(history, "samples")}
+    lost = []
+    for sample in older:
+        is_outdated = sample not in new and sample.day not in kept_days
+        if is_outdated or (sample.key, sample.time_name, _fingerprint(sample.path)) in packed:
             sample.path.unlink(missing_ok=True)
+        else:
+            lost.append(sample)
+    if lost:
+        raise StorageError(
+            f"{lost[0].path} was packed and the history does not give it back as it is ({len(lost)} like this): the "
+            "files are kept. Run again; if it stays, move them elsewhere and run with --rebuild"
+        )
+
+
+def _packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[GroupKey, str, str]]:
+    """Return which samples the history gives back on the days of these: group, time and fingerprint."""
+    if not samples:
+        return set()
+    days = [sample.day for sample in samples]
+    keys = history.spark.createDataFrame(list({sample.key for sample in samples}), list(GROUP_KEY))
+    first, last = (time_of_name(bound(sample.time_name for sample in samples)) for bound in (min, max))
+    rows = read_days(history, "samples", SAMPLES, min(days), max(days)).where(F.col("at").between(first, last))
+    told = rows.join(keys, list(GROUP_KEY), "left_semi").select(
+        *GROUP_KEY, F.unix_micros("at").alias("micros"), F.sha2("document", 256).alias("fingerprint")
+    )
+    return {
+        ((row.system, row.cluster, row.group), name_of_micros(row.micros), row.fingerprint)
+        for row in told.distinct().collect()
+    }
+
+
+def _fingerprint(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def rebuild(history: Folder, sample_every_s: float) -> None:
     """Make the history again from the packed raw samples, day by day; rows from elsewhere stay."""
+    with only_run(history):
+        _rebuild(history, sample_every_s)
+
+
+def _rebuild(history: Folder, sample_every_s: float) -> None:
+    recover(history)
     _forget_sampled(history)
     for folder in sorted(day_folders(history, "traces"), key=lambda folder: (day_of(folder), folder.uri)):
         system = folder.name.removeprefix("system=")

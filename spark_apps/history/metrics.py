@@ -16,7 +16,8 @@ from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import MessageQueue
 from planner.storage.layout import metrics_folder
 from spark_apps.common.folder import Folder
-from spark_apps.common.history_folder import Change, day_folders
+from spark_apps.common.history_folder import Change, day_folders, recover
+from spark_apps.common.history_lock import only_run
 from spark_apps.history.schemas import BATCHES, GROUP_KEY, HISTORY
 from spark_apps.history.transforms import SAMPLED
 
@@ -31,6 +32,14 @@ def import_metrics(history: Folder, data: Path) -> int:
     Of each group only what ends before the first row of the history is new; without samples of it also what begins
     after the last row. Where samples are missing their intervals have the true means already.
     """
+    if not any(metrics_folder(data).glob("*/*/*/*.json")):
+        return 0
+    with only_run(history):
+        return _import(history, data)
+
+
+def _import(history: Folder, data: Path) -> int:
+    recover(history)
     paths = sorted(metrics_folder(data).glob("*/*/*/*.json"))
     if not paths:
         return 0

@@ -8,7 +8,8 @@ from pyspark.sql.types import StructType
 
 from planner.history.curve import REACH
 from spark_apps.common.folder import Folder
-from spark_apps.common.history_folder import DAILY_TABLES, Change, day_folders, day_of, files_by_source
+from spark_apps.common.history_folder import DAILY_TABLES, Change, day_folders, day_of, files_by_source, recover
+from spark_apps.common.history_lock import only_run
 from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SAMPLES, TRACES
 
 FILE_BYTES = 128 * 1024 * 1024
@@ -28,6 +29,12 @@ def tidy(history: Folder, until: datetime, keep_days: int) -> None:
 
     A day is closed when nobody needs its newest hours for a snapshot any more. The state of a queue is never dropped.
     """
+    with only_run(history):
+        recover(history)
+        _tidy(history, until, keep_days)
+
+
+def _tidy(history: Folder, until: datetime, keep_days: int) -> None:
     change = Change(history)
     first_kept = until.date() - timedelta(days=keep_days)
     for table in DAILY_TABLES:

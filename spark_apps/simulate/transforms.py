@@ -11,9 +11,13 @@ from planner import pipeline
 from planner.documents.data import OUTCOMES as OUTCOMES_FILE
 from planner.documents.data import SNAPSHOT
 from planner.documents.format import canonical
+from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import PlannerError
+from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import Transition
 from planner.storage.layout import RunFolder
+from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.simulate.schemas import CANDIDATES, COSTS, LEVELS, OUTCOMES
 
@@ -37,10 +41,17 @@ def _lister(run: RunFolder) -> Callable[[Frames], Frames]:
         for frame in frames:
             rows: list[tuple[str, int, str, int]] = []
             for row in frame.itertuples():
-                path = run.snapshot(str(row.policy))
-                found = pipeline.candidates(SNAPSHOT.read(path), policy_of(row)) if path.exists() else ()
-                rows += [(str(row.policy), position, *candidate) for position, candidate in enumerate(found)]
+                name = str(row.policy)
+                candidates = attempt(name, "simulate", list_one, policy_of(row))
+                if isinstance(candidates, PlannerError):
+                    give_up(run, name, candidates)
+                else:
+                    rows += [(name, position, *candidate) for position, candidate in enumerate(candidates)]
             yield pd.DataFrame(rows, columns=CANDIDATES.fieldNames())
+
+    def list_one(policy: ConsumerScalingPolicy) -> Sequence[tuple[str, int]]:
+        path = run.snapshot(policy.metadata.name)
+        return tuple(pipeline.candidates(SNAPSHOT.read(path), policy)) if path.exists() else ()
 
     return list_all
 
@@ -51,9 +62,17 @@ def _simulator(run: RunFolder) -> Callable[[Frames], Frames]:
             rows: list[tuple[object, ...]] = []
             candidates = frame.itertuples(index=False, name=None)
             for policy, of_policy in groupby(candidates, key=itemgetter(0)):
-                snapshot = SNAPSHOT.read(run.snapshot(policy))
-                rows += _rows(snapshot, list(of_policy))
+                outcomes = attempt(policy, "simulate", simulate_one, policy, list(of_policy))
+                if isinstance(outcomes, PlannerError):
+                    give_up(run, policy, outcomes)
+                else:
+                    rows += outcomes
             yield pd.DataFrame(rows, columns=OUTCOMES.fieldNames())
+
+    def simulate_one(policy: str, candidates: Sequence[Candidate]) -> Sequence[tuple[object, ...]]:
+        path = run.snapshot(policy)
+        # Another worker may have given the policy up: its reason stands already.
+        return tuple(_rows(SNAPSHOT.read(path), candidates)) if path.exists() else ()
 
     return simulate_all
 

@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 
 from planner.documents.data import SAMPLE, SNAPSHOT
 from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import PlannerError
+from planner.isolation import attempt
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
@@ -19,6 +21,7 @@ from planner.snapshot.build import RECENT
 from planner.storage.files import write_atomically
 from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder, group_folder, time_name
+from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
@@ -61,30 +64,34 @@ def _writer(
     data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
 ) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-        wanted = [policy_of(row) for row in policies.itertuples()]
-        rows = [_write_one(policy, intervals, _newest(data, policy, at, packed), run, at) for policy in wanted]
+        rows = [write_one(policy_of(row), intervals) for row in policies.itertuples()]
         return pd.DataFrame(rows, columns=RESULTS.fieldNames())
+
+    def write_one(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
+        name = policy.metadata.name
+        result = attempt(name, "snapshot", take, policy, intervals)
+        return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
+
+    def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> str | None:
+        return _write_one(policy, intervals, _newest(data, policy, at, packed), run, at)
 
     return write
 
 
 def _write_one(
     policy: ConsumerScalingPolicy, intervals: pd.DataFrame, newest: GroupSample | None, run: RunFolder, at: datetime
-) -> tuple[str, str | None]:
+) -> str | None:
     name, source = policy.metadata.name, policy.spec.source
-    files = run.policy(name)
     if newest is None:
-        missing = (
-            f"No decision for policy {name}: group {source.group} of cluster {source.cluster} has no sample up to "
-            f"{at.isoformat()}, observe it first."
+        return give_up(
+            run,
+            name,
+            f"group {source.group} of cluster {source.cluster} has no sample up to {at.isoformat()}, observe it first",
         )
-        files.forget_results()
-        write_atomically(files.no_decision, missing + "\n")
-        return name, missing
     snapshot = snapshot_from(newest, intervals_of(intervals), policy, at)
     write_atomically(run.snapshot(name), SNAPSHOT.dump(snapshot))
-    files.no_decision.unlink(missing_ok=True)
-    return name, None
+    run.policy(name).no_decision.unlink(missing_ok=True)
+    return None
 
 
 def _newest(

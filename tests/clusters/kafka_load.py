@@ -60,7 +60,8 @@ class Delivery:
 class Event:
     """Something that happened to a client: ``started``, ``assigned``, ``revoked``, ``lost``, ``failed``, ``stopped``.
 
-    ``refused`` is a commit amid a rebalance. ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
+    ``worked``: how many records it worked on, and for how many nanoseconds in all. ``refused`` is a commit amid a
+    rebalance. ``detail`` holds the partitions as ``topic/0,topic/1``, or the reason.
     """
 
     epoch_ms: int
@@ -98,12 +99,14 @@ class ClientProcess:
         config: Mapping[str, str] | None = None,
         service_ms: float = 0.0,
         commit: str = "auto",
+        extra: Mapping[str, int] | None = None,
     ) -> None:
         """Start a consumer and return at once; ``await_owned`` waits for what it gets.
 
         ``config`` holds the client's own settings (class names for Java's assignors). ``service_ms`` is spent on each
-        record. ``commit`` is ``auto`` (every second), ``sync`` (after each poll) or ``never``. One topic that begins
-        with ``^`` is a pattern.
+        record. ``commit`` is ``auto`` (every second), ``sync`` (after each poll), ``each`` (after each record) or
+        ``never``. One topic that begins with ``^`` is a pattern. ``extra``: ``stuck`` is a partition number whose
+        record number ``stuck_after`` is never done, ``batch`` how many records librdkafka's poll may return (else 1).
         """
         own = {
             "bootstrap.servers": self.bootstrap,
@@ -111,7 +114,7 @@ class ClientProcess:
             **(config or {}),
         }
         order = _start_order(client, group=group, topics=topics, config=own, service_ms=service_ms, commit=commit)
-        self.process.tell(json.dumps(order))
+        self.process.tell(json.dumps({**order, **(extra or {})}))
 
     def stop_consumer(self, client: str, timeout_s: float = READY_S) -> None:
         """Close one consumer gracefully and wait until it is closed."""

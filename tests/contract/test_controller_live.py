@@ -104,6 +104,12 @@ class Site:
         self.cluster.await_available(self.namespace, APP)
         self.cluster.wait_until("two pods", lambda: len(self.pods()) == 2, WAIT_S)
 
+    @property
+    def admin(self) -> str:
+        """Who applies plans here, as the API server names him."""
+        answer = self.cluster.rest.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        return str(answer["status"]["userInfo"]["username"])
+
     def data(self, name: str) -> Path:
         """Where a replica keeps how forecasts did."""
         return self.folder / f"{name}-data"
@@ -124,7 +130,9 @@ class Site:
 
     def start(self, name: str, *options: str, kubeconfig: Path | None = None) -> Controller:
         places = ("--namespace", self.namespace, "--leader-namespace", self.home, "--data", str(self.data(name)))
-        return Controller(name, self.folder, kubeconfig or self.kubeconfig, *places, *options)
+        # Criteria believe what the cluster's administrator creates, as whom the tests apply plans.
+        trusted = ("--planning-account", self.admin)
+        return Controller(name, self.folder, kubeconfig or self.kubeconfig, *places, *trusted, *options)
 
 
 def token_of(kubeconfig: Path) -> str:
@@ -233,7 +241,8 @@ def test_an_api_server_that_is_away_makes_it_unready_and_it_goes_on_afterwards(s
 def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(site: Site) -> None:
     """The real way to the group, to brokers that are away, with credentials; pods have a password, too."""
     secret, password = "s3cr3t-k3y-0f-th3-br0k3r", "p4ssw0rd-1n-4-p0d"
-    credentials = site.folder / "credentials.yaml"
+    credentials = site.folder / site.namespace / "credentials.yaml"
+    credentials.parent.mkdir()
     credentials.write_text(f"accessKey: {secret}-access\nsecretKey: {secret}\n")
     policy = {
         "apiVersion": "consumerplanner.dev/v1alpha1",
@@ -405,10 +414,16 @@ def test_the_criteria_approve_only_where_the_controller_may(site: Site, replicas
         "kind": "ConsumerScalingPolicy",
         "metadata": {"name": "billing", "namespace": site.namespace},
         "spec": {
-            "source": {"system": "rocketmq", "nameServers": ["127.0.0.1:1"], "cluster": "c", "group": "billing"},
+            "source": {
+                "system": GROUP.system,
+                "nameServers": ["127.0.0.1:1"],
+                "cluster": GROUP.cluster,
+                "group": GROUP.group,
+            },
             "scaleTargetRef": {"name": APP},
             "minReplicas": 1,
             "maxReplicas": 8,
+            "rollout": {"validForSeconds": 1_800},
             "approval": {"mode": "Auto", "criteria": {"mostMovedQueues": 8}},
         },
     }

@@ -112,6 +112,9 @@ WRONG_PLANS = [
     (step(kind="drainNode"), "spec.steps[0].kind: Unsupported value"),
     (step(kind="awaitReady"), "spec.steps[0]"),
     (step(**OFFSETS), "only a migration may write offsets"),
+    (step(kind="deleteDeployment", deployment="d"), "only a migration may create, update or delete Deployments"),
+    (step(kind="awaitReady", replicas=1, deployment="d"), "only a migration may have steps that name a Deployment"),
+    (changed(migration=""), "a migration must have a name"),
 ]
 
 
@@ -146,18 +149,18 @@ def test_a_wrong_policy_is_refused_by_the_server(
     assert said in str(refused.value)
 
 
-def test_a_plan_can_be_changed_until_it_is_approved_and_its_status_comes_back(installed: Installed) -> None:
+def test_a_plan_can_never_be_changed_and_its_status_comes_back(installed: Installed) -> None:
     path = f"{installed.plans}/frozen"
     installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "frozen"))
     rest = installed.cluster.rest
-    rest.patch(path, {"spec": {"reason": "another"}}, MERGE)
+    with pytest.raises(ApiError, match="a plan is never changed"):
+        rest.patch(path, {"spec": {"reason": "another"}}, MERGE)
     rest.patch(f"{path}/status", {"status": dump_status(RolloutStatus())}, MERGE)
-    rest.patch(path, {"spec": {"reason": "a third"}}, MERGE)
     status = RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT), phase_since=AT)
     written = {**rest.get(path), "status": dump_status(status)}
     rest.call("PUT", f"{path}/status", written)
     assert parse_status(rest.get(path)["status"], "frozen") == status
-    with pytest.raises(ApiError, match="cannot be changed any more") as refused:
+    with pytest.raises(ApiError, match="a plan is never changed") as refused:
         rest.patch(path, {"spec": {"reason": "a fourth"}}, MERGE)
     assert refused.value.status == 422
     rest.patch(path, {"metadata": {"annotations": {"a": "b"}}}, MERGE)

@@ -28,6 +28,9 @@ dags = [
         dag_id=dag.dag_id,
         tags=sorted(dag.tags),
         doc=dag.doc_md,
+        display_name=dag.dag_display_name,
+        description=dag.description,
+        descriptions={{name: dag.params.get_param(name).description for name in dag.params}},
         catchup=dag.catchup,
         max_active_runs=dag.max_active_runs,
         timetable=repr(dag.timetable),
@@ -37,6 +40,11 @@ dags = [
             task.task_id: dict(
                 downstream=sorted(task.downstream_task_ids),
                 retries=task.retries,
+                doc=task.doc_md,
+                display_name=task.task_display_name,
+                owner=task.owner,
+                notifies=bool(task.on_failure_callback),
+                timeout=task.execution_timeout,
                 kind=type(task).__name__,
                 connection=getattr(task, "_conn_id", None),
             )

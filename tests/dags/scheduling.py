@@ -21,7 +21,7 @@ SLOTS = 1
 
 @dataclass(frozen=True)
 class Airflow:
-    """A running Airflow with ``SLOTS`` worker slots; runs are started by ``airflow dags trigger``."""
+    """A running Airflow; runs are started by ``airflow dags trigger``."""
 
     settings: Settings
     server: ApiServer
@@ -70,12 +70,19 @@ class Airflow:
     def answer(self, dag: str, run: str, option: str, **params: str) -> dict[str, Any]:
         """Answer the open question of a DAG as a person does, who reads it first; return the question."""
         question = self.server.question(dag)
-        # Who answers before the scheduler has noted that the task waits fails it: apache/airflow#71580.
-        task = question["task_instance"]["task_id"]
-        noted = f"state success for task instance TaskInstanceKey\\(dag_id='{dag}', task_id='{task}', run_id='{run}'"
-        self.scheduler.wait_for_line(noted, PATIENCE_S)
+        self.await_noted(dag, run, question["task_instance"]["task_id"])
         self.server.answer(question, option, **params)
         return question
+
+    def await_noted(self, dag: str, run: str, task: str, times: int = 1) -> None:
+        """Wait until the scheduler has noted that a task waits, for the ``times``-th time.
+
+        Who answers before that fails the task: apache/airflow#71580.
+        """
+        noted = f"state success for task instance TaskInstanceKey(dag_id='{dag}', task_id='{task}', run_id='{run}'"
+        self.scheduler.wait_until(
+            f"note {times} that {task} waits", lambda: self.scheduler.output().count(noted) >= times, PATIENCE_S
+        )
 
     def result(self, dag: str, run: str, task: str) -> Any:
         """Return what a task has returned."""
@@ -89,12 +96,12 @@ class Airflow:
 
 
 @contextmanager
-def running_airflow(settings: Settings) -> Iterator[Airflow]:
+def running_airflow(settings: Settings, slots: int = SLOTS) -> Iterator[Airflow]:
     """Give a whole Airflow on the settings' folder; at the end no process of it is left."""
     lease = lease_block()
     env = airflow_environment(settings) | {
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{lease.first}/execution/",
-        "AIRFLOW__CORE__PARALLELISM": str(SLOTS),
+        "AIRFLOW__CORE__PARALLELISM": str(slots),
     }
     port = ("--port", str(lease.first), "--host", "127.0.0.1", "--workers", "1")
     # Logs are read from disk: their servers would listen on all addresses.

@@ -49,7 +49,7 @@ def test_nothing_is_followed_that_was_not_handed_over(ours: dict[str, Any]) -> N
         "hand_over": ["follow"],
         "follow": [],
     }
-    assert {tasks[name]["kind"] for name in ("ask", "follow")} == {"ApprovalOperator", "FollowPlan"}
+    assert {tasks[name]["kind"] for name in ("ask", "follow")} == {"AskApproval", "FollowPlan"}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_nothing_is_followed_that_was_not_handed_over(ours: dict[str, Any]) -> N
     [
         ("plan", ["/x/plan.yaml"], ["", None]),
         ("namespace", [None, "shop"], ["", 1]),
-        ("kubeconfig", ["", "/x"], [None]),
+        ("kubeconfig", [None, "", "/x"], [1]),
         ("approve", ["already", "ask"], ["", "never", None]),
         ("silence_seconds", [1, 300.5], [0, -1, "long", None]),
     ],

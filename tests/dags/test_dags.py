@@ -36,6 +36,18 @@ def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
         assert "consumer-planner" in dag["tags"], dag["dag_id"]
         assert dag["doc"], dag["dag_id"]
         assert dag["catchup"] is False, dag["dag_id"]
+        assert dag["display_name"] != dag["dag_id"]
+        assert dag["description"], dag["dag_id"]
+        for name, task in dag["tasks"].items():
+            assert task["doc"], name
+            assert task["display_name"] != name
+            assert task["owner"] == "consumer-planner", name
+            assert task["notifies"], name
+            # A question waits for as long as its own limit says.
+            assert (task["timeout"] is None) == (task["kind"] == "AskApproval"), name
+        for name, schema in dag["params"].items():
+            assert schema["title"], name
+            assert dag["descriptions"][name] or schema["description_md"], name
         # A schedule's runs follow each other; runs that people start wait for nobody else's.
         assert (dag["max_active_runs"] == 1) == dag["is_scheduled"], dag["dag_id"]
 
@@ -43,10 +55,11 @@ def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("param", "good", "bad"),
     [
-        ("source", ["live", {"capture": "/x"}], ["dead", {}, {"capture": ""}, {"capture": "/x", "more": 1}]),
+        ("source", ["live", "recording"], ["dead", {}, None, {"capture": "/x"}]),
+        ("recording", [None, "/x"], [1]),
         ("policies", ["/x"], ["", None]),
         ("data", ["/x"], ["", 1]),
-        ("history", ["", "hdfs:///planner/history"], [None, 1]),
+        ("history", [None, "", "hdfs:///planner/history"], [1]),
         ("keep_days", [1, 30], [0, None, 1.5]),
         ("since", [None, "2026-11-21T10:00:00Z"], [1]),
         ("until", [None, "2026-11-21T10:00:00Z"], [1]),
@@ -62,7 +75,7 @@ def test_params_refuse_what_no_task_could_use(
 
 
 def test_all_params_are_checked(ours: dict[str, Any]) -> None:
-    names = ["data", "history", "keep_days", "policies", "since", "source", "until", "watch_seconds"]
+    names = ["data", "history", "keep_days", "policies", "recording", "since", "source", "until", "watch_seconds"]
     assert sorted(planner_dag(ours)["params"]) == names
 
 
@@ -75,13 +88,14 @@ def test_shape(ours: dict[str, Any]) -> None:
         "simulate": ["decide"],
         "decide": ["plan"],
         "plan": ["report"],
-        "report": [],
+        "report": ["conclude"],
+        "conclude": [],
     }
 
 
-def test_only_looking_at_live_brokers_is_tried_again(ours: dict[str, Any]) -> None:
-    tasks = planner_dag(ours)["tasks"]
-    assert {name for name, task in tasks.items() if task["retries"]} == {"observe"}
+def test_only_brokers_and_spark_are_tried_again(ours: dict[str, Any]) -> None:
+    retries = {name: task["retries"] for name, task in planner_dag(ours)["tasks"].items() if task["retries"]}
+    assert retries == {"observe": 2, "history": 1, "snapshot": 1, "simulate": 1, "decide": 1}
 
 
 def test_spark_tasks_go_by_the_connection_alone(ours: dict[str, Any]) -> None:

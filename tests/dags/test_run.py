@@ -30,16 +30,17 @@ EVERY_S = 5.0
 PATIENCE_S = 600.0
 
 
+def falling_behind(queue: MessageQueue, number: int) -> tuple[int, int]:
+    """Return the offsets of broker and group at a sample: the group does not keep up."""
+    return 1000 + (60 + queue.queue_id) * number, 1000 + 50 * number
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with a blank in its path, one policy and a small capture of a group that falls behind."""
     folder = tmp_path / "a place"
     (folder / "policies").mkdir(parents=True)
     (folder / "policies" / "shop.yaml").write_text(POLICY, encoding="utf-8")
-
-    def falling_behind(queue: MessageQueue, number: int) -> tuple[int, int]:
-        return 1000 + (60 + queue.queue_id) * number, 1000 + 50 * number
-
     write_capture(folder / "capture", watch(40, falling_behind), EVERY_S, ("a test",), ())
     return folder
 

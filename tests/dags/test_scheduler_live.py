@@ -48,7 +48,7 @@ class World:
 
     def written(self, number: int) -> PlanMessage:
         """Watch the group, and write a plan that nobody has approved."""
-        seen = stages.observe(self.stage.policy_file, self.folder / f"data-{number}", WATCH_S)
+        seen = stages.observe(self.stage.policy_file, self.folder / f"data-{number}", turn(number), WATCH_S)
         return stages.plan(seen, turn(number))
 
     def pause(self, plan: str, *, is_paused: bool) -> None:
@@ -103,7 +103,7 @@ def test_a_migration_is_asked_for_handed_over_and_followed_without_a_slot_whatev
         "kubeconfig": world.kubeconfig,
     }
     airflow.trigger(MIGRATION, "migration", conf)
-    airflow.answer(MIGRATION, "migration", "Approve", confirm="")
+    airflow.answer(MIGRATION, "migration", "Approve")
     assert airflow.ended(MIGRATION, "migration") == "success"
     (run,) = [one["dag_run_id"] for one in airflow.runs(APPLY)]
     (plan,) = awaited(world.plans, "the plan in the cluster")

@@ -20,8 +20,9 @@ from tests.clusters.kubernetes.rest import Json
 from tests.faults import group_changes, plan_changes, world_changes
 from tests.faults.drift_case import PLAN, POLICIES, POLICY_NAME, Case, Change, Expected
 from tests.faults.group import NamespaceGroup
-from tests.faults.kinds import DOWN, KINDS, RELOCATED, RENEWED, Kind
-from tests.faults.place import CLAIM, Place, place
+from tests.faults.kinds import DOWN, KINDS, RELOCATED, RENEWED, RETIRED, Kind
+from tests.faults.place import APP, CLAIM, Place, place
+from tests.pod_groups import GROUP
 from tests.sample_builders import POLICY
 
 _TURNS = 30
@@ -88,15 +89,25 @@ def run_all(cluster: ControlPlane, folder: Path, seeds: Sequence[int], at_once: 
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits only for what has begun
 
 
+def policy_document() -> Json:
+    """Return the policy that every kind of plan lies inside, ``RETIRED`` apart, which deletes another's Deployment."""
+    document: Json = yaml.safe_load(POLICY)
+    spec = document["spec"]
+    spec["source"].update(cluster=GROUP.cluster, group=GROUP.group)
+    spec.update(scaleTargetRef={"name": APP}, rollout={"validForSeconds": 1_800})
+    spec["autoscaler"] = {"mode": "pause", "afterwards": "restore"}
+    return document
+
+
 def run(cluster: ControlPlane, api: RolloutApi, folder: Path, seed: int) -> Drifted:
     """Make a plan, change one thing, let an executor have its turns, and look what it did. Changes go round."""
     change, wanted = CHANGES[seed % len(CHANGES)]
     chance = random.Random(seed)
-    kind = wanted or chance.choice(KINDS)
+    kind = wanted or chance.choice([kind for kind in KINDS if kind is not RETIRED])
     with place(cluster, folder, kind.replicas) as where:
         kind.prepare(where)
         policies = cluster_policies(api, where.namespace)
-        cluster.rest.create(POLICIES.format(where.namespace), yaml.safe_load(POLICY))
+        cluster.rest.create(POLICIES.format(where.namespace), policy_document())
         policy = policies(POLICY_NAME)
         assert policy is not None
         plan = replace(where.fitting(kind.steps(where.ready_pods())), policy=POLICY_NAME, policy_digest=policy.digest)

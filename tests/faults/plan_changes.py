@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from planner.execution.codes import Code
 from tests.clusters.kubernetes.rest import MERGE
-from tests.faults.drift_case import POLICIES, POLICY_NAME, Case, Expected
+from tests.faults.drift_case import PLAN, POLICIES, POLICY_NAME, Case, Expected
 from tests.faults.place import CLAIM
 
 _APPROVE, _ABORT = "consumerplanner.dev/approve", "consumerplanner.dev/abort"
@@ -26,8 +26,13 @@ def policy_gone(case: Case) -> Expected:
 
 
 def plan_edited(case: Case) -> Expected:
-    """Somebody edits the approved plan."""
-    case.edit({"spec": {"reason": f"because {case.chance.random()}"}})
+    """Somebody makes an edited plan in the approved one's place: the server lets nobody change a plan."""
+    where, path = case.where, f"{case.where.plans}/{PLAN}"
+    edited = where.cluster.rest.get(path)
+    edited["spec"]["reason"] = f"because {case.chance.random()}"
+    edited["metadata"] = {"name": PLAN, "annotations": edited["metadata"]["annotations"]}
+    where.cluster.rest.delete(path)
+    where.cluster.rest.create(where.plans, edited)
     return Expected(None, "read and approve it again")
 
 

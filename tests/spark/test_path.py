@@ -19,7 +19,7 @@ from planner.documents.plan import DECISION, document_name
 from planner.documents.policy import parse_policy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
-from planner.storage.layout import RunFolder
+from planner.storage.layout import RunFolder, sample_path
 from spark_apps.decide.app import decide
 from spark_apps.history.app import update
 from spark_apps.simulate import schemas
@@ -187,3 +187,30 @@ def test_a_group_without_consumers_ends_with_a_hold(spark: SparkSession, tmp_pat
     decide(spark, tmp_path, [policy], deserted.at)
     assert "NoConsumers" in run.policy("shop").decision.read_text(encoding="utf-8")
     assert run.policy("shop").outcomes.read_bytes() == OUTCOMES.dump(())
+
+
+def test_what_cannot_be_read_of_one_group_keeps_no_other_from_its_decision(spark: SparkSession, tmp_path: Path) -> None:
+    wanted = policies(tmp_path / "policies", ("broken", "shop"))
+    snapshot = busy()
+    run = put_snapshot(tmp_path, "shop", snapshot)
+    run.snapshot("broken").write_text("{", encoding="utf-8")
+    write_outcomes(spark, tmp_path, wanted, snapshot.at)
+    decided = decide(spark, tmp_path, wanted, snapshot.at)
+    record = pipeline.decide(snapshot, pipeline.simulate(snapshot, wanted[1]), wanted[1])
+    assert decided["shop"] == record.decision.reason
+    assert decided["broken"].startswith(f"No decision for policy broken: {run.snapshot('broken')}")
+    assert run.policy("broken").no_decision.read_text(encoding="utf-8").strip() == decided["broken"]
+    assert not run.policy("broken").decision.exists()
+
+
+def test_a_broken_sample_of_one_group_keeps_no_other_from_its_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    samples = eventful(8)
+    wanted = policies(tmp_path / "policies", ("broken", "shop"))
+    history_of(spark, tmp_path, samples)
+    land(tmp_path, samples)
+    land(tmp_path, as_group(samples, "broken"))
+    newest = max(sample_path(tmp_path, sample) for sample in as_group(samples, "broken"))
+    newest.write_text("{", encoding="utf-8")
+    (sentence,) = take_snapshots(spark, tmp_path, wanted, samples[-1].at)
+    assert sentence.startswith(f"No decision for policy broken: {newest}")
+    assert RunFolder.of(tmp_path, samples[-1].at).snapshot("shop").exists()

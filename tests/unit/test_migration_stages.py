@@ -31,12 +31,11 @@ def fresh() -> GroupSnapshot:
 
 def planned(folder: Path, asked: dict[str, Any], taken: GroupSnapshot | None = None) -> PlanMessage:
     snapshot, policy = files(folder, taken or fresh())
-    return stages.plan(stages.observe_snapshot(policy, folder / "data", snapshot), asked)
+    return stages.plan(stages.observe_snapshot(policy, folder / "data", asked, snapshot), asked)
 
 
-def answer(confirm: str = "") -> dict[str, Any]:
-    """What Airflow's approval returns."""
-    return {"chosen_options": ["Approve"], "params_input": {"confirm": confirm}, "responded_by_user": {"name": "ann"}}
+ANSWER: dict[str, Any] = {"chosen_options": ["Approve"], "params_input": {}, "responded_by_user": {"name": "ann"}}
+"""What Airflow's approval returns."""
 
 
 def test_the_plan_and_what_it_rests_on_lie_in_the_migrations_own_folder(tmp_path: Path) -> None:
@@ -53,12 +52,40 @@ def test_the_plan_and_what_it_rests_on_lie_in_the_migrations_own_folder(tmp_path
 
 def test_a_persons_answer_approves_exactly_the_plan_that_was_shown(tmp_path: Path) -> None:
     message = planned(tmp_path, UPDATE)
-    assert stages.approve(message, answer()) == message["digest"]
+    assert stages.approve(message, ANSWER) == message["digest"]
     document = read_document(Path(message["file"]))
     assert approval_of(document) == digest_in(document) == message["digest"]
-    planned(tmp_path, {**UPDATE, "surge": 1}, SNAPSHOT.read(Path(message["file"]).with_name("snapshot.json")))
     with pytest.raises(BadInputError, match="read it again"):
-        stages.approve(message, answer())
+        stages.approve({**message, "digest": "sha256:0"}, ANSWER)
+
+
+def test_two_requests_on_one_snapshot_leave_two_plans(tmp_path: Path) -> None:
+    taken = fresh()
+    first, second = planned(tmp_path, UPDATE, taken), planned(tmp_path, {**UPDATE, "surge": 1}, taken)
+    assert digest_in(read_document(Path(first["file"]))) == first["digest"]
+    assert digest_in(read_document(Path(second["file"]))) == second["digest"] != first["digest"]
+
+
+def test_a_policy_that_is_edited_after_the_watch_changes_nothing(tmp_path: Path) -> None:
+    snapshot, policy = files(tmp_path, fresh())
+    observed = stages.observe_snapshot(policy, tmp_path / "data", UPDATE, snapshot)
+    policy.write_text("something else", encoding="utf-8")
+    assert stages.plan(observed, UPDATE)["name"].startswith("shop-update-")
+
+
+def test_a_request_is_checked_before_anything_is_watched_and_the_refusal_is_short(tmp_path: Path) -> None:
+    _, policy = files(tmp_path, fresh())
+    assert [stages.check(policy, asked) for asked in (UPDATE, RENAME)] == ["update", "rename"]
+    with pytest.raises(BadInputError, match=r"kind is 'x+…, expected one of update, .*, consumerProtocol$") as wrong:
+        stages.check(policy, {"kind": "x" * 9_000})
+    assert len(str(wrong.value)) < 200
+    with pytest.raises(BadInputError, match="kind is missing, expected one of update"):
+        stages.check(policy, {})
+    with pytest.raises(DocumentError, match=r"field migration\.change\.contaners is not known") as typo:
+        stages.check(policy, {"kind": "update", "change": {"contaners": []}})
+    assert len(str(typo.value)) < 200
+    with pytest.raises(BadInputError, match="does not exist"):
+        stages.check(tmp_path / "absent.yaml", UPDATE)
 
 
 def test_a_question_that_was_marked_as_done_is_no_approval(tmp_path: Path) -> None:
@@ -68,12 +95,13 @@ def test_a_question_that_was_marked_as_done_is_no_approval(tmp_path: Path) -> No
     assert approval_of(read_document(Path(message["file"]))) is None
 
 
-@pytest.mark.parametrize("said", ["", "set the offsets of billing", f"{PHRASE}\nset the offsets of billing"])
-def test_offsets_are_allowed_by_their_phrase_alone(said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("typed", [(), ("set the offsets of billing",), (PHRASE, "set the offsets of billing")])
+def test_offsets_are_allowed_by_their_phrase_alone(typed: tuple[str, ...], tmp_path: Path) -> None:
     message = planned(tmp_path, RENAME)
+    assert message["phrases"] == [PHRASE]
     with pytest.raises(BadInputError, match="--confirm"):
-        stages.approve(message, answer(said))
-    assert stages.approve(message, answer(f"  {PHRASE} \n\n"))
+        stages.approve(message, ANSWER, typed)
+    assert stages.approve(message, ANSWER, (PHRASE,))
     annotations = read_document(Path(message["file"]))["metadata"]["annotations"]
     assert annotations[CONFIRM_ANNOTATION] == PHRASE
 
@@ -100,7 +128,7 @@ def test_an_old_snapshot_and_one_of_another_group_are_refused(tmp_path: Path) ->
     _, policy = files(tmp_path, fresh())
     other, _ = files(tmp_path / "other", replace(fresh(), group="other"))
     with pytest.raises(BadInputError, match="two that belong together"):
-        stages.plan(stages.observe_snapshot(policy, tmp_path / "data", other), UPDATE)
+        stages.plan(stages.observe_snapshot(policy, tmp_path / "data", UPDATE, other), UPDATE)
 
 
 def test_a_metrics_server_that_is_away_costs_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,5 +139,5 @@ def test_a_metrics_server_that_is_away_costs_no_watch(tmp_path: Path, monkeypatc
     monkeypatch.setattr(past, "read_past", fail)
     policy = tmp_path / "policy.yaml"
     policy.write_text(POLICY.replace("group: shop}", "group: shop, prometheus: {url: http://one:9090}}"))
-    taken = SNAPSHOT.read(PolicyFiles(Path(stages.observe(policy, tmp_path)["folder"])).snapshot)
+    taken = SNAPSHOT.read(PolicyFiles(Path(stages.observe(policy, tmp_path, UPDATE)["folder"])).snapshot)
     assert taken.problems == ("the past out of metrics was not read: prometheus is away",)

@@ -11,14 +11,14 @@ from planner.calibration import land_record
 from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
-from planner.errors import BadInputError, DocumentError, OutOfReachError, PlannerError
+from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
 from planner.sources.capture import write_capture
 from planner.sources.live import Installation, Pace
 from planner.sources.prometheus import AnswerError
 from planner.stages import Run
-from planner.storage.layout import RunFolder, sample_path
+from planner.storage.layout import RunFolder, local_folder, sample_path
 from planner.verification.judge import judge
 from planner.verification.seen import Between, Seen
 from tests.sample_builders import POLICY, START, steady, watch
@@ -55,7 +55,10 @@ def decided(policies: Path, data: Path, arriving: int) -> Run:
 def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
     files = run.folder.policy("shop")
-    assert stages.plan(run) == (files.plan,)
+    (line,) = stages.plan(run)
+    assert (line["policy"], line["from"], line["to"], line["plan"]) == ("shop", 3, 6, str(files.plan))
+    assert line["reason"].startswith("Scale from 3 to 6 consumers")
+    assert stages.conclude(run, [line], {}) == "1 policies: 1 to scale, 0 to hold, 0 without a decision."
     (case,) = stages.cases(run)
     assert case.plan is not None
     assert files.plan.read_text(encoding="utf-8") == PLAN.text(
@@ -70,7 +73,8 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
     rule = "  approval: {mode: Auto, criteria: {mostMovedQueues: 99}}\n"
     (policies / "shop.yaml").write_text(POLICY + rule, encoding="utf-8")
     run = decided(policies, tmp_path / "data", arriving=70)
-    (path,) = stages.plan(run)
+    stages.plan(run)
+    path = run.folder.policy("shop").plan
     assert "consumerplanner.dev/approve" in path.read_text(encoding="utf-8")
     (case,) = stages.cases(run)
     assert case.plan is not None
@@ -80,16 +84,19 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
         land_record(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
     stages.plan(run)
     assert "consumerplanner.dev/approve" not in path.read_text(encoding="utf-8")
-    (page,) = stages.report(run)
+    assert stages.report(run) == {}
+    page = run.folder.policy("shop").report
     assert "moved queues was missed in 5 of 5 forecasts of group shop" in page.read_text(encoding="utf-8")
 
 
 def test_a_plan_of_an_earlier_try_does_not_survive_a_hold(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
-    assert len(stages.plan(run)) == 1
+    stages.plan(run)
+    assert run.folder.policy("shop").plan.exists()
     again = decided(policies, tmp_path / "data", arriving=50)
     assert again == run
-    assert stages.plan(again) == ()
+    (line,) = stages.plan(again)
+    assert (line["from"], line["to"], line["plan"]) == (3, 3, None)
     assert not run.folder.policy("shop").plan.exists()
 
 
@@ -109,19 +116,115 @@ def test_samples_of_both_ends_of_the_interval_land(policies: Path, tmp_path: Pat
     write_capture(tmp_path / "capture", samples, 5.0, (), ())
     since, until = samples[2].at, samples[6].at
     run = stages.observe_capture(policies, tmp_path, tmp_path / "capture", since.isoformat(), until)
-    assert run == Run(tmp_path, policies, since, until, 5.0)
+    assert run == Run(tmp_path, run.folder.policies, since, until, 5.0)
     landed = sorted((tmp_path / "samples").rglob("*.json"))
     assert landed == [sample_path(tmp_path, sample) for sample in samples[2:7]]
 
 
-def test_a_group_that_was_not_recorded_is_left_to_the_snapshot_stage(
-    policies: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def recorded(policies: Path, folder: Path) -> Run:
+    """Return the run over a recording of group shop."""
+    write_capture(folder / "capture", watch(4), 5.0, (), ())
+    return stages.observe_capture(policies, folder, folder / "capture", START, LATER)
+
+
+def test_a_group_that_was_not_recorded_stops_nobody_and_fails_the_run(policies: Path, tmp_path: Path) -> None:
     (policies / "bank.yaml").write_text(POLICY.replace("shop", "bank"), encoding="utf-8")
-    write_capture(tmp_path / "capture", watch(4), 5.0, (), ())
-    stages.observe_capture(policies, tmp_path, tmp_path / "capture", START, LATER)
-    assert "group is not in the capture" in caplog.text
+    run = recorded(policies, tmp_path)
     assert len(list((tmp_path / "samples").rglob("*.json"))) == 4
+    with pytest.raises(IncompleteError, match=r"1 failed: bank: group bank is not in the recording .*/capture\.$"):
+        stages.conclude(run, [], {})
+
+
+def test_a_misspelt_policy_and_twins_stop_nobody_and_each_is_named(policies: Path, tmp_path: Path) -> None:
+    (policies / "typo.yaml").write_text(POLICY.replace("shop", "typo").replace("minReplicas", "minReplica"))
+    for name in ("left", "right"):
+        (policies / f"{name}.yaml").write_text(
+            POLICY.replace("name: shop", f"name: {name}").replace("group: shop", "group: twin")
+        )
+    (policies / "snapshots.yaml").write_text(POLICY.replace("shop", "snapshots"))
+    run = recorded(policies, tmp_path)
+    assert [policy.metadata.name for policy in read_policies(run.policies)] == ["shop"]
+    with pytest.raises(IncompleteError) as failed:
+        stages.conclude(run, [], {})
+    for words in (
+        "4 failed: ",
+        f"left.yaml: policies {policies / 'left.yaml'} and {policies / 'right.yaml'} have the same group twin",
+        "right.yaml: policies ",
+        "snapshots.yaml: policy snapshots has a name that every run folder needs",
+        f"typo.yaml: {policies / 'typo.yaml'}: field spec.minReplica is not known",
+    ):
+        assert words in str(failed.value)
+
+
+def test_a_folder_in_which_nothing_can_be_served_is_refused_with_every_reason(policies: Path, tmp_path: Path) -> None:
+    for path in (policies / "shop.yaml", policies / "typo.yaml"):
+        path.write_text(POLICY.replace("minReplicas", path.stem), encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"field spec\.shop is not known.*field spec\.typo is not known"):
+        recorded(policies, tmp_path)
+
+
+def test_policies_are_read_once_a_run(policies: Path, tmp_path: Path) -> None:
+    text = (policies / "shop.yaml").read_text(encoding="utf-8")
+    run = recorded(policies, tmp_path)
+    (policies / "shop.yaml").write_text("something else", encoding="utf-8")
+    assert Run.of(run.message()).policies == run.folder.policies
+    assert (run.policies / "shop.yaml").read_text(encoding="utf-8") == text
+
+
+def test_a_broken_file_of_one_policy_keeps_no_other_from_its_plan_and_page(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path / "data", arriving=70)
+    for name in ("broken", "unread"):
+        (policies / f"{name}.yaml").write_text(POLICY.replace("shop", name), encoding="utf-8")
+    broken = run.folder.policy("broken")
+    broken.folder.mkdir()
+    broken.decision.write_text("kind: [", encoding="utf-8")
+    lines = {line["policy"]: line for line in stages.plan(run)}
+    without_page = stages.report(run)
+    assert lines["shop"]["plan"] == str(run.folder.policy("shop").plan)
+    assert run.folder.policy("shop").report.exists()
+    assert without_page.keys() == {"broken", "unread"} == {name for name in lines if lines[name]["to"] is None}
+    with pytest.raises(IncompleteError) as failed:
+        stages.conclude(run, list(lines.values()), without_page)
+    assert str(broken.decision) in str(failed.value)
+    assert "3 policies: 1 to scale, 0 to hold, 2 without a decision. 2 failed: broken: " in str(failed.value)
+
+
+def test_a_defect_in_one_group_is_its_own_sentence(
+    policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = decided(policies, tmp_path / "data", arriving=70)
+    monkeypatch.setattr(stages, "read_track", lambda *_: 1 // 0)
+    (line,) = stages.plan(run)
+    assert line["to"] is None
+    assert "stage plan failed on it with ZeroDivisionError: " in line["reason"]
+    assert "Traceback" in caplog.text
+
+
+def test_settings_that_cannot_be_fail_their_policy_alone(
+    policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (policies / "far.yaml").write_text(POLICY.replace("shop", "far"), encoding="utf-8")
+    (sample,) = watch(1)
+
+    def looks(place: Installation, _seconds: float, pace: Pace) -> Iterator[tuple[ConsumerScalingPolicy, GroupSample]]:
+        pace.note(0.2)
+        for policy in place.policies:
+            if policy.metadata.name == "far":
+                raise BadInputError("its kubeconfig is no such file")
+            yield policy, sample
+
+    monkeypatch.setattr(stages, "watch_installation", looks)
+    run = stages.observe_live(policies, tmp_path / "data", 0.0)
+    with pytest.raises(
+        IncompleteError, match=r"1 failed: far: its group was not read: its kubeconfig is no such file\."
+    ):
+        stages.conclude(run, [], {})
+
+
+def test_a_uri_where_a_folder_is_needed_is_refused() -> None:
+    with pytest.raises(BadInputError, match="data is s3://bucket/planner: only a folder"):
+        local_folder("s3://bucket/planner", "data")
+    assert local_folder("/var/lib/planner", "data") == Path("/var/lib/planner")
 
 
 @pytest.mark.parametrize("wrong", [None, "yesterday", "2026-11-21T10:00:00"])
@@ -139,7 +242,8 @@ def test_brokers_out_of_reach_are_said_at_once(policies: Path, tmp_path: Path) -
 
 def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path, arriving=70)
-    (path,) = stages.plan(run)
+    stages.plan(run)
+    path = run.folder.policy("shop").plan
     with pytest.raises(DocumentError, match="found a plan, expected a decision"):
         stages.read_decision(path)
 

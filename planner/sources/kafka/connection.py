@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
+from planner.bounded import MOST_BYTES
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.kafka import requests, sasl, wire
 from planner.sources.kafka.errors import ConnectionEndedError, ProtocolError, answer_error
@@ -17,7 +18,7 @@ from planner.sources.kafka.wire import Reader
 
 _T = TypeVar("_T")
 _CLIENT_ID: Final = "consumer-planner"
-_MAX_ANSWER: Final = 64 * 1024 * 1024
+_MAX_ANSWER: Final = MOST_BYTES
 _CHUNK: Final = 64 * 1024
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 _ILLEGAL_SASL_STATE: Final = 34

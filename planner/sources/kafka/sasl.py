@@ -11,6 +11,8 @@ from planner.sources.kafka.errors import ProtocolError
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """What we can do by ourselves; librdkafka can do more."""
+_MIN_ITERATIONS: Final = 4_096  # RFC 7677; Kafka stores no fewer. With less a listener could try passwords offline
+_MAX_DIGITS: Final = 7
 _MAX_ITERATIONS: Final = 1_000_000  # a broker that asks for more wants our processor, not our proof
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
@@ -35,8 +37,8 @@ def _scram(hash_name: str, username: str, password: str) -> Exchange:
     first = f"n={escaped},r={nonce}"
     server_first = yield f"n,,{first}".encode()
     fields = _fields(server_first, "rsi")
-    iterations = int(fields["i"]) if fields["i"].isdecimal() else 0
-    if not fields["r"].startswith(nonce) or not 0 < iterations <= _MAX_ITERATIONS:
+    iterations = int(fields["i"]) if fields["i"].isdecimal() and len(fields["i"]) <= _MAX_DIGITS else 0
+    if not fields["r"].startswith(nonce) or not _MIN_ITERATIONS <= iterations <= _MAX_ITERATIONS:
         raise ProtocolError("SCRAM: the broker answers with a nonce or a number of rounds that cannot be")
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), _decoded(fields["s"]), iterations)
     without_proof = f"c=biws,r={fields['r']}"

@@ -13,6 +13,8 @@ from planner.sources.kafka.errors import ProtocolError
 
 _T = TypeVar("_T")
 _MAX_VARINT_BYTES: Final = 5
+MOST_ELEMENTS: Final = 1_000_000
+"""In all arrays of one answer: some 250 MB once read."""
 NO_TAGS: Final = b"\0"
 """The end of every structure of a flexible version: no tagged fields."""
 
@@ -72,6 +74,7 @@ class Reader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
+        self._elements_left = MOST_ELEMENTS
 
     @property
     def left(self) -> int:
@@ -151,6 +154,9 @@ class Reader:
     def _elements(self, count: int, read: Callable[[], _T]) -> tuple[_T, ...]:
         if count > self.left:  # every element takes a byte at least: nothing is made room for on a liar's word
             raise ProtocolError(f"an array of {count} elements at byte {self._at}, where {self.left} bytes are left")
+        self._elements_left -= count
+        if self._elements_left < 0:
+            raise ProtocolError(f"more than {MOST_ELEMENTS} elements in one answer, at byte {self._at}")
         return tuple(read() for _ in range(count))
 
     def _decoded(self, content: bytes) -> str:

@@ -1,6 +1,5 @@
 """The server's JSON as series. Source: Prometheus HTTP API v1 (docs/querying/api.md, 2.42 and 3.x alike)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sources.prometheus.errors import AnswerError
+from planner.bounded import TooMuchError, bounded_json
+from planner.sources.prometheus.errors import AnswerError, TooLargeError
 
 Floats = NDArray[np.float64]
 _SHOWN = 120
@@ -30,8 +30,10 @@ def data_of(body: bytes, where: str) -> Any:
     adds them only when a part of its stores did not answer (Thanos, Mimir), and a sum that lacks a part is no sum.
     """
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
+        answer = bounded_json(body)
+    except TooMuchError as error:
+        raise TooLargeError(f"{where}: {error}: take a longer step or a shorter span") from None
+    except ValueError:
         raise AnswerError(
             f"{where}: no JSON came but {_shown(body)}: check the URL and what stands before it"
         ) from None
@@ -48,9 +50,9 @@ def data_of(body: bytes, where: str) -> Any:
 def error_of(body: bytes) -> str:
     """Return what an error answer says, in the server's words; of a page, its beginning."""
     try:
-        answer = json.loads(body)
+        answer = bounded_json(body)
         return f"{answer['errorType']}: {answer['error']}"[: 4 * _SHOWN]
-    except (ValueError, RecursionError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError):
         return _shown(body)
 
 
@@ -60,7 +62,7 @@ def matrix(data: Any, where: str) -> tuple[Series, ...]:
         if data["resultType"] != "matrix":
             raise AnswerError(f"{where}: a {data['resultType']} came where a matrix was asked for: check the URL")
         return tuple(_series(one) for one in data["result"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise AnswerError(f"{where}: an answer of another shape came ({error!r}): check the URL") from error
 
 

@@ -2,16 +2,17 @@
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Self
 
 import numpy as np
 
+from planner.bounded import MOST_BYTES, TooMuchError, Unpacker
 from planner.errors import MissingExtraError, OutOfReachError
 from planner.sources.prometheus.access import Access
 from planner.sources.prometheus.answers import Series, data_of, error_of, label_sets, matrix
-from planner.sources.prometheus.errors import AnswerError, QueryError, RefusedError
+from planner.sources.prometheus.errors import AnswerError, QueryError, RefusedError, TooLargeError
 
 try:
     import httpx
@@ -24,7 +25,9 @@ MOST_POINTS: Final = 11_000
 """A server refuses a range query with more points a series (``web/api/v1``, fixed)."""
 SPAN_S: Final = 86_400.0
 """A range query covers at most a day, so that no single answer grows with the length of the history."""
-_MOST_BYTES: Final = 256 * 1024 * 1024
+_LEAST_POINTS: Final = 60
+"""A span with fewer points is not halved any more: the server sends too much, however little is asked for."""
+_PIECE: Final = 64 * 1024
 _PAUSE_S: Final = 0.5
 _BUSY: Final = 429
 _REFUSED: Final = frozenset({401, 403, 407})
@@ -80,7 +83,14 @@ class Prometheus:
     def _part(self, query: str, first: float, last: float, step_s: float) -> tuple[Series, ...]:
         asked = [("query", query), ("start", f"{first:.3f}"), ("end", f"{last:.3f}"), ("step", f"{step_s:.3f}")]
         where = self._where(query)
-        return matrix(data_of(self._get("query_range", asked, where), where), where)
+        try:
+            return matrix(data_of(self._get("query_range", asked, where), where), where)
+        except TooLargeError:
+            half = int((last - first) / step_s / 2)
+            if half < _LEAST_POINTS:
+                raise
+        early = self._part(query, first, first + half * step_s, step_s)
+        return _joined([early, self._part(query, first + (half + 1) * step_s, last, step_s)])
 
     def _where(self, query: str) -> str:
         shown = query if len(query) <= _SHOWN else f"{query[:_SHOWN]}..."
@@ -111,16 +121,21 @@ class Prometheus:
         """Return status and body, whole, within the time limit: a server that drips is as bad as a silent one."""
         deadline = time.monotonic() + self._timeout_s
         params = httpx.QueryParams(list(asked))
+        headers = {**self._access.headers(), "Accept-Encoding": "gzip"}
         body = bytearray()
-        with self._http.stream(
-            "GET", f"{self.url}/api/v1/{path}", params=params, headers=self._access.headers()
-        ) as answer:
-            for piece in answer.iter_bytes():
-                body += piece
+        with self._http.stream("GET", f"{self.url}/api/v1/{path}", params=params, headers=headers) as answer:
+            unpack = _unpacking(answer.headers.get("Content-Encoding", ""), where)
+            for packed in answer.iter_raw(_PIECE):
                 if time.monotonic() > deadline:
                     raise self._too_late(where)
-                if len(body) > _MOST_BYTES:
-                    raise AnswerError(f"{where}: more than {_MOST_BYTES >> 20} MiB came: take a longer step")
+                try:
+                    body += unpack(packed)
+                except TooMuchError as error:
+                    raise TooLargeError(f"{where}: {error}: take a longer step") from error
+                except ValueError as error:
+                    raise AnswerError(f"{where}: what came is {error}: check what stands before the server") from error
+                if len(body) > MOST_BYTES:
+                    raise TooLargeError(f"{where}: more than {MOST_BYTES >> 20} MiB came: take a longer step")
             return answer.status_code, bytes(body)
 
     def _too_late(self, where: str) -> OutOfReachError:
@@ -128,6 +143,19 @@ class Prometheus:
             f"{where}: no whole answer within {self._timeout_s:g} s: take a longer step or a shorter span, or see why "
             f"the server is slow"
         )
+
+
+def _unpacking(encoding: str, where: str) -> Callable[[bytes], bytes]:
+    """Return what undoes an answer's encoding within bounds: 380 KB of gzip can be 4 GB."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            return bytes
+        case "gzip" | "x-gzip":
+            return Unpacker().unpack
+        case _:
+            raise AnswerError(
+                f"{where}: encoding {encoding[:20]!r} came, gzip was asked for: check what stands before it"
+            )
 
 
 def _reason(error: Exception) -> str:

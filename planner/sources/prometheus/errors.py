@@ -8,6 +8,7 @@
     └── AmbiguousSeriesError   one figure comes from several places, and nobody said which of them is meant
     OutOfReachError            exit 3: nobody listens, no answer in time, 5xx
     └── AnswerError            what came is not what a Prometheus server sends, or only a part of it
+        └── TooLargeError      more came than is read (``planner.bounded``)
 
 Messages name the URL (never an account), the query and what came.
 """
@@ -29,3 +30,7 @@ class AmbiguousSeriesError(BadInputError):
 
 class AnswerError(OutOfReachError):
     """The answer is no Prometheus answer (HTML, broken JSON, wrong shape), is too large, or is marked as partial."""
+
+
+class TooLargeError(AnswerError):
+    """The answer is larger than any that is read."""

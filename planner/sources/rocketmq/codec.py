@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from planner.bounded import MOST_BYTES
 from planner.sources.rocketmq import fastjson
 from planner.sources.rocketmq.credentials import Credentials
 from planner.sources.rocketmq.errors import FrameError, JsonError
@@ -19,7 +20,7 @@ HEADER_JSON: Final = 0
 HEADER_BINARY: Final = 1
 VERSION: Final = 513
 """``MQVersion.Version`` V5_5_0: from 401 on, routes come with quoted keys."""
-MAX_FRAME: Final = 64 * 1024 * 1024
+MAX_FRAME: Final = MOST_BYTES
 """Longest frame we read, in bytes: four times what servers accept themselves."""
 
 _LENGTH: Final = struct.Struct(">i")

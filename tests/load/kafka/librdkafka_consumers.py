@@ -36,6 +36,10 @@ class ConsumerThread(threading.Thread):
         self._config = order["config"]
         self._service_s = order["service_us"] / 1e6
         self._commits_after_poll = order["commit"] == "sync"
+        self._commits_each = order["commit"] == "each"
+        self._batch = order.get("batch", 1)
+        self._stuck, self._stuck_after = order.get("stuck", -1), order.get("stuck_after", 0)
+        self._records, self._of_stuck, self._worked_s = 0, 0, 0.0
         self._log = log
 
     def run(self) -> None:
@@ -49,6 +53,7 @@ class ConsumerThread(threading.Thread):
             consumer.close()
         except (KafkaException, ValueError) as error:
             event(self.name, "failed", str(error))
+        event(self.name, "worked", f"{self._records} {self._worked_s * 1e9:.0f}")
         event(self.name, "stopped")
 
     def _subscribe(self, consumer: Consumer) -> None:
@@ -65,19 +70,35 @@ class ConsumerThread(threading.Thread):
         if self.hanging:
             time.sleep(POLL_S)
             return
-        record = consumer.poll(POLL_S)
-        if record is None:
-            return
-        if record.error():
-            event(self.name, "failed", str(record.error()))
-            return
-        self._deliver(record)
-        if self._commits_after_poll:
-            self._commit(consumer, record)
+        last = None
+        for record in consumer.consume(self._batch, POLL_S):
+            if record.error():
+                event(self.name, "failed", str(record.error()))
+            else:
+                self._work(consumer, record)
+                last = record
+        if last is not None and self._commits_after_poll:
+            self._commit(consumer, last if self._batch == 1 else None)
 
-    def _commit(self, consumer: Consumer, record: Message) -> None:
+    def _work(self, consumer: Consumer, record: Message) -> None:
+        started = time.perf_counter()
+        self._deliver(record)
+        if record.partition() == self._stuck:
+            self._of_stuck += 1
+            while self._of_stuck > self._stuck_after and not self.closing:
+                time.sleep(POLL_S)
+        if self._commits_each:
+            self._commit(consumer, record)
+        self._records += 1
+        self._worked_s += time.perf_counter() - started
+
+    def _commit(self, consumer: Consumer, record: Message | None) -> None:
+        """Commit up to one record, or up to the last of every partition that was delivered."""
         try:
-            consumer.commit(record, asynchronous=False)
+            if record is None:
+                consumer.commit(asynchronous=False)
+            else:
+                consumer.commit(record, asynchronous=False)
         except KafkaException as refusal:
             if refusal.args[0].code() not in REFUSALS:
                 raise

@@ -1,5 +1,7 @@
 """A user's own strategy: the example is the manual, and whatever it does wrong is said and stops nothing else."""
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -11,8 +13,9 @@ import pytest
 from planner.allocation.answers import answer_all
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import GroupAllocation, allocate_group
-from planner.allocation.plugins import ENTRY_POINTS
+from planner.allocation.plugins import ENTRY_POINTS, FILES_VARIABLE, allow
 from planner.allocation.registry import find_strategy, known_names
+from planner.documents.policy import parse_policy
 from planner.errors import BadInputError, UnknownNameError
 from planner.model.queues import MessageQueue
 from planner.simulation.candidates import simulate_candidate
@@ -23,6 +26,12 @@ EXAMPLE = ROOT / "examples" / "custom_strategy.py"
 QUEUES = [MessageQueue("T", "b", number) for number in range(4)]
 CLIENTS = ["c0", "c1"]
 Queues = Sequence[MessageQueue]
+
+
+@pytest.fixture(autouse=True)
+def _allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The administrator has listed the example and this test's folder."""
+    monkeypatch.setenv(FILES_VARIABLE, os.pathsep.join((str(EXAMPLE), str(tmp_path))))
 
 
 class Own:
@@ -224,3 +233,39 @@ def test_its_faults_are_told_with_the_candidate_and_stop_no_other(tmp_path: Path
     lazy, avg = (simulate_candidate(taken, len(taken.clients), name) for name in (str(file), "AVG"))
     assert any("group billing, topic orders: strategy LAZY forgot 16 queues" in known for known in lazy.unknowns)
     assert avg.unknowns == ()
+
+
+MARK = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n" + (
+    "class Own:\n    name = 'OWN'\n    def allocate(self, client, queues, clients): return []\n"
+)
+
+
+def policy_with(strategy: str) -> dict[str, Any]:
+    source = {"system": "rocketmq", "nameServers": ["127.0.0.1:1"], "cluster": "c", "group": "g"}
+    spec = {"source": source, "scaleTargetRef": {"name": "app"}, "maxReplicas": 8}
+    document = {
+        "apiVersion": "consumerplanner.dev/v1alpha1",
+        "kind": "ConsumerScalingPolicy",
+        "metadata": {"name": "p"},
+    }
+    return {**document, "spec": {**spec, "strategy": strategy, "strategyOptions": {"a": 1}}}
+
+
+def test_a_document_runs_no_file_that_nobody_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy's strategy was run while the policy was parsed: whoever wrote one ran code as the planner."""
+    monkeypatch.setenv(FILES_VARIABLE, str(EXAMPLE))
+    file = tmp_path / "mine.py"
+    file.write_text(MARK, encoding="utf-8")
+    aside = tmp_path / "custom_strategy.py"
+    aside.symlink_to(file)
+    for name in (str(file), f"{file}:Own", str(aside), f"{EXAMPLE.parent}/../{file.relative_to('/')}"):
+        with pytest.raises(BadInputError, match=FILES_VARIABLE):
+            find_strategy(name)
+        with pytest.raises(BadInputError, match="is not to decide what runs here"):
+            parse_policy(json.dumps(policy_with(name)), "policy")
+        asked = [{"system": "rocketmq", "strategy": name, "group": "g", "queues": [], "clients": []}]
+        assert "is not to decide" in str(answer_all(asked))
+    assert not file.with_suffix(".ran").exists()
+    allow(str(file))  # a person's own option
+    assert find_strategy(str(file)).name == "OWN"
+    assert file.with_suffix(".ran").exists()

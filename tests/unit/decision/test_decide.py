@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.allocation.plugins import FILES_VARIABLE
 from planner.allocation.registry import find_strategy
 from planner.decision.choose import decide
 from planner.decision.decision import Decision, HoldCause
@@ -230,6 +231,19 @@ def test_nobody_is_taken_away_while_a_queue_stands_still() -> None:
     assert decision_on(replace(few, queues=(replace(standing, owner=few.queues[0].owner), *few.queues[1:]))).target == 4
 
 
+def test_a_member_that_hangs_is_not_answered_with_consumers_while_the_others_keep_up() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True)
+    taken = owned(snapshot())
+    hung = tuple(
+        replace(state, lag=900, consumption_rate=0.0) if state.owner == taken.clients[0] else state
+        for state in taken.queues
+    )
+    decision = decision_on(replace(taken, capacity=least, queues=hung))
+    assert decision.hold_cause is HoldCause.BLOCKED_QUEUES
+    drowning = tuple(replace(state, lag=900, consumption_rate=state.consumption_rate and 7.5) for state in hung)
+    assert decision_on(replace(taken, capacity=least, queues=drowning)).target > 3
+
+
 def test_hold_where_members_share_queues() -> None:
     every = decision_on(replace(snapshot(), shared_queues=16))
     assert (every.hold_cause, "(POP, or broadcasting)" in every.reason) == (HoldCause.UNSUPPORTED_STRATEGY, True)
@@ -309,14 +323,18 @@ class Backwards:
 """
 
 
-def test_a_strategy_of_the_users_own_is_planned_with_when_places_decide(tmp_path: Path) -> None:
+def test_a_strategy_of_the_users_own_is_planned_with_when_places_decide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FILES_VARIABLE, str(tmp_path))
     path = tmp_path / "backwards.py"
     path.write_text(REVERSED.format(positional=True))
     decision = decision_on(snapshot(capacity=65.0, strategy=str(path)))
     assert (decision.target, decision.strategy) == (4, str(path))
 
 
-def test_hold_on_a_strategy_of_the_users_own_that_goes_by_ids(tmp_path: Path) -> None:
+def test_hold_on_a_strategy_of_the_users_own_that_goes_by_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FILES_VARIABLE, str(tmp_path))
     path = tmp_path / "backwards.py"
     path.write_text(REVERSED.format(positional=False))
     assert decision_on(snapshot(capacity=65.0, strategy=str(path))).hold_cause is HoldCause.UNSUPPORTED_STRATEGY

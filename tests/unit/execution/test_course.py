@@ -49,7 +49,7 @@ def test_a_plan_that_stops_all_or_lets_pods_be_missing_says_so_by_its_steps() ->
     starts = StartConsumers(0, 3, LIMIT_S, MOVES, undo="set 0")
     assert fewest_ready(replace(plan, steps=(stops, starts))) == 0
     rolling = UpdateTemplate(CHANGE, 3, 0, 1, 1, LIMIT_S, MOVES)
-    assert fewest_ready(replace(plan, steps=(rolling,))) == 2
+    assert fewest_ready(replace(plan, steps=(rolling,), migration="update")) == 2
 
 
 def test_setting_the_plans_own_offsets_has_no_way_back_and_another_groups_has() -> None:

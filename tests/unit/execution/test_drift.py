@@ -18,6 +18,8 @@ from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
 from planner.model.deployments import Autoscaler, Deployment
 from planner.model.queues import MessageQueue
+from planner.rollout.autoscalers import Handling
+from planner.rollout.bounds import PolicyBounds
 from planner.rollout.steps import CreateDeployment, MarkVictims, UpdateTemplate
 from tests.unit.execution.fake import START, FakeCluster
 from tests.unit.execution.worlds import CHANGE, DEPLOYMENT, LIMIT_S, MOVES, SCENARIOS, stored, world
@@ -165,6 +167,23 @@ def misplaced(it: Case, chance: random.Random) -> Case:
 def policy(it: Case, chance: random.Random) -> Case:
     now = f"policy-{chance.randint(2, 10**6)}"
     return replace(it, look=replace(it.look, policy_digest=now), code=Code.POLICY_CHANGED, says=f"its digest is {now}")
+
+
+def outside(it: Case, chance: random.Random) -> Case:
+    plan = it.stored.plan
+    bounds = PolicyBounds(plan.policy, plan.deployment, plan.group, 1, 100, 3_600, Handling("setBounds"))
+    group = replace(plan.group, group="other")
+    ways: list[dict[str, object]] = [
+        {"deployment": "other"},
+        {"valid_for_s": 60},
+        {"policy": "other"},
+        {"group": group},
+    ]
+    way = chance.choice(ways)
+    name, value = next(iter(way.items()))
+    told = f"allows {value} s" if name == "valid_for_s" else "other"
+    look = replace(it.look, bounds=replace(bounds, **way))  # type: ignore[arg-type]
+    return replace(it, look=look, code=Code.OUTSIDE_POLICY, says=told)
 
 
 def spec(it: Case, chance: random.Random) -> Case:
@@ -334,6 +353,7 @@ ALL: tuple[Change, ...] = (
     strategy,
     rebalancing,
     misplaced,
+    outside,
     policy,
     spec,
     approval,

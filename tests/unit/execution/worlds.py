@@ -29,6 +29,7 @@ from planner.rollout.steps import (
     Victim,
 )
 from planner.rollout.template import ContainerChange, TemplateChange
+from tests.step_builders import migration_of
 from tests.unit.execution.fake import (
     QUEUES,
     START,
@@ -92,7 +93,7 @@ def plan(cluster: FakeCluster, steps: Sequence[Step], migration: str | None = No
         preconditions=Preconditions(cluster.deployments[DEPLOYMENT].replicas, members, "AVG", len(QUEUES)),
         forecast=Forecast(moved_queues=MOVES, owners_before=before, owners_after=before, unknowns=()),
         steps=tuple(steps),
-        migration=migration,
+        migration=migration or migration_of(steps),
     )
 
 

@@ -35,6 +35,8 @@ def test_commas_and_equals_signs_in_a_name_are_escaped() -> None:
     [
         (SERVER_FIRST.replace(b"rOpr", b"xxxx"), "nonce or a number of rounds"),
         (SERVER_FIRST.replace(b"i=4096", b"i=99999999"), "nonce or a number of rounds"),
+        (SERVER_FIRST.replace(b"i=4096", b"i=4095"), "nonce or a number of rounds"),
+        (SERVER_FIRST.replace(b"i=4096", b"i=" + b"9" * 5_000), "nonce or a number of rounds"),
         (SERVER_FIRST.replace(b"i=4096", b"i=none"), "nonce or a number of rounds"),
         (SERVER_FIRST.replace(b",i=4096", b""), "lacks i"),
         (SERVER_FIRST.replace(b"W22Z", b"!!!!"), "not base64"),

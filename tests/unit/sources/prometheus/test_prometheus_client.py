@@ -166,7 +166,7 @@ def test_a_server_that_hangs_or_drips_is_given_up(behaviour: Callable[[threading
 
 
 def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(client_module, "MOST_BYTES", 1 << 20)
     with FakeHttp(says(200, b" " * (2 << 20))) as server, pytest.raises(AnswerError, match="more than 1 MiB"):
         ask(server)
 

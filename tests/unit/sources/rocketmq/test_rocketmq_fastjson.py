@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.bounded import MOST_DEPTH
 from planner.errors import OutOfReachError
 from planner.sources.rocketmq import fastjson
 from planner.sources.rocketmq.errors import JsonError
@@ -187,13 +188,17 @@ def test_bytes_that_are_not_utf_8_are_refused() -> None:
 @pytest.mark.parametrize(
     ("start", "middle", "end"), [("[", "", "]"), ('{"a":', "1", "}"), ('{0:[{{"k":1}:', "1", "}]}")]
 )
-def test_depth_is_not_limited_by_recursion(start: str, middle: str, end: str) -> None:
-    read = fastjson.parse((start * DEEP + middle + end * DEEP).encode())
+def test_depth_is_bounded_by_levels_not_by_recursion(start: str, middle: str, end: str) -> None:
+    """No broker nests more than a handful; the deepest that is read, and one that would be gigabytes."""
+    few = MOST_DEPTH // 4
+    read = fastjson.parse((start * few + middle + end * few).encode())
     depth = 0
     while isinstance(read, list | dict) and read:
         read = next(iter(read.values())) if isinstance(read, dict) else read[0]
         depth += 1
-    assert depth >= DEEP - 1
+    assert depth >= few - 1
+    with pytest.raises(JsonError, match=f"more than {MOST_DEPTH} levels"):
+        fastjson.parse((start * DEEP + middle + end * DEEP).encode())
 
 
 @pytest.mark.parametrize("start", ["[", "{", '{"a":', '{"a":[', "{{", '[{"a":'])

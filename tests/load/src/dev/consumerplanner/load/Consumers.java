@@ -31,14 +31,18 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * With {@code clientRebalance=false} no strategy runs here, and the looks are what the broker's answers changed.
  *
  * <p>Sick on demand: {@code --block-after N} never returns from the listener again after N messages,
- * {@code --fail true} fails each message.
+ * {@code --stuck Q --stuck-after N} never from message N of the queues with number Q, {@code --fail true} fails each
+ * message.
  */
 final class Consumers {
     private final Options options;
     private final long serviceNanos;
     private final boolean failing;
     private final long blockAfter;
+    private final int stuckQueue;
+    private final long stuckAfter;
     private final AtomicLong served = new AtomicLong();
+    private final AtomicLong ofStuckQueue = new AtomicLong();
     private final DeliveryLog log;
     private final List<DefaultMQPushConsumer> consumers = new ArrayList<>();
 
@@ -47,6 +51,8 @@ final class Consumers {
         this.serviceNanos = Math.round(Double.parseDouble(options.get("service-ms", "0")) * 1e6);
         this.failing = Boolean.parseBoolean(options.get("fail", "false"));
         this.blockAfter = options.integer("block-after", Integer.MAX_VALUE);
+        this.stuckQueue = options.integer("stuck", -1);
+        this.stuckAfter = options.integer("stuck-after", 0);
         boolean flushesEach = Boolean.parseBoolean(options.get("flush-each", "false"));
         boolean tellsMessages = Boolean.parseBoolean(options.get("tell-messages", "false"));
         this.log = DeliveryLog.to(options.get("delivery-log", ""), flushesEach, tellsMessages);
@@ -145,7 +151,8 @@ final class Consumers {
             if (failing) {
                 return false;
             }
-            if (served.incrementAndGet() > blockAfter) {
+            boolean isStuck = message.getQueueId() == stuckQueue && ofStuckQueue.getAndIncrement() == stuckAfter;
+            if (isStuck || served.incrementAndGet() > blockAfter) {
                 LockSupport.parkNanos(Long.MAX_VALUE);
             }
             long end = System.nanoTime() + serviceNanos;

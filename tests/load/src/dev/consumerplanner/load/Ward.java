@@ -27,10 +27,23 @@ final class Ward {
         List<String> ids = new ArrayList<>();
         Runtime.getRuntime().addShutdownHook(new Thread(this::stop, "graceful-shutdown"));
         for (Options line : lines) {
-            ids.addAll(Boolean.parseBoolean(line.get("pull", "false")) ? pulling(line) : pushing(line));
+            ids.addAll(started(line));
         }
         System.out.println("READY " + String.join(" ", ids));
         new CountDownLatch(1).await();
+    }
+
+    private List<String> started(Options line) throws Exception {
+        if (Boolean.parseBoolean(line.get("poll", "false"))) {
+            return polling(line);
+        }
+        return Boolean.parseBoolean(line.get("pull", "false")) ? pulling(line) : pushing(line);
+    }
+
+    private List<String> polling(Options line) throws Exception {
+        Poller poller = new Poller(line);
+        stops.add(poller::stop);
+        return poller.start();
     }
 
     private List<String> pulling(Options line) throws Exception {

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -13,10 +14,15 @@ import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 
-/** One consumer that spends a fixed time on each record and commits as it is told: by itself, after each poll, never. */
+/**
+ * One consumer that spends a fixed time on each record and commits as ordered: by itself, after each poll, after each
+ * record, never. When it stops it prints {@code worked records nanoseconds}: the time spent on records, the commits after
+ * each of them included. {@code stuck} names a partition number whose record number {@code stuck_after} never ends.
+ */
 final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
     private static final Duration POLL = Duration.ofMillis(100);
 
@@ -24,10 +30,16 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
     private final Properties config;
     private final long serviceNanos;
     private final boolean commitsAfterPoll;
+    private final boolean commitsEach;
+    private final int stuckPartition;
+    private final long stuckAfter;
     private final DeliveryFile log;
     private final AtomicReference<List<String>> newTopics = new AtomicReference<>();
     private volatile boolean closing;
     private volatile boolean hanging;
+    private long recordCount;
+    private long workedNanos;
+    private long ofStuckPartition;
 
     ConsumerThread(String id, JsonNode order, DeliveryFile log) {
         super(id);
@@ -35,6 +47,9 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
         this.config = Fields.properties(order.get("config"));
         this.serviceNanos = order.path("service_us").asLong() * 1_000;
         this.commitsAfterPoll = order.path("commit").asText().equals("sync");
+        this.commitsEach = order.path("commit").asText().equals("each");
+        this.stuckPartition = order.path("stuck").asInt(-1);
+        this.stuckAfter = order.path("stuck_after").asLong();
         this.newTopics.set(Fields.texts(order.get("topics")));
         this.log = log;
     }
@@ -63,6 +78,7 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
             Events.print(id, "failed", failure.toString());
         }
         log.flush();
+        Events.print(id, "worked", recordCount + " " + workedNanos);
         Events.print(id, "stopped", "");
     }
 
@@ -86,8 +102,15 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
         }
         ConsumerRecords<byte[], byte[]> records = consumer.poll(POLL);
         for (ConsumerRecord<byte[], byte[]> record : records) {
+            long begin = System.nanoTime();
             log.add(id, record);
             spend();
+            getStuck(record);
+            if (commitsEach) {
+                commit(consumer, record);
+            }
+            recordCount++;
+            workedNanos += System.nanoTime() - begin;
         }
         if (!records.isEmpty()) {
             log.flush();
@@ -97,9 +120,26 @@ final class ConsumerThread extends Thread implements ConsumerRebalanceListener {
         }
     }
 
+    private void getStuck(ConsumerRecord<byte[], byte[]> record) {
+        if (record.partition() == stuckPartition && ofStuckPartition++ >= stuckAfter) {
+            while (!closing) {
+                LockSupport.parkNanos(POLL.toNanos());
+            }
+        }
+    }
+
+    private void commit(KafkaConsumer<byte[], byte[]> consumer, ConsumerRecord<byte[], byte[]> record) {
+        TopicPartition partition = new TopicPartition(record.topic(), record.partition());
+        commit(() -> consumer.commitSync(Map.of(partition, new OffsetAndMetadata(record.offset() + 1))));
+    }
+
     private void commit(KafkaConsumer<byte[], byte[]> consumer) {
+        commit(consumer::commitSync);
+    }
+
+    private void commit(Runnable order) {
         try {
-            consumer.commitSync();
+            order.run();
         } catch (CommitFailedException | RebalanceInProgressException refusal) {
             // The next poll goes on with the rebalance; what was not committed comes again where it belongs now.
             Events.print(id, "refused", refusal.getClass().getSimpleName());

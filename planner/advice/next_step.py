@@ -1,0 +1,191 @@
+"""The next command after a decision: every reason to hold has the one that ends it."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from planner.decision.decision import HoldCause
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command, and what it is for or what comes before it, as few words; together they paste into a shell."""
+
+    command: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.command}   # {self.note}" if self.note else self.command
+
+
+class Commands(Protocol):
+    """How the reader's next commands are spelt, by how the group was named: by a policy, or by an address."""
+
+    @property
+    def watch(self) -> str:
+        """Watch the group for as long as its window asks for."""
+
+    @property
+    def doctor(self) -> str:
+        """Examine the group."""
+
+    @property
+    def decide(self) -> str:
+        """Decide again after something was changed that the policy says."""
+
+    @property
+    def counts(self) -> str:
+        """Compare all counts."""
+
+    @property
+    def change_strategy(self) -> str:
+        """Plan the way to a strategy whose answers for other counts are known."""
+
+    @property
+    def proceed(self) -> str:
+        """Go on with a decision that is right."""
+
+    @property
+    def settings(self) -> str:
+        """Where a statement about the group is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCommands:
+    """Commands of somebody who has a policy file; ``snapshot`` is the snapshot's file, ``plan`` the plan's."""
+
+    policy: str
+    snapshot: str = "snap.json"
+    plan: str = "plan.yaml"
+
+    @property
+    def watch(self) -> str:
+        """A snapshot that watches for the policy's window."""
+        return f"planner snapshot --policy {shlex.quote(self.policy)} -o {shlex.quote(self.snapshot)}"
+
+    @property
+    def doctor(self) -> str:
+        """The doctor on the policy's group."""
+        return f"planner doctor --policy {shlex.quote(self.policy)} --watch 60"
+
+    @property
+    def decide(self) -> str:
+        """The same snapshot under the policy of today."""
+        files = f"{shlex.quote(self.snapshot)} --policy {shlex.quote(self.policy)}"
+        return f"planner plan {files} -o {shlex.quote(self.plan)}"
+
+    @property
+    def counts(self) -> str:
+        """All counts of the snapshot."""
+        return f"planner simulate {shlex.quote(self.snapshot)}"
+
+    @property
+    def change_strategy(self) -> str:
+        """The migrations, of which one changes the strategy."""
+        return "planner migrate strategy --help"
+
+    @property
+    def proceed(self) -> str:
+        """The same again when the load has changed."""
+        return self.watch
+
+    @property
+    def settings(self) -> str:
+        """The policy file."""
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True)
+class AddressCommands:
+    """Commands of somebody who has an address alone: ``options`` are those of the present call, spelt as given."""
+
+    group: str
+    server: str
+    options: str = ""
+    deployment: str | None = None
+    highest: int | None = None
+
+    @property
+    def _group(self) -> str:
+        return f"{self.server} --group {shlex.quote(self.group)}"
+
+    @property
+    def _serving(self) -> str:
+        return f" --deployment {shlex.quote(self.deployment)}" if self.deployment else ""
+
+    @property
+    def watch(self) -> str:
+        """The same watch again."""
+        return f"planner advise {self._group}{self._serving}{self.options}"
+
+    @property
+    def doctor(self) -> str:
+        """The doctor on this group."""
+        return f"planner doctor {self._group} --watch 60"
+
+    @property
+    def decide(self) -> str:
+        """A policy, which has a field for what cannot be seen from outside."""
+        return self.proceed
+
+    @property
+    def counts(self) -> str:
+        """The same watch with another bound."""
+        return f"{self.watch} --max {2 * self.highest}" if self.highest else self.watch
+
+    @property
+    def change_strategy(self) -> str:
+        """The migrations, of which one changes the strategy."""
+        return "planner migrate strategy --help"
+
+    @property
+    def proceed(self) -> str:
+        """A policy of the group, which plans and schedules go by."""
+        most = f" --max {self.highest}" if self.highest else ""
+        return f"planner init {self._group}{self._serving}{most} -o {shlex.quote(_file_name(self.group))}"
+
+    @property
+    def settings(self) -> str:
+        """The policy that ``proceed`` writes."""
+        return _file_name(self.group)
+
+
+def _file_name(group: str) -> str:
+    """Return a policy's file name: a group's name may hold what no file name should."""
+    return "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in group) + ".yaml"
+
+
+def next_step(cause: HoldCause | None, commands: Commands) -> NextStep:
+    """Return the one command that ends a hold, or that carries a decision on (``cause`` ``None``: it scales)."""
+    return _STEPS[cause](commands)
+
+
+_STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
+    None: lambda commands: NextStep(commands.proceed),
+    HoldCause.RIGHT_ALREADY: lambda commands: NextStep(commands.proceed, "nothing is to be changed today"),
+    HoldCause.OLD_DATA: lambda commands: NextStep(commands.watch, "data of now"),
+    HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
+    HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
+    HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
+    HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
+        commands.doctor, f"shows what the members run; one that you know goes into spec.strategy of {commands.settings}"
+    ),
+    HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextStep(commands.change_strategy, "to AVG, for example"),
+    HoldCause.UNKNOWN_CAPACITY: lambda commands: NextStep(
+        commands.watch,
+        f"while messages wait; a figure that you know goes into spec.capacity.messagesPerSecond of {commands.settings}",
+    ),
+    HoldCause.BLOCKED_QUEUES: lambda commands: NextStep(commands.doctor, "names the queues that stand still"),
+    HoldCause.SLOW_MEMBERS: lambda commands: NextStep(commands.doctor, "names the members that are slow"),
+    HoldCause.UNKNOWN_RATES: lambda commands: NextStep(commands.watch, "rates take two samples of each queue"),
+    HoldCause.UNKNOWN_LAG: lambda commands: NextStep(commands.doctor, "names the queues without a stored offset"),
+    HoldCause.UNSETTLED: lambda commands: NextStep(commands.doctor, "shows who owns what, and whether it stays so"),
+    HoldCause.RECENTLY_CHANGED: lambda commands: NextStep(commands.watch, "after the rest that the policy asks for"),
+    HoldCause.UNKNOWN_CHANGES: lambda commands: NextStep(commands.watch, "watches for spec.stabilisation.seconds, too"),
+    HoldCause.OTHER_SCALER: lambda commands: NextStep(
+        commands.decide, f"after spec.autoscaler.mode in {commands.settings} is setBounds or pause"
+    ),
+    HoldCause.NO_COUNT_MEETS: lambda commands: NextStep(commands.counts, "shows what each count comes to"),
+    HoldCause.PLAN_REFUSED: lambda commands: NextStep(commands.doctor, "shows pods and members"),
+}

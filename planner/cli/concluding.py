@@ -1,0 +1,100 @@
+"""From a finished watch to the answer: the decision on what was watched, its plan and price, findings, next command."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planner.advice.answer import Advice, findings_that_matter, price_of
+from planner.advice.evaluation import own_outcomes
+from planner.advice.near_misses import near_misses
+from planner.advice.next_step import AddressCommands, next_step
+from planner.cli.default_policy import with_window
+from planner.cli.watching import GroupWatch
+
+if TYPE_CHECKING:
+    from planner.cli.address import Address
+    from planner.diagnosis.finding import Finding
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.snapshot import GroupSnapshot
+    from planner.rollout.plan import DecisionRecord, RolloutPlan
+    from planner.simulation.outcome import CandidateOutcome
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The answer on one group, and all that a page about it shows."""
+
+    advice: Advice
+    policy: "ConsumerScalingPolicy"
+    snapshot: "GroupSnapshot"
+    outcomes: "tuple[CandidateOutcome, ...]"
+    record: "DecisionRecord"
+    plan: "RolloutPlan | None"
+
+
+def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", deployment: str | None) -> Conclusion:
+    """Return the answer on the group from all its samples, of which there is at least one."""
+    from planner import pipeline
+
+    policy = with_window(watch.policy, watch.watched_s)
+    snapshot = pipeline.take_snapshot(watch.samples, sample_every_s, policy, watch.samples[-1].at)
+    outcomes = own_outcomes(snapshot, policy.spec.min_replicas, policy.spec.max_replicas)
+    record = pipeline.decide(snapshot, outcomes, policy)
+    if not record.decision.is_hold:
+        outcomes = _with_price(outcomes, snapshot, record)
+    plan = pipeline.plan(snapshot, record, policy, outcomes)
+    commands = AddressCommands(
+        watch.group, f"{address.server}{address.account}", deployment=deployment, highest=policy.spec.max_replicas
+    )
+    clarity = watch.clarity
+    arrival, consumption = group_rates(snapshot)
+    advice = Advice(
+        system=snapshot.system,
+        cluster=snapshot.cluster,
+        group=snapshot.group,
+        deployment=deployment if snapshot.deployment else None,
+        decision=record.decision,
+        price=price_of(plan, len(snapshot.data_queues)),
+        watched_s=watch.watched_s,
+        arrival_rate=arrival,
+        consumption_rate=consumption,
+        lag=None if snapshot.unknown_lag else snapshot.lag,
+        is_clear=watch.is_clear,
+        missing=clarity.missing if clarity else (),
+        near_misses=near_misses(outcomes, record.decision.target, policy.objective),
+        findings=findings_that_matter(_findings(watch, sample_every_s)),
+        next=next_step(record.decision.hold_cause, commands),
+    )
+    return Conclusion(advice, policy, snapshot, outcomes, record, plan)
+
+
+def group_rates(snapshot: "GroupSnapshot") -> tuple[float | None, float | None]:
+    """Return what comes in and what is consumed over the window, in messages per second; ``None`` where unknown."""
+    arrivals = [state.arrival_rate for state in snapshot.data_queues]
+    consumptions = [state.consumption_rate for state in snapshot.data_queues]
+    return _sum(arrivals), _sum(consumptions)
+
+
+def _sum(rates: list[float | None]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None
+
+
+def _with_price(
+    outcomes: "tuple[CandidateOutcome, ...]", snapshot: "GroupSnapshot", record: "DecisionRecord"
+) -> "tuple[CandidateOutcome, ...]":
+    """Return the outcomes, the chosen one with what the change costs."""
+    from planner.simulation.transition import with_transition
+
+    target = record.decision.target
+    return tuple(
+        with_transition(outcome, snapshot, record.snapshot.digest) if outcome.count == target else outcome
+        for outcome in outcomes
+    )
+
+
+def _findings(watch: GroupWatch, sample_every_s: float) -> "tuple[Finding, ...]":
+    from planner.diagnosis.diagnose import diagnose
+    from planner.diagnosis.picture import Picture
+
+    timing = watch.policy.snapshot_settings.timing
+    return diagnose(Picture(tuple(watch.samples), sample_every_s, timing=timing))

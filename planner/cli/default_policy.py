@@ -1,0 +1,83 @@
+"""The policy of somebody who has none yet: what ``planner advise`` decides by and ``planner init`` writes down."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from planner.cli.address import Address
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.samples import GroupSample
+
+BACKLOG_GONE_S: Final = 600.0
+"""A backlog is to be gone within ten minutes, as in README's policy."""
+
+GROWTH: Final = 10
+FEWEST_HIGHEST: Final = 20
+"""No default bound is more than ten times the present members, or 20 where that is less: whoever wants more says so."""
+
+KAFKA_CLIENT: Final = "4.1.0"
+"""No broker knows a Kafka client's release and settings: the price supposes the Java client and its defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The Deployment that runs a group, and how its API server is reached; ``None``: counts are of members."""
+
+    namespace: str
+    name: str
+    kubeconfig: Path | None = None
+
+
+def default_highest(sample: "GroupSample") -> int:
+    """Return the largest count that is considered unless somebody says so: no consumer without a queue.
+
+    The number of data queues, at most ``GROWTH`` times the present members or ``FEWEST_HIGHEST``, and no fewer than
+    the present members.
+    """
+    queues = sum(not queue.is_retry for queue in sample.routes.read_queues)
+    present = len(sample.members)
+    return max(1, present, min(queues, max(FEWEST_HIGHEST, GROWTH * present)))
+
+
+def default_policy(
+    address: "Address", sample: "GroupSample", target: Target | None = None, highest: int | None = None
+) -> "ConsumerScalingPolicy":
+    """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names."""
+    from pydantic import ValidationError
+
+    from planner.documents.format import document_error
+    from planner.documents.policy import ConsumerScalingPolicy
+
+    name = policy_name(sample.group)
+    spec: dict[str, Any] = {
+        "source": address.source(sample.group, sample.cluster),
+        "scaleTargetRef": {"name": target.name if target else name},
+        "maxReplicas": highest or default_highest(sample),
+        "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
+    }
+    if target is not None:
+        spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig}
+    if sample.system == "kafka":
+        spec["timing"] = {"clientVersion": KAFKA_CLIENT, "brokerVersion": KAFKA_CLIENT}
+    metadata = {"name": name, "namespace": target.namespace if target else "default"}
+    try:
+        return ConsumerScalingPolicy.model_validate({"metadata": metadata, "spec": spec})
+    except ValidationError as error:
+        raise document_error(error, f"the policy of group {sample.group}") from error
+
+
+def policy_name(group: str) -> str:
+    """Return a Kubernetes name for the group's policy: small letters, digits, points and hyphens."""
+    signs = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-.") else "-" for sign in group.lower())
+    return signs[:200].strip("-.") or "group"
+
+
+def with_window(policy: "ConsumerScalingPolicy", watched_s: float) -> "ConsumerScalingPolicy":
+    """Return the policy with the window that was watched, a minute at least and its own window at most."""
+    from planner.documents.policy import WindowSpec
+
+    own = policy.spec.window
+    seconds = max(60, min(own.seconds, int(watched_s)))
+    spec = policy.spec.model_copy(update={"window": WindowSpec(seconds=seconds, percentile=own.percentile)})
+    return policy.model_copy(update={"spec": spec})

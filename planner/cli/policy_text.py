@@ -1,0 +1,106 @@
+"""A policy as a YAML file with one comment on each field: what ``planner init`` writes."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from planner.documents.source import KafkaSource, RocketMQSource
+
+if TYPE_CHECKING:
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.samples import GroupSample
+
+COLUMN = 44
+"""Comments begin here, or two blanks after a longer field."""
+
+
+def policy_text(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deployment_known: bool) -> str:
+    """Return the policy as YAML that ``parse_policy`` reads to the same policy, each field with a comment.
+
+    What most people change sooner or later stands there as a comment, with the value to begin with.
+    """
+    return "".join(f"{line}\n" for line in _lines(policy, sample, is_deployment_known=is_deployment_known))
+
+
+def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deployment_known: bool) -> Iterator[str]:
+    spec, queues = policy.spec, sum(not queue.is_retry for queue in sample.routes.read_queues)
+    yield f"# What is wanted for consumer group {json.dumps(sample.group)}. Every field: docs/policy.md"
+    yield f"apiVersion: {policy.api_version}"
+    yield f"kind: {policy.kind}"
+    yield "metadata:"
+    yield _field(2, "name", policy.metadata.name, "the policy's own name")
+    yield _field(2, "namespace", policy.metadata.namespace, "where the Deployment is")
+    yield "spec:"
+    yield from _source(spec.source)
+    yield "  scaleTargetRef:"
+    note = "the Deployment that runs the consumers" if is_deployment_known else "made up: name the Deployment here"
+    yield _field(4, "name", spec.scale_target_ref.name, note)
+    yield from _kubernetes(policy)
+    yield _field(2, "minReplicas", spec.min_replicas, "never fewer pods")
+    yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues} queues")
+    yield "  objective:"
+    yield _field(4, "maxUtilisation", spec.objective.max_utilisation, "of what the busiest consumer can do")
+    yield _field(4, "backlogGoneSeconds", _plain(spec.objective.backlog_gone_seconds), "a backlog is gone by then")
+    yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
+    yield _comment(2, "capacity: {messagesPerSecond: 50}", "of one consumer, if you know it; learned otherwise")
+    yield "  window:"
+    yield _field(4, "seconds", spec.window.seconds, "rates are taken from this much of the past")
+    yield _field(4, "percentile", _plain(spec.window.percentile), "of its minutes: the rate that is planned for")
+    yield "  freshness:"
+    yield _field(4, "maxAgeSeconds", _plain(spec.freshness.max_age_seconds), "older data gives no decision")
+    yield _field(4, "minCompleteness", spec.freshness.min_completeness, "nor does data with larger holes")
+    yield _comment(2, "stabilisation: {seconds: 900}", "rest after a change before consumers are taken away")
+    yield "  approval:"
+    yield _field(4, "mode", spec.approval.mode, "a person approves each plan; Auto goes by criteria")
+    if spec.timing is not None:
+        yield "  timing:"
+        yield _field(4, "clientVersion", spec.timing.client_version, "supposed: your Java client, or librdkafka 2.12.1")
+        yield _field(4, "brokerVersion", spec.timing.broker_version, "supposed: no group tells it")
+        yield _comment(4, 'settings: {"session.timeout.ms": 45000}', "where your clients differ from the defaults")
+
+
+def _source(source: RocketMQSource | KafkaSource) -> Iterator[str]:
+    yield "  source:"
+    yield _field(4, "system", source.system, "rocketmq or kafka")
+    if isinstance(source, KafkaSource):
+        yield _field(4, "bootstrapServers", list(source.bootstrap_servers), "host:port")
+        yield _field(4, "cluster", source.cluster, "any name of yours")
+    else:
+        yield _field(4, "nameServers", list(source.name_servers), "host:port")
+        yield _field(4, "cluster", source.cluster, "as the brokers call it")
+    yield _field(4, "group", source.group, "the consumer group")
+    if isinstance(source, KafkaSource) and source.properties_file is not None:
+        yield _field(4, "propertiesFile", str(source.properties_file), "client properties (SASL, TLS)")
+    if isinstance(source, RocketMQSource):
+        if source.credentials_file is not None:
+            yield _field(4, "credentialsFile", str(source.credentials_file), "accessKey and secretKey")
+        if source.tls is not None:
+            authorities = {"caFile": str(source.tls.ca_file)} if source.tls.ca_file else {}
+            yield _field(4, "tls", authorities, "whom to trust; empty: the system's authorities")
+
+
+def _kubernetes(policy: "ConsumerScalingPolicy") -> Iterator[str]:
+    kubernetes = policy.spec.kubernetes
+    if kubernetes is None:
+        yield _comment(2, "kubernetes: {}", "reads the Deployment, its pods and autoscalers, too")
+        return
+    access = {"kubeconfigFile": str(kubernetes.kubeconfig_file)} if kubernetes.kubeconfig_file else {}
+    yield _field(2, "kubernetes", access, "reads the Deployment, its pods and autoscalers, too")
+
+
+def _field(indent: int, name: str, value: object, note: str) -> str:
+    # JSON is YAML: one way to write text that a bare YAML word would turn into something else.
+    return _with_note(f"{' ' * indent}{name}: {json.dumps(value, ensure_ascii=False)}", note)
+
+
+def _comment(indent: int, field: str, note: str) -> str:
+    return _with_note(f"{' ' * indent}# {field}", note)
+
+
+def _with_note(text: str, note: str) -> str:
+    return f"{text:<{COLUMN - 2}}  # {note}"
+
+
+def _plain(value: float | None) -> float | int | None:
+    """Return whole figures without a decimal point."""
+    return int(value) if value is not None and value == int(value) else value

@@ -1,0 +1,130 @@
+"""The watch of ``planner advise``: each sample is evaluated, and the watch ends when all answers are clear."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from planner.advice.evaluation import Evaluation, evaluate
+from planner.advice.sequential import Clarity, clarity
+from planner.cli.default_policy import with_window
+from planner.errors import BadInputError, OutOfReachError, PlannerError
+from planner.sources.live import Installation, Pace, installations, watch_installation
+
+if TYPE_CHECKING:
+    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.model.samples import GroupSample
+    from planner.model.snapshot import GroupSnapshot
+
+EVERY_S = 15.0
+"""With many groups each is evaluated so often; a group alone at every sample."""
+
+
+@dataclass
+class GroupWatch:
+    """One group's watch: its samples and evaluations, oldest first, and what its newest reading failed with."""
+
+    policy: "ConsumerScalingPolicy"
+    samples: "list[GroupSample]" = field(default_factory=list)
+    evaluations: list[Evaluation] = field(default_factory=list)
+    snapshot: "GroupSnapshot | None" = None
+    failure: PlannerError | None = None
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        return self.policy.spec.source.group
+
+    @property
+    def watched_s(self) -> float:
+        """Seconds from the first sample to the last."""
+        return (self.samples[-1].at - self.samples[0].at).total_seconds() if self.samples else 0.0
+
+    @property
+    def clarity(self) -> Clarity | None:
+        """How clear the answer is, ``None`` before the first evaluation."""
+        return clarity(self.evaluations) if self.evaluations else None
+
+    @property
+    def is_clear(self) -> bool:
+        """True when more watching adds nothing."""
+        now = self.clarity
+        return now is not None and now.is_clear
+
+    def evaluate(self, sample_every_s: float) -> None:
+        """Evaluate what was watched so far, on the window that was watched."""
+        from planner import pipeline
+
+        policy = with_window(self.policy, self.watched_s)
+        self.snapshot = pipeline.take_snapshot(self.samples, sample_every_s, policy, self.samples[-1].at)
+        self.evaluations.append(evaluate(self.snapshot, policy.objective, self.watched_s))
+
+    def is_due(self, every_s: float) -> bool:
+        """Return whether the newest sample is as far as ``every_s`` seconds from the last evaluation."""
+        last = self.evaluations[-1].watched_s if self.evaluations else -every_s
+        return self.watched_s - last >= every_s
+
+
+@dataclass
+class Watch:
+    """All groups of one watch; ``is_interrupted`` by a person who wants the answer now."""
+
+    groups: dict[str, GroupWatch]
+    pace: Pace = field(default_factory=Pace)
+    is_interrupted: bool = False
+
+    @property
+    def watched_s(self) -> float:
+        """The longest watch of a group, in seconds."""
+        return max((group.watched_s for group in self.groups.values()), default=0.0)
+
+    @property
+    def is_clear(self) -> bool:
+        """True when every group that can be read is clear, and there is one."""
+        readable = [group for group in self.groups.values() if group.failure is None]
+        return bool(readable) and all(group.is_clear for group in readable)
+
+
+def one_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installation:
+    """Return the installation of all policies. Raises ``BadInputError`` where they live in several clusters."""
+    apart = installations(policies)
+    if len(apart) > 1:
+        names = ", ".join(sorted({policy.spec.source.cluster for policy in policies}))
+        raise BadInputError(f"these servers know several clusters ({names}): name one with --cluster")
+    return apart[0]
+
+
+def watch_until_clear(installation: Installation, longest_s: float, show: Callable[[Watch], None]) -> Watch:
+    """Return the watch once every group's answer is clear, after ``longest_s`` seconds at the latest.
+
+    ``show`` is called after each sample. A person who interrupts gets the answer on what was watched so far. Raises
+    what keeps every group from being read.
+    """
+    watch = Watch({policy.spec.source.group: GroupWatch(policy) for policy in installation.policies})
+    every_s = 0.0 if len(watch.groups) == 1 else EVERY_S
+    try:
+        for policy, response in watch_installation(installation, longest_s, watch.pace):
+            _note(watch, watch.groups[policy.spec.source.group], response, every_s)
+            show(watch)
+            if watch.is_clear:
+                break
+    except KeyboardInterrupt:
+        if not any(len(group.samples) > 1 for group in watch.groups.values()):
+            raise
+        watch.is_interrupted = True
+    for group in watch.groups.values():
+        if group.samples and group.is_due(1e-3):
+            group.evaluate(watch.pace.sample_every_s)
+    return watch
+
+
+def _note(watch: Watch, group: GroupWatch, response: "GroupSample | PlannerError", every_s: float) -> None:
+    if isinstance(response, PlannerError):
+        group.failure = response
+        is_alone = len(watch.groups) == 1
+        if is_alone and (not group.samples or not isinstance(response, OutOfReachError)):
+            raise response
+        return
+    group.failure = None
+    group.samples.append(response)
+    if not group.is_clear and group.is_due(every_s):
+        group.evaluate(watch.pace.sample_every_s)

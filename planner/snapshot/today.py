@@ -1,0 +1,92 @@
+"""A snapshot under the policy of today: what somebody states now counts, also where the snapshot was taken before."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planner import words
+from planner.model.snapshot import Capacity, GroupSnapshot, Part
+from planner.snapshot.build import SnapshotSettings
+
+STATED = "stated by the policy"
+"""The source of a figure or a name that an earlier policy stated: nothing that somebody observed."""
+
+CONTRADICTED = "the policy s"
+"""How a source begins that refuses the earlier policy's strategy (says, states)."""
+
+RATES = "rates"
+
+
+def under_policy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
+    """Return the snapshot as the policy of today would have it; the same one where nothing differs.
+
+    Capacity, strategy, its options and timing are those that the policy states. What the snapshot lacks is *unknown*,
+    and says so: a capacity or strategy that only an earlier policy stated, and rates of a longer window than the
+    snapshot's. Rates of a shorter one cannot be cut out of means.
+    """
+    return replace(
+        _with_strategy(_with_window(snapshot, settings), settings),
+        capacity=_capacity(snapshot, settings),
+        timing=settings.timing,
+    )
+
+
+def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str]:
+    """Yield a sentence for each thing in which ``adapted`` (by ``under_policy``) differs from its snapshot."""
+    if snapshot.capacity != adapted.capacity:
+        yield f"capacity: {_of_capacity(adapted.capacity)}, the snapshot had {_of_capacity(snapshot.capacity)}"
+    if (snapshot.strategy, snapshot.strategy_options) != (adapted.strategy, adapted.strategy_options):
+        yield f"strategy: {adapted.strategy or 'unknown'} ({adapted.strategy_source}), the snapshot had " + (
+            snapshot.strategy or "none"
+        )
+    if snapshot.timing != adapted.timing:
+        yield "timing: the policy's of today"
+    if snapshot.parts != adapted.parts:
+        yield f"window: {adapted.window_s:.0f} s, the snapshot has rates of {snapshot.window_s:.0f} s"
+
+
+def _of_capacity(capacity: Capacity | None) -> str:
+    return "none" if capacity is None else f"{words.rate(capacity.messages_per_s)} a consumer"
+
+
+def _capacity(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Capacity | None:
+    stated = settings.capacity_messages_per_s
+    if stated is not None:
+        return Capacity(stated, STATED)
+    had = snapshot.capacity
+    return None if had is not None and had.source == STATED else had
+
+
+def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
+    stated, had, source = settings.strategy, snapshot.strategy, snapshot.strategy_source
+    if stated is None:
+        if source != STATED and not source.startswith(CONTRADICTED):
+            return snapshot
+        lacks = "the snapshot holds no strategy but one that an earlier policy stated: take a new snapshot"
+        return replace(snapshot, strategy=None, strategy_options={}, strategy_source=lacks)
+    if stated == had:
+        # Options that ownership showed stay where the policy of today states none.
+        options = settings.strategy_options or snapshot.strategy_options
+        return replace(snapshot, strategy_options=options)
+    if had is None and source.startswith(CONTRADICTED) and f" {stated}, but " in source:
+        return snapshot
+    if had is not None and source != STATED:
+        wrong = f"the policy says {stated}, but {source} says {had}"
+        return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
+    return replace(snapshot, strategy=stated, strategy_options=settings.strategy_options, strategy_source=STATED)
+
+
+def _with_window(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
+    if settings.window_s == snapshot.window_s:
+        return snapshot
+    parts = tuple(_of_window(part, snapshot.window_s, settings.window_s) for part in snapshot.parts)
+    return replace(snapshot, window_s=settings.window_s, parts=parts)
+
+
+def _of_window(part: Part, had_s: float, wanted_s: float) -> Part:
+    if part.name != RATES:
+        return part
+    if wanted_s > had_s:
+        covered = round(part.completeness * had_s / wanted_s, 4)
+        return replace(part, completeness=covered, note=f"samples of {had_s:.0f} s for a window of {wanted_s:.0f} s")
+    lacks = f"means of {had_s:.0f} s, out of which no window of {wanted_s:.0f} s can be cut"
+    return replace(part, completeness=0.0, note=lacks)

@@ -1,0 +1,264 @@
+"""Airflow's own pages in a real Chromium: forms that can be sent as they open, questions, and reasons in the open.
+
+One whole Airflow serves all cases. No broker and no cluster is asked: the scheduled DAG replays a recording, migrations
+start from snapshots.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Error as PlaywrightError
+
+from planner.documents.approve import CONFIRM_ANNOTATION, approval_of, digest_in
+from planner.documents.plan import read_document
+from planner.sources.capture import open_capture, write_capture
+from tests.dags.answering import PATIENCE_S, awaited, settings_in
+from tests.dags.scheduling import Airflow, running_airflow
+from tests.dags.test_run import falling_behind
+from tests.report.test_browser import browser  # noqa: F401
+from tests.sample_builders import POLICY, watch
+from tests.unit.cli.test_migrate_cli import files
+from tests.unit.test_migration_stages import PHRASE, RENAME, UPDATE, fresh
+
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.browser,
+    pytest.mark.spark,
+    pytest.mark.usefixtures("java"),
+    pytest.mark.timeout(2_700),
+]
+
+SCHEDULED, MIGRATION, APPLY = "consumer_planner", "consumer_planner_migration", "consumer_planner_apply"
+SLOTS = 3
+
+
+@dataclass
+class Pages:
+    """Airflow's pages in a browser, with what its notifier has noted."""
+
+    airflow: Airflow
+    page: Page
+    folder: Path
+    runs: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> str:
+        """Everything that people were notified of."""
+        return (self.folder / "notes.txt").read_text(encoding="utf-8")
+
+    def open_form(self, dag: str) -> None:
+        """Open a DAG's form, with all of its sections."""
+        self.page.goto(f"{self.airflow.server.url}/dags/{dag}")
+        self.page.get_by_test_id("trigger-dag-button").first.click()
+        expect(self.page.get_by_test_id("trigger-dag-submit")).to_be_visible()
+
+    def fill(self, **texts: str) -> None:
+        """Type texts into fields."""
+        for name, text in texts.items():
+            self.unfold(name).fill(text)
+
+    def choose(self, name: str, option: str) -> None:
+        """Choose an option of a list."""
+        self.unfold(name).locator("input").first.fill(option)
+        self.page.keyboard.press("Enter")
+
+    def write_json(self, name: str, value: object) -> None:
+        """Replace what stands in a JSON field."""
+        self.unfold(name).locator(".view-lines").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(json.dumps(value))
+        # The editor closes quotes and brackets by itself, behind what was typed.
+        self.page.keyboard.press("Control+Shift+End")
+        self.page.keyboard.press("Delete")
+
+    def unfold(self, name: str) -> Any:
+        """Return a field once its section is open."""
+        element = self.page.locator(f"#element_{name}")
+        # One section is open at a time, and a click on its heading closes it.
+        for heading in self.page.locator("[data-scope=accordion][data-part=item-trigger]").all():
+            if element.is_visible():
+                break
+            heading.click()
+            with suppress(PlaywrightError):
+                element.wait_for(timeout=2_000)
+        element.scroll_into_view_if_needed()
+        return element
+
+    def send(self, dag: str) -> str:
+        """Send the form; return the run that it has started."""
+        before = {run["dag_run_id"] for run in self.airflow.runs(dag)}
+        self.page.get_by_test_id("trigger-dag-submit").click()
+
+        def started() -> str | None:
+            return next((run["dag_run_id"] for run in self.airflow.runs(dag) if run["dag_run_id"] not in before), None)
+
+        return awaited(started, f"a run of {dag}")
+
+    def shoot(self, name: str) -> None:
+        """Keep a picture, for eyes."""
+        self.page.screenshot(path=self.folder / f"{name}.png", full_page=True)
+
+    def question(self, dag: str, run: str, times: int = 1) -> None:
+        """Open the question of a run on its page, once it is asked for the ``times``-th time."""
+        self.airflow.await_task(dag, run, "ask", "awaiting_input")
+        self.airflow.await_noted(dag, run, "ask", times)
+        self.page.goto(f"{self.airflow.server.url}/dags/{dag}/runs/{run}/tasks/ask/required_actions")
+        expect(self.page.get_by_test_id("hitl-option-Approve")).to_be_visible()
+
+    def answer(self, option: str) -> None:
+        """Click an answer."""
+        self.page.get_by_test_id(f"hitl-option-{option}").click()
+
+    def log(self, dag: str, run: str, task: str) -> str:
+        """Return a task's log as its page shows it."""
+        self.page.goto(f"{self.airflow.server.url}/dags/{dag}/runs/{run}/tasks/{task}")
+        shown = self.page.get_by_role("main") if self.page.get_by_role("main").count() else self.page.locator("body")
+        with suppress(AssertionError):
+            expect(shown).to_contain_text("planner", timeout=10_000)
+        return shown.inner_text()
+
+    def migrate(self, name: str, migration: dict[str, Any]) -> tuple[str, Path]:
+        """Send the migration form on a snapshot; return its run, and the data folder."""
+        inputs = self.folder / name
+        snapshot, policy = files(inputs, fresh())
+        self.open_form(MIGRATION)
+        self.fill(policy=str(policy), data=str(inputs / "data"), snapshot=str(snapshot))
+        self.choose("source", "snapshot")
+        self.write_json("migration", migration)
+        return self.send(MIGRATION), inputs / "data"
+
+
+def plan_in(data: Path) -> Path:
+    """Return the only plan of the migrations below a data folder."""
+    (plan,) = (data / "migrations").glob("*/*/plan.yaml")
+    return plan
+
+
+@pytest.fixture(scope="module")
+def pages(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:  # noqa: F811
+    folder = tmp_path_factory.mktemp("pages")
+    policies = folder / "policies"
+    policies.mkdir()
+    (policies / "shop.yaml").write_text(POLICY, encoding="utf-8")
+    (policies / "typo.yaml").write_text(POLICY.replace("shop", "typo").replace("minReplicas", "minReplica"))
+    write_capture(folder / "capture", watch(40, falling_behind), 5.0, ("a test",), ())
+    notifier = {
+        "classpath": "tests.dags.noting.NotingNotifier",
+        "kwargs": {"file": str(folder / "notes.txt"), "line": "{{ event }}: {{ sentence }}"},
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONSUMER_PLANNER_POLICIES", str(policies))
+        patch.setenv("CONSUMER_PLANNER_DATA", str(folder / "data"))
+        patch.setenv("CONSUMER_PLANNER_NOTIFIER", json.dumps(notifier))
+        # Only what is started here runs: a schedule would ask brokers.
+        patch.setenv("AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE", "False")
+        with running_airflow(settings_in(folder), SLOTS) as airflow:
+            awaited(lambda: {SCHEDULED, MIGRATION, APPLY} <= airflow.dags().keys(), "all DAGs")
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.set_default_timeout(PATIENCE_S * 1000)
+            expect.set_options(timeout=PATIENCE_S * 1000)
+            yield Pages(airflow, page, folder)
+
+
+@pytest.fixture(scope="module")
+def scheduled(pages: Pages) -> str:
+    """A run of the scheduled DAG, begun from its form, which goes on meanwhile."""
+    pages.open_form(SCHEDULED)
+    pages.shoot("scheduled-form")
+    expect(pages.page.get_by_test_id("trigger-dag-submit")).to_be_enabled()
+    header = open_capture(pages.folder / "capture").header
+    pages.choose("source", "recording")
+    pages.fill(recording=str(pages.folder / "capture"))
+    pages.fill(since=header.started_at.isoformat(), until=header.ended_at.isoformat())
+    pages.shoot("scheduled-filled")
+    return pages.send(SCHEDULED)
+
+
+def test_an_update_has_no_phrase_to_type_and_a_click_approves_it(pages: Pages, scheduled: str) -> None:
+    assert scheduled
+    run, data = pages.migrate("update", UPDATE)
+    pages.question(MIGRATION, run)
+    expect(pages.page.locator("body")).to_contain_text("Step 1: ")
+    assert pages.page.locator("#element_confirm").count() == 0
+    pages.shoot("update-question")
+    pages.answer("Approve")
+    assert pages.airflow.ended(MIGRATION, run) == "success"
+    document = read_document(plan_in(data))
+    assert approval_of(document) == digest_in(document)
+    assert [one["conf"]["plan"] for one in pages.airflow.runs(APPLY)] == [str(plan_in(data))]
+
+
+def test_a_rename_shows_its_phrase_and_a_wrong_one_is_asked_again(pages: Pages) -> None:
+    run, data = pages.migrate("rename", RENAME)
+    pages.question(MIGRATION, run)
+    expect(pages.page.locator("body")).to_contain_text(PHRASE)
+    pages.fill(confirm="set the offsets of billing")
+    pages.shoot("rename-question")
+    pages.answer("Approve")
+    pages.question(MIGRATION, run, times=2)
+    assert approval_of(read_document(plan_in(data))) is None
+    pages.shoot("rename-again")
+    pages.fill(confirm=PHRASE)
+    pages.answer("Approve")
+    assert pages.airflow.ended(MIGRATION, run) == "success"
+    document = read_document(plan_in(data))
+    assert approval_of(document) == digest_in(document)
+    assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == PHRASE
+
+
+def test_a_rejection_needs_no_phrase_and_hands_nothing_over(pages: Pages) -> None:
+    before = len(pages.airflow.runs(APPLY))
+    run, data = pages.migrate("rejected", RENAME)
+    pages.question(MIGRATION, run)
+    pages.answer("Reject")
+    assert pages.airflow.ended(MIGRATION, run) == "success"
+    assert approval_of(read_document(plan_in(data))) is None
+    assert len(pages.airflow.runs(APPLY)) == before
+
+
+def test_a_plan_is_read_asked_for_and_rejected_from_the_form_of_the_apply_dag(pages: Pages) -> None:
+    plan = plan_in(pages.folder / "rejected" / "data")
+    pages.open_form(APPLY)
+    pages.fill(plan=str(plan))
+    expect(pages.page.get_by_test_id("trigger-dag-submit")).to_be_enabled()
+    pages.choose("approve", "ask")
+    pages.shoot("apply-form")
+    run = pages.send(APPLY)
+    pages.question(APPLY, run)
+    expect(pages.page.locator("body")).to_contain_text(PHRASE)
+    pages.answer("Reject")
+    assert pages.airflow.ended(APPLY, run) == "success"
+    assert pages.airflow.tasks(APPLY, run)["hand_over"]["state"] == "skipped"
+
+
+def test_a_typo_in_the_change_is_refused_before_the_watch_and_its_reason_is_read(pages: Pages) -> None:
+    run, data = pages.migrate("typo", {"kind": "update", "change": {"contaners": []}})
+    assert pages.airflow.ended(MIGRATION, run) == "failed"
+    assert pages.airflow.tasks(MIGRATION, run)["observe"]["state"] == "upstream_failed"
+    sentence = "field migration.change.contaners is not known"
+    assert sentence in pages.log(MIGRATION, run, "check")
+    pages.shoot("typo-log")
+    assert f"failed: check: parameter migration: {sentence}" in pages.notes
+    assert not data.exists()
+
+
+def test_the_scheduled_run_decides_for_all_and_its_last_task_names_the_policy_that_it_could_not_serve(
+    pages: Pages, scheduled: str
+) -> None:
+    assert pages.airflow.ended(SCHEDULED, scheduled) == "failed"
+    tasks = pages.airflow.tasks(SCHEDULED, scheduled)
+    assert [name for name in tasks if tasks[name]["state"] != "success"] == ["conclude"]
+    (line,) = pages.airflow.result(SCHEDULED, scheduled, "plan")
+    assert line["policy"] == "shop"
+    assert line["to"] > line["from"]
+    assert Path(line["plan"]).exists()
+    assert "field spec.minReplica is not known" in pages.log(SCHEDULED, scheduled, "conclude")
+    pages.shoot("scheduled-log")
+    assert f"planned: shop: {line['reason']}" in pages.notes
+    assert "typo.yaml" in pages.notes

@@ -1,0 +1,194 @@
+"""What the planner answers about a recorded cell as its watch goes on, compared with the truth."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from planner import pipeline
+from planner.decision.decision import Decision, HoldCause
+from planner.diagnosis.diagnose import examine
+from planner.diagnosis.finding import Severity
+from planner.diagnosis.picture import Picture
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.model.samples import GroupSample
+from planner.model.snapshot import Capacity
+from planner.sources.capture import open_capture
+from tests.matrix.cells import Cell
+from tests.matrix.recording import TRUTH_FILE, judged_s
+from tests.matrix.truth import WITHIN, Truth, truth
+
+EVERY_S = 30
+"""An answer is asked for so often, and the first time after so long."""
+
+SHORTEST_WINDOW_S = 60
+
+RIGHT, HONEST, WRONG, OPEN = "right", "honest", "wrong", "open"
+"""``honest``: it holds and says that it does not know, where nothing that can be read tells it.
+
+``open``: not judged."""
+
+UNKNOWN = (HoldCause.UNKNOWN_CAPACITY, HoldCause.RIGHT_ALREADY)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What ``planner snapshot``, ``plan`` and ``doctor`` say after ``seconds`` of watching.
+
+    ``capacity`` in messages per second, with its bounds. ``findings`` are codes by severity.
+    """
+
+    seconds: int
+    capacity: float | None
+    is_lower_bound: bool
+    low: float | None
+    high: float | None
+    target: int
+    hold_cause: str | None
+    reason: str
+    findings: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the answers about one cell compare with the truth; seconds are those of the watch until right for good."""
+
+    cell: str
+    true_capacity: float
+    right_targets: list[int] | None
+    true_causes: list[str]
+    capacity: str
+    decision: str
+    diagnosis: str
+    capacity_after_s: int | None
+    decision_after_s: int | None
+    diagnosis_after_s: int | None
+    last: Answer
+    by_default_window: Answer
+
+    @property
+    def is_green(self) -> bool:
+        """True where nothing was wrong at the end of the watch."""
+        return WRONG not in (self.capacity, self.decision, self.diagnosis)
+
+
+def judge_folder(folder: Path) -> Verdict:
+    """Return the verdict on the recorded cell in ``folder``."""
+    kept = json.loads((folder / TRUTH_FILE).read_text())
+    cell = Cell(**kept["cell"])
+    capture = open_capture(folder)
+    return judge(
+        cell, tuple(capture.samples()), capture.header.sample_every_s, kept["policy"], kept["consumed_by_client"]
+    )
+
+
+def judge(
+    cell: Cell,
+    samples: Sequence[GroupSample],
+    sample_every_s: float,
+    policy_text: str,
+    rates: dict[str, float],
+    every_s: int = EVERY_S,
+) -> Verdict:
+    """Return the verdict on a cell whose group gave these samples, asked every ``every_s`` of the watch."""
+    known = truth(cell, rates)
+    policy = parse_policy(policy_text, f"policy of {cell.name}")
+    answers = list(_answers(cell, samples, sample_every_s, policy, every_s))
+    last = answers[-1]
+    judged = [(_capacity(a, known, cell), _decision(a, known, cell), _diagnosis(a, known)) for a in answers]
+    after = [_after(answers, [of_answer[part] for of_answer in judged]) for part in range(3)]
+    return Verdict(
+        cell.name,
+        round(known.capacity, 2),
+        sorted(known.targets) if known.targets is not None else None,
+        sorted(known.causes),
+        *judged[-1],
+        *after,
+        last,
+        _answer(samples, sample_every_s, policy, last.seconds),
+    )
+
+
+def _answers(
+    cell: Cell, samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, every_s: int
+) -> Iterator[Answer]:
+    """Yield the answers as the watch goes on, with the window that was watched so far."""
+    watched_s = judged_s(cell, (samples[-1].at - samples[0].at).total_seconds())
+    for seconds in range(every_s, max(int(watched_s + sample_every_s / 2), every_s) + 1, every_s):
+        window_s = min(max(SHORTEST_WINDOW_S, seconds), policy.spec.window.seconds)
+        window = policy.spec.window.model_copy(update={"seconds": window_s})
+        spec = policy.spec.model_copy(update={"window": window})
+        yield _answer(samples, sample_every_s, policy.model_copy(update={"spec": spec}), seconds)
+
+
+def _answer(
+    samples: Sequence[GroupSample], sample_every_s: float, policy: ConsumerScalingPolicy, seconds: int
+) -> Answer:
+    until = samples[0].at + timedelta(seconds=seconds + sample_every_s / 2)
+    part = tuple(sample for sample in samples if sample.at <= until)
+    snapshot = pipeline.take_snapshot(part, sample_every_s, policy, part[-1].at)
+    decision = pipeline.decide(snapshot, pipeline.simulate(snapshot, policy), policy).decision
+    diagnosis = examine(Picture(part, sample_every_s, policy.spec.strategy, policy.objective.oldest_message_s))
+    findings = {
+        severity.value: [one.code for one in diagnosis.findings if one.severity is severity] for severity in Severity
+    }
+    return _as_answer(seconds, snapshot.capacity, decision, findings)
+
+
+def _as_answer(seconds: int, capacity: Capacity | None, decision: Decision, findings: dict[str, list[str]]) -> Answer:
+    return Answer(
+        seconds,
+        capacity.messages_per_s if capacity else None,
+        bool(capacity and capacity.is_lower_bound),
+        capacity.low if capacity else None,
+        capacity.high if capacity else None,
+        decision.target,
+        decision.hold_cause.value if decision.hold_cause else None,
+        decision.reason,
+        findings,
+    )
+
+
+def _capacity(answer: Answer, known: Truth, cell: Cell) -> str:
+    if cell.cause:
+        return OPEN
+    if answer.capacity is None:
+        return HONEST
+    if answer.is_lower_bound:
+        return HONEST if answer.capacity <= known.capacity * (1 + WITHIN) else WRONG
+    is_close = abs(answer.capacity - known.capacity) <= WITHIN * known.capacity
+    return RIGHT if is_close else WRONG
+
+
+def _decision(answer: Answer, known: Truth, cell: Cell) -> str:
+    """A group that drowns is never left alone; one that keeps up may be, where its capacity is not known."""
+    if known.targets is None:
+        return OPEN
+    if answer.target in known.targets:
+        return RIGHT if answer.hold_cause in (None, HoldCause.RIGHT_ALREADY, HoldCause.NO_COUNT_MEETS) else HONEST
+    is_left_alone = answer.target == cell.members and answer.hold_cause in UNKNOWN
+    keeps_up = known.keeps_up and (answer.is_lower_bound or answer.capacity is None)
+    return HONEST if is_left_alone and keeps_up else WRONG
+
+
+def _diagnosis(answer: Answer, known: Truth) -> str:
+    errors = set(answer.findings[Severity.ERROR])
+    codes = {code for of_severity in answer.findings.values() for code in of_severity}
+    is_named = not known.causes or bool(codes & known.causes)
+    is_misled = bool(errors - known.causes) or (not known.causes and "too-few-consumers" in codes)
+    return RIGHT if is_named and not is_misled else WRONG
+
+
+def _after(answers: Sequence[Answer], verdicts: Sequence[str]) -> int | None:
+    """Return from which second on no verdict is wrong any more, ``None`` where the last one is."""
+    since = None
+    for answer, verdict in zip(answers, verdicts, strict=True):
+        since = None if verdict == WRONG else since if since is not None else answer.seconds
+    return since
+
+
+def document(verdict: Verdict) -> dict[str, Any]:
+    """Return the verdict as JSON takes it."""
+    return {**asdict(verdict), "is_green": verdict.is_green}

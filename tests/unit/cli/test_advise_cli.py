@@ -1,0 +1,187 @@
+"""``planner advise`` and ``planner init`` without a broker: what watches come to, options, documents, files."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from planner.cli.address import Address
+from planner.cli.advise import document
+from planner.cli.advise_view import headline, price_words
+from planner.cli.concluding import Conclusion, conclude
+from planner.cli.default_policy import Target, default_highest, default_policy, policy_name, with_window
+from planner.cli.policy_text import policy_text
+from planner.cli.watching import GroupWatch
+from planner.documents.policy import parse_policy
+from planner.model.samples import GroupSample
+from planner.model.snapshot import KafkaTiming
+from tests.sample_builders import POLICY, routes, steady, tuning, watch
+from tests.unit.cli.test_cli import planner, refused
+
+ADDRESS = Address(name_server="127.0.0.1:9876")
+KAFKA = Address(kafka="127.0.0.1:9092,127.0.0.2:9092", credentials=Path("client.properties"))
+IDLE = tuning(rt_ms=0.0)
+
+
+def advised(samples: tuple[GroupSample, ...]) -> tuple[GroupWatch, Conclusion]:
+    """Return the watch that ended by its own rule, or with the last sample, and the answer."""
+    group = GroupWatch(default_policy(ADDRESS, samples[0]))
+    for sample in samples:
+        group.samples.append(sample)
+        group.evaluate(5.0)
+        if group.is_clear:
+            break
+    return group, conclude(group, 5.0, ADDRESS, None)
+
+
+@pytest.fixture(scope="module")
+def drowning() -> tuple[GroupWatch, Conclusion]:
+    """Three consumers that can do 100 messages/s each get 22 queues of 18 messages/s: 396 messages/s."""
+    samples = watch(121, lambda _, n: (50_000 + 90 * n, 1_000 + 68 * n), client_tuning=tuning(rt_ms=20.0, threads=2))
+    return advised(samples)
+
+
+def test_a_drowning_group_is_clear_within_minutes_and_scales(drowning: tuple[GroupWatch, Conclusion]) -> None:
+    group, conclusion = drowning
+    advice = conclusion.advice
+    assert 60.0 <= group.watched_s <= 240.0
+    assert advice.is_clear
+    assert advice.cause == "TooFewConsumers"
+    assert advice.decision.target > 3
+    assert headline(advice) == f"SCALE UP group shop from 3 to {advice.decision.target} consumers"
+    assert "of 22 queues change owner" in price_words(advice.price, advice)
+    assert advice.next.command.startswith("planner init -n 127.0.0.1:9876 --group shop")
+
+
+def test_the_document_is_the_fixed_short_form(drowning: tuple[GroupWatch, Conclusion]) -> None:
+    made = document(drowning[1].advice)
+    assert list(made) == [
+        *("apiVersion", "kind", "decision", "from", "to", "cause", "reason", "cost", "next"),
+    ]
+    assert (made["apiVersion"], made["kind"]) == ("consumerplanner.dev/v1alpha1", "Advice")
+    assert made["from"] == 3
+    assert yaml.safe_load(yaml.safe_dump(made)) == json.loads(json.dumps(made)) == made
+
+
+def test_a_short_watch_is_decided_on_the_window_that_was_watched(drowning: tuple[GroupWatch, Conclusion]) -> None:
+    group, conclusion = drowning
+    assert conclusion.snapshot.window_s == int(group.watched_s)
+    rates = next(part for part in conclusion.snapshot.parts if part.name == "rates")
+    assert rates.completeness == 1.0
+
+
+def test_a_group_that_keeps_up_holds_and_says_so() -> None:
+    group, conclusion = advised(watch(121, steady(10, 10), client_tuning=IDLE))
+    assert conclusion.advice.is_clear
+    assert conclusion.advice.decision.is_hold
+    assert document(conclusion.advice)["to"] == document(conclusion.advice)["from"] == 3
+    assert group.watched_s <= 300.0
+
+
+def test_a_watch_of_two_samples_is_not_clear() -> None:
+    _, conclusion = advised(watch(2))
+    assert not conclusion.advice.is_clear
+    assert conclusion.advice.missing
+
+
+def test_the_default_bound_is_one_a_queue_and_no_jump_into_the_hundreds() -> None:
+    assert default_highest(watch(1)[0]) == 22
+    assert default_highest(watch(1, topics={"orders": 3})[0]) == 6
+    assert default_highest(watch(1, topics={"orders": 300})[0]) == 30
+    assert len(routes({"orders": 300}).read_queues) == 600
+
+
+def test_names_of_groups_become_names_of_kubernetes() -> None:
+    assert policy_name("Shop_Orders%Ü") == "shop-orders"
+    assert policy_name("___") == "group"
+
+
+def test_a_watch_longer_than_the_window_goes_by_the_window() -> None:
+    policy = default_policy(ADDRESS, watch(1)[0])
+    assert [with_window(policy, seconds).spec.window.seconds for seconds in (5.0, 95.9, 3000.0)] == [60, 95, 600]
+
+
+@pytest.mark.parametrize("target", [None, Target("shop", "orders", Path("kube.yaml")), Target("shop", "on")])
+@pytest.mark.parametrize("address", [ADDRESS, KAFKA, Address("h:1;i:2", ca_file=Path("ca.pem"))])
+def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
+    address: Address, target: Target | None
+) -> None:
+    sample = watch(1)[0]
+    policy = default_policy(address, sample, target, 12)
+    text = policy_text(policy, sample, is_deployment_known=target is not None)
+    assert parse_policy(text, "policy.yaml") == policy
+    bare = [line for line in text.splitlines() if ": " in line and "#" not in line and not line.startswith(("a", "k"))]
+    assert bare == []
+
+
+def test_the_comments_of_the_written_policy_are_fields_that_a_policy_takes() -> None:
+    sample = watch(1)[0]
+    text = policy_text(default_policy(ADDRESS, sample), sample, is_deployment_known=False)
+    opened = "\n".join(
+        line.replace("# ", "", 1) if line.lstrip().startswith("# ") else line for line in text.splitlines()[1:]
+    )
+    policy = parse_policy(opened, "policy.yaml")
+    assert policy.spec.capacity is not None
+    assert policy.spec.stabilisation is not None
+    assert policy.spec.kubernetes is not None
+
+
+def test_kafka_gets_the_timing_that_its_price_supposes() -> None:
+    sample = watch(1)[0]
+    assert default_policy(ADDRESS, sample).spec.timing is None
+    kafka = default_policy(KAFKA, _as_kafka(sample))
+    assert kafka.snapshot_settings.timing == KafkaTiming("4.1.0", "4.1.0")
+
+
+def _as_kafka(sample: GroupSample) -> GroupSample:
+    from dataclasses import replace
+
+    return replace(sample, system="kafka")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-n", "h:1"), "either --group NAME or --all"),
+        (("--group", "g"), "neither of --name-server and --kafka"),
+        (("--group", "g", "-n", "h:1", "--kafka", "h:2"), "both of --name-server and --kafka"),
+        (("--all", "--kafka", "h:2", "--deployment", "a/b"), "belong to one group"),
+        (("--group", "g", "--kafka", "h:2", "--deployment", "a/b/c"), "expected NAMESPACE/NAME"),
+        (("--group", "g", "--kafka", "h:2", "--tls"), "--tls and --ca-file go with -n"),
+        (("--group", "g", "--kafka", "h:2", "--kubeconfig", "k"), "needs --deployment"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(arguments: tuple[str, ...], said: str) -> None:
+    refused(planner("advise", *arguments), 2, said)
+
+
+def test_init_replaces_no_file_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("mine")
+    refused(planner("init", "-n", "127.0.0.1:1", "--group", "g", "-o", path), 2, "exists", "--force")
+    assert path.read_text() == "mine"
+
+
+def test_plan_goes_by_the_policy_of_today(tmp_path: Path) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    then = parse_policy(POLICY, "then")
+    samples = watch(25, client_tuning=IDLE)
+    taken = pipeline.take_snapshot(samples, 5.0, then, samples[-1].at)
+    (tmp_path / "snap.json").write_bytes(SNAPSHOT.dump(taken))
+    policy, plan = tmp_path / "policy.yaml", tmp_path / "plan.yaml"
+    policy.write_text(POLICY + "  capacity: {messagesPerSecond: 4}\n", encoding="utf-8")
+
+    made = planner("plan", tmp_path / "snap.json", "-p", policy, "-o", plan, "--at", "snapshot")
+    assert made.returncode == 0, made.stderr
+    assert "Scale from 3 to 16 consumers" in made.stdout
+    assert "by the policy of today, capacity: 4 messages/s a consumer" in made.stderr
+    beside = SNAPSHOT.read(tmp_path / "plan.snapshot.json")
+    assert yaml.safe_load(plan.read_text())["spec"]["snapshot"]["digest"] == SNAPSHOT.digest(beside)
+
+    policy.write_text(POLICY.replace("seconds: 120", "seconds: 600"), encoding="utf-8")
+    held = planner("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "hold.yaml", "--at", "snapshot")
+    assert "samples of 120 s for a window of 600 s" in held.stdout
+    assert held.stdout.splitlines()[-1].startswith(f"Next: planner snapshot --policy {policy}")
