@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from planner.decision.decision import Decision, HoldCause, Rejection
-from planner.decision.hold_reasons import HoldReason, first_reason_against_fewer, first_reason_to_hold
+from planner.decision.hold_reasons import (
+    HoldReason,
+    first_reason_against_fewer,
+    first_reason_to_hold,
+    standing_still,
+)
 from planner.decision.misses import RECOVERY_S, Delay, delays, lasting_misses, recovery_s
 from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
@@ -166,6 +171,8 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReas
         return HoldCause.SLOW_MEMBERS, _slow(capacity)
     if falls_behind(snapshot):
         return None
+    if snapshot.standing_queues:
+        return HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
     if keeps_up(snapshot):
         return HoldCause.RIGHT_ALREADY, (
             f"{_consumers(len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; "

@@ -54,14 +54,8 @@ def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at
 
 
 def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
-    standing = snapshot.standing_queues
-    if standing:
-        yield (
-            HoldCause.BLOCKED_QUEUES,
-            f"nothing was consumed of {some(standing)} in the last {duration(snapshot.window_s)} although messages "
-            "wait: fewer consumers would do, but a queue that stands still is to be looked at first, as each move of "
-            "it delivers again what its consumer has in hand",
-        )
+    if snapshot.standing_queues:
+        yield HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
 
@@ -71,6 +65,15 @@ def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
     if not snapshot.clients:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
+
+
+def standing_still(snapshot: GroupSnapshot) -> str:
+    """Return in a sentence why queues that stand still are no matter of how many consumers there are."""
+    return (
+        f"nothing was consumed of {some(snapshot.standing_queues)} in the last {duration(snapshot.window_s)} although "
+        "messages wait: look at the consumer of these first, as another count does not free it, and each move of such "
+        "a queue delivers again what its consumer has in hand"
+    )
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:

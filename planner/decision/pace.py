@@ -1,6 +1,8 @@
 """Whether the group as it is keeps up with its load: known without knowing what one consumer can do."""
 
-from planner.model.snapshot import GroupSnapshot
+from collections.abc import Sequence
+
+from planner.model.snapshot import GroupSnapshot, QueueState
 
 KEEPS_UP_S = 15.0
 """What waits is less than so many seconds of arrivals: 5 s until a commit, 5 s until the sample, and some to spare."""
@@ -17,7 +19,7 @@ def keeps_up(snapshot: GroupSnapshot) -> bool:
 
     False where a lag or a rate is unknown.
     """
-    arriving = _arrivals(snapshot)
+    arriving = _arrivals(snapshot.data_queues)
     if arriving is None or snapshot.unknown_lag:
         return False
     recent = [point for point in snapshot.recent if (snapshot.at - point.at).total_seconds() < snapshot.window_s]
@@ -28,17 +30,20 @@ def keeps_up(snapshot: GroupSnapshot) -> bool:
 def falls_behind(snapshot: GroupSnapshot) -> bool:
     """Return whether more comes in than the group consumes while far more waits than it can have left uncommitted.
 
-    Its consumers then have work all the time, so that what they do is close to what they can do.
+    Its consumers then have work all the time, so that what they do is close to what they can do. What waits in a queue
+    that stands still does not count: its consumer hangs, and the others may have time to spare.
     """
-    arriving = _arrivals(snapshot)
-    consumed = [state.consumption_rate for state in snapshot.data_queues if state.consumption_rate is not None]
+    standing = frozenset(snapshot.standing_queues)
+    moving = [state for state in snapshot.data_queues if state.queue not in standing]
+    arriving = _arrivals(moving)
+    consumed = sum(state.consumption_rate or 0.0 for state in moving)
     if arriving is None or not consumed:
         return False
-    return arriving > CLEARLY * sum(consumed) and snapshot.lag > DROWNS_S * sum(consumed)
+    return arriving > CLEARLY * consumed and sum(state.lag or 0 for state in moving) > DROWNS_S * consumed
 
 
-def _arrivals(snapshot: GroupSnapshot) -> float | None:
-    """Messages per second into all data queues, ``None`` as soon as one is unknown."""
-    rates = [state.arrival_rate for state in snapshot.data_queues]
+def _arrivals(states: Sequence[QueueState]) -> float | None:
+    """Messages per second into these queues, ``None`` as soon as one is unknown."""
+    rates = [state.arrival_rate for state in states]
     known = [rate for rate in rates if rate is not None]
     return sum(known) if len(known) == len(rates) else None

@@ -8,7 +8,7 @@ from typing import Any
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.model.intervals import QueueInterval
-from planner.model.membership import GroupMember, KafkaMember
+from planner.model.membership import GroupMember, KafkaMember, Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
@@ -73,11 +73,28 @@ def build_snapshot(
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
         unlisted_consumers=unlisted,
-        shared_queues=sum(len(of_queue) > 1 for queue, of_queue in newest.owners.items() if not queue.is_retry),
+        shared_queues=_shared_queues(newest),
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
     )
+
+
+def _shared_queues(newest: GroupSample) -> int:
+    """Return how many data queues several members own at once.
+
+    A client whose queues the broker gives out (``clientRebalance`` false, 5.x) pops: it reports no data queue as its
+    own, and by default every member is given all of them (``popShareQueueNum`` -1).
+    """
+    data = [queue for queue in newest.routes.read_queues if not queue.is_retry]
+    owners = newest.owners
+    is_popped = any(
+        isinstance(member, Member) and member.tuning and ("clientRebalance", "false") in member.tuning.properties
+        for member in newest.members
+    )
+    if is_popped and not any(owners.get(queue) for queue in data):
+        return len(data)
+    return sum(len(owners.get(queue, ())) > 1 for queue in data)
 
 
 def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings) -> dict[Queue, QueueRates]:

@@ -231,6 +231,19 @@ def test_nobody_is_taken_away_while_a_queue_stands_still() -> None:
     assert decision_on(replace(few, queues=(replace(standing, owner=few.queues[0].owner), *few.queues[1:]))).target == 4
 
 
+def test_a_member_that_hangs_is_not_answered_with_consumers_while_the_others_keep_up() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True)
+    taken = owned(snapshot())
+    hung = tuple(
+        replace(state, lag=900, consumption_rate=0.0) if state.owner == taken.clients[0] else state
+        for state in taken.queues
+    )
+    decision = decision_on(replace(taken, capacity=least, queues=hung))
+    assert decision.hold_cause is HoldCause.BLOCKED_QUEUES
+    drowning = tuple(replace(state, lag=900, consumption_rate=state.consumption_rate and 7.5) for state in hung)
+    assert decision_on(replace(taken, capacity=least, queues=drowning)).target > 3
+
+
 def test_hold_where_members_share_queues() -> None:
     every = decision_on(replace(snapshot(), shared_queues=16))
     assert (every.hold_cause, "(POP, or broadcasting)" in every.reason) == (HoldCause.UNSUPPORTED_STRATEGY, True)

@@ -133,3 +133,13 @@ def test_pods_that_could_not_be_read_leave_their_reason() -> None:
     newest = replace(watch(3)[-1], deployment=unread)
     taken = snapshot_of((*watch(3)[:-1], newest))
     assert (taken.pods, "pods: forbidden" in taken.problems) == ((), True)
+
+
+def test_a_group_that_pops_shares_every_queue() -> None:
+    popping = replace(tuning(), properties=(("clientRebalance", "false"),))
+    samples = watch(5, client_tuning=popping)
+    shared = tuple(
+        replace(sample, members=tuple(replace(member, owned=()) for member in sample.members)) for sample in samples
+    )
+    assert snapshot_of(shared).shared_queues == len(snapshot_of(shared).data_queues) > 0
+    assert snapshot_of(samples).shared_queues == 0, "the broker gives each of them queues of its own"
