@@ -7,21 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 
-THIN = "\u202f"
-"""The narrow no-break space between thousands."""
-
 UNKNOWN = "unknown"
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def number(value: float) -> str:
-    """Return a whole number with thin spaces between thousands: 12 345."""
-    return f"{value:,.0f}".replace(",", THIN)
+    """Return a whole number with commas between thousands: 12,345."""
+    return f"{value:,.0f}"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun in the right form: ``1 queue``, ``12 345 queues``."""
+    """Return a count with its noun in the right form: ``1 queue``, ``12,345 queues``."""
     return f"{number(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 

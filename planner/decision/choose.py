@@ -183,8 +183,8 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReas
 
 def _slow(capacity: Capacity) -> str:
     return (
-        f"{some(capacity.slow_clients)} had work all the time and did less than half of what another one did: find out "
-        "why or replace it; more consumers are no answer to that"
+        f"{some(capacity.slow_clients)} had work all the time and did much less than another member: find out why or "
+        "replace it; more consumers are no answer to that"
     )
 
 

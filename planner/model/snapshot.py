@@ -34,8 +34,8 @@ class Capacity:
 
     Learned figures are the mean of so many ``observations`` of busy consumers, and lie between ``low`` and ``high``
     with 95 % confidence; both are ``None`` where nobody can say how sure the figure is. ``is_lower_bound`` says that no
-    consumer was seen busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did far less
-    than others do: the figure leaves them out.
+    consumer was seen busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did much
+    less than others do: the figure leaves them out.
     """
 
     messages_per_s: float

@@ -9,7 +9,7 @@ from planner.rollout.steps import MovedQueues, StartConsumers, Step, StopConsume
 from planner.simulation.words import count_between
 from planner.words import counted, duration, queue_nouns, queues, runs, usual_count, usually
 
-FIGURE = re.compile(r"\d[\d.,\u202f]*")
+FIGURE = re.compile(r"\d[\d.,]*")
 
 
 def explain_plan(plan: RolloutPlan, *, is_short: bool = False) -> Iterator[str]:

@@ -15,7 +15,10 @@ FEWEST_SPANS = 3
 """With fewer busy spans their spread says nothing about how sure their mean is."""
 
 SLOW = 0.5
-"""A client that does less than this share of another's pace with work at all times is slow for a reason of its own."""
+"""A client that does less than this share of another's pace, both with work all the time, has a limit of its own."""
+
+SLOWER = 0.8
+"""The same share where the other one had time to spare: what it did is the least that it can do."""
 
 DECIMALS = 3
 
@@ -50,23 +53,26 @@ def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
     learned = _learned([span for span in spans if span.client not in slow])
     if learned is None or not slow:
         return learned
-    note = f"{some(slow)} left out: slower than half of what another does, though never without work"
+    note = f"{some(slow)} left out: never without work, and yet much slower than another"
     return replace(learned, source=f"{learned.source}; {note}", slow_clients=slow)
 
 
 def _slow_clients(spans: Sequence[ClientSpan]) -> tuple[str, ...]:
-    """Return the clients that did, busy all the time, less than ``SLOW`` of what another client did at least."""
+    """Return the clients that had work all the time and did much less than another one: their limit is their own."""
     by_client: dict[str, list[ClientSpan]] = {}
     for span in spans:
         by_client.setdefault(span.client, []).append(span)
+    busy = {client for client, of_client in by_client.items() if any(span.is_saturated for span in of_client)}
     shown = {client: _shown_rate(of_client) for client, of_client in by_client.items()}
-    fastest = max(shown.values(), default=0.0)
-    return tuple(
-        client
-        for client, of_client in sorted(by_client.items())
-        if any(span.is_saturated for span in of_client)
-        and max(span.most_rate for span in of_client if span.is_saturated) < SLOW * fastest
-    )
+    fastest_busy = max((shown[client] for client in busy), default=0.0)
+    fastest_idle = max((rate for client, rate in shown.items() if client not in busy), default=0.0)
+    bound = max(SLOW * fastest_busy, SLOWER * fastest_idle)
+    return tuple(sorted(client for client in busy if _busy_rate(by_client[client]) < bound))
+
+
+def _busy_rate(spans: Sequence[ClientSpan]) -> float:
+    busy = [span for span in spans if span.is_saturated]
+    return sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
 
 
 def _shown_rate(spans: Sequence[ClientSpan]) -> float:

@@ -26,7 +26,7 @@ def test_figures_of_a_change_show_now_and_then() -> None:
     assert (consumers.now, consumers.then) == ("3", "6")
     assert (busiest.now, busiest.then) == (f"{case.staying.utilisation:.0%}", f"{case.chosen.utilisation:.0%}")
     assert moves.now == f"{case.chosen.moved_fewest}–{case.chosen.moved_most}"
-    assert backlog.now == "9\u202f000"
+    assert backlog.now == "9,000"
     assert "Staying at 3 consumers: never gone." in backlog.note
 
 

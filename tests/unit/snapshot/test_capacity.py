@@ -74,6 +74,12 @@ def test_a_member_that_is_slow_for_a_reason_of_its_own_is_left_out_and_named() -
     assert "c3 left out" in busy.source
 
 
+def test_a_busy_member_below_one_with_time_to_spare_is_slow() -> None:
+    learned = learned_capacity([span(480, client="c3"), span(900, is_saturated=False), span(900, is_saturated=False)])
+    assert learned is not None
+    assert (learned.slow_clients, learned.is_lower_bound) == (("c3",), True)
+
+
 def test_members_of_much_the_same_pace_are_none_of_them_slow() -> None:
     learned = learned_capacity([span(300), span(500, client="c2"), span(400, client="c3", is_saturated=False)])
     assert learned is not None
