@@ -89,7 +89,7 @@ def test_a_plan_that_holds_no_longer_is_refused_with_exit_code_1(tmp_path: Path)
 def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
     hold = tmp_path / "hold.yaml"
     hold.write_text(DECISION.dump(decided(snapshot(capacity=100.0)).record, "billing-1"))
-    refused(planner("approve", hold), 2, "field kind is 'ConsumerScalingDecision', expected ConsumerRolloutPlan")
+    refused(planner("approve", hold), 2, "is a ConsumerScalingDecision, expected a ConsumerRolloutPlan")
     refused(planner("approve", tmp_path / "absent.yaml"), 2, "absent.yaml does not exist")
 
 

@@ -98,7 +98,7 @@ def test_the_update_is_the_one_whose_cost_is_lowest_at_its_upper_end() -> None:
     for price in (0.0, 1.0, 100.0):
         told = update(found(settings=replace(SETTINGS, prices=Prices(duplicate_s=price))), CHANGE, 1).why
         # The last one is Kubernetes' default, which leaves fewer consumers than there are: never taken.
-        uppers = [int(re.findall(r"[0-9]+", line.rpartition("worth ")[2])[-1]) for line in told[:-1]]
+        uppers = [int(re.findall(r"[0-9]+", line.rpartition("worth ")[2].replace(",", ""))[-1]) for line in told[:-1]]
         assert uppers[0] == min(uppers)
 
 
