@@ -43,9 +43,7 @@ def parse_address(text: str) -> Address:
     host = host.removeprefix("[").removesuffix("]")
     is_port = colon and port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536
     if not colon and text.strip():
-        raise BadInputError(
-            f"address {text!r} is not host:port: name servers listen on 9876 ({text.strip()}:9876)"
-        )
+        raise BadInputError(f"address {text!r} is not host:port: name servers listen on 9876 ({text.strip()}:9876)")
     if not host or not is_port:
         raise BadInputError(f"address {text!r} is not host:port with a port from 1 to 65535: correct it")
     return Address(host, int(port))

@@ -90,7 +90,11 @@ def test_a_misspelt_field_is_named_with_the_right_one(tmp_path: Path, wrong: tup
 
 
 def test_a_missing_port_is_named() -> None:
-    refused(planner("doctor", "--all", "-n", "127.0.0.1"), 2, "is not host:port: name servers listen on 9876 (127.0.0.1:9876)")
+    refused(
+        planner("doctor", "--all", "-n", "127.0.0.1"),
+        2,
+        "is not host:port: name servers listen on 9876 (127.0.0.1:9876)",
+    )
     refused(planner("doctor", "--all", "--kafka", "127.0.0.1"), 2, "has no port: write 127.0.0.1:9092")
 
 

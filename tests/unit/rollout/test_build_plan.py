@@ -149,7 +149,7 @@ def test_where_no_dynamics_can_be_run_moved_queues_decide_and_the_plan_says_so()
     assert best.moved.fewest is not None
     assert best.moved.most is not None
     assert best.cost == Span(2.0 * best.moved.fewest, 2.0 * best.moved.most)
-    assert "moves fewest, and pauses and duplicates are not known" in " ".join(tell_ways(ways))
+    assert "moves fewest, and pauses and duplicates are not known" in " ".join(tell_ways(ways, "rocketmq"))
 
 
 def way(target: int, batches: int) -> Way:
