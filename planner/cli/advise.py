@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +22,7 @@ from planner.cli.address import (
     discover,
     workload_of,
 )
-from planner.cli.console import errors, print_json, text_console
+from planner.cli.console import Format, FormatOption, errors, print_json, text_console
 from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
@@ -31,17 +30,6 @@ if TYPE_CHECKING:
     from planner.cli.concluding import Conclusion
     from planner.cli.default_policy import Target
     from planner.documents.policy import ConsumerScalingPolicy
-
-
-class Format(StrEnum):
-    """How a command prints its answer."""
-
-    TEXT = "text"
-    JSON = "json"
-    YAML = "yaml"
-
-
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, json or yaml for machines.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +74,7 @@ def advise(
         Path | None, typer.Option(help="Keep what was watched, for planner plan.", show_default=False)
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with pictures, too.", show_default=False)] = None,
-    form: FormatOption = Format.TEXT,
+    form: FormatOption = None,
 ) -> None:
     """Watch a group until the answer is clear, and say how many consumers it needs. No policy file; only reads.
 
@@ -106,7 +94,7 @@ def advise(
     _check_page(html)
     conclusions, unread = answers(Request(address, group, target, highest, float(at_most)))
     _write_files(conclusions, unread, snapshot, html, is_table=everything)
-    _print(conclusions, unread, form, is_table=everything)
+    _print(conclusions, unread, form or Format.TEXT, is_table=everything)
     if unread:
         raise typer.Exit(OutOfReachError.exit_code)
 

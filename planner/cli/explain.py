@@ -51,8 +51,11 @@ def explain_file(
 
 
 def next_command(document: "RolloutPlan | DecisionRecord", path: Path) -> str | None:
-    """Return what a reader does next with the file; ``None`` after a hold, which leaves nothing to do with it."""
+    """Return what a reader does next with the file: approve the plan, or what ends the hold."""
+    from planner.advice.next_step import PolicyCommands, next_step
     from planner.rollout.next import approve_command
     from planner.rollout.plan import RolloutPlan
 
-    return approve_command(document, str(path)) if isinstance(document, RolloutPlan) else None
+    if isinstance(document, RolloutPlan):
+        return approve_command(document, str(path))
+    return str(next_step(document.decision.hold_cause, PolicyCommands(f"{document.policy}.yaml")))
