@@ -525,8 +525,10 @@ def test_of_an_autoscaler_the_controller_changes_neither_target_nor_metrics(real
 def test_of_a_plan_the_controller_changes_neither_spec_nor_what_people_ask(realm: Realm, executor: Rest) -> None:
     path = realm.plan("asked")
     told = "the finalizer, the approval and the status only"
-    wrong = [note(abort="true"), note(pause="true"), {"spec": {"reason": "another"}}]
-    for edit in [*wrong, {"metadata": {"labels": {"a": "b"}}}]:
+    for edit in [note(abort="true"), note(pause="true"), {"metadata": {"labels": {"a": "b"}}}]:
         forbidden(lambda edit=edit: executor.patch(path, edit, MERGE), told)
+    with pytest.raises(ApiError, match="a plan is never changed") as refused_by:
+        executor.patch(path, {"spec": {"reason": "another"}}, MERGE)
+    assert refused_by.value.status == 422
     executor.patch(path, {"metadata": {"finalizers": [CLAIM]}}, MERGE)
     executor.patch(path, {"metadata": {"finalizers": []}}, MERGE)

@@ -41,7 +41,7 @@ class Address:
         host, colon, port = text.strip().rpartition(":")
         if not colon and text.strip():
             raise BadInputError(
-                f"Kafka address {text!r} has no port: write {text.strip()}:9092, which is a broker's usual one"
+                f"{text!r} is no Kafka address: it has no port; brokers mostly listen on 9092 ({text.strip()}:9092)"
             )
         if not host or not port.isdecimal() or not 0 < int(port) < 65536 or (":" in host) != host.startswith("["):
             raise BadInputError(f"{text!r} is no Kafka address: write host:port, or [address]:port for IPv6")

@@ -95,7 +95,11 @@ def test_a_missing_port_is_named() -> None:
         2,
         "is not host:port: name servers listen on 9876 (127.0.0.1:9876)",
     )
-    refused(planner("doctor", "--all", "--kafka", "127.0.0.1"), 2, "has no port: write 127.0.0.1:9092")
+    refused(
+        planner("doctor", "--all", "--kafka", "127.0.0.1"),
+        2,
+        "it has no port; brokers mostly listen on 9092 (127.0.0.1:9092)",
+    )
 
 
 @contextmanager
