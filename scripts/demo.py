@@ -149,7 +149,7 @@ class Show:
             self.stage.await_controller()
             self.airflow.run("consumer_planner_apply", {"plan": str(plan), "kubeconfig": kubeconfig})
             name = max(self.watch.plans.values(), key=lambda stored: stored.plan.made_at).name
-            planner("verify", name, "-n", NAMESPACE, "--kubeconfig", kubeconfig, say=self.say)
+            planner("verify", name, "--namespace", NAMESPACE, "--kubeconfig", kubeconfig, say=self.say)
 
 
 def _is_settled(sight: Sight) -> bool:

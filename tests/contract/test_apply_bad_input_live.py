@@ -180,8 +180,8 @@ def test_a_server_that_is_not_there_is_out_of_reach(shop: Place) -> None:
     nowhere = shop.cluster.kubeconfig_for("token", "nowhere", server="https://127.0.0.1:1")
     path = document(shop, "nowhere")
     refused(apply(shop, path, "--kubeconfig", nowhere), 3, "https://127.0.0.1:1 cannot be reached")
-    refused(planner("status", "-n", shop.namespace, "--kubeconfig", nowhere), 3, "cannot be reached")
-    refused(planner("abort", "nowhere", "-n", shop.namespace, "--kubeconfig", nowhere), 3, "cannot be reached")
+    refused(planner("status", "--namespace", shop.namespace, "--kubeconfig", nowhere), 3, "cannot be reached")
+    refused(planner("abort", "nowhere", "--namespace", shop.namespace, "--kubeconfig", nowhere), 3, "cannot be reached")
 
 
 def test_who_is_not_known_to_the_server_is_told_to_renew_the_token(shop: Place) -> None:
@@ -198,7 +198,7 @@ def test_a_kubeconfig_that_is_missing_or_broken_is_bad_input(shop: Place) -> Non
 
 
 def test_a_namespace_that_is_not_there_is_named(shop: Place) -> None:
-    refused(apply(shop, document(shop, "lost"), "-n", "nowhere"), 3, "nowhere")
+    refused(apply(shop, document(shop, "lost"), "--namespace", "nowhere"), 3, "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def once_allowed(shop: Place, name: str, kubeconfig: Path, ask: Callable[[], Fou
     """Return the answer once the server goes by the account's role: its authorizer hears of it a moment later."""
 
     def allowed() -> Found | None:
-        found = planner("status", "-n", shop.namespace, "--kubeconfig", kubeconfig)
+        found = planner("status", "--namespace", shop.namespace, "--kubeconfig", kubeconfig)
         return None if "cannot" in found.stderr else ask()
 
     return shop.cluster.wait_until(f"the role {name}", allowed)
