@@ -210,6 +210,7 @@ spec:
     topics: [{TOPIC}]
   scaleTargetRef: {{name: {APP}}}
   maxReplicas: 4
+  rollout: {{validForSeconds: 1800}}
 """)
         return path
 

@@ -35,7 +35,7 @@ def test_what_is_read_names_plan_place_digest_and_approval(tmp_path: Path) -> No
     message = read_plan(write(tmp_path / "plan.yaml", made(), is_approved=True))
     assert (message["name"], message["namespace"], message["is_approved"]) == ("up", "shop", True)
     assert message["digest"].startswith("sha256:")
-    assert message["explanation"].splitlines()[1] == "- because"
+    assert message["explanation"].splitlines()[0] == "- because"
 
 
 def test_the_namespace_that_is_given_wins_and_a_missing_approval_is_seen(tmp_path: Path) -> None:
