@@ -46,7 +46,7 @@ def test_what_comes_again_is_told_although_nothing_moves() -> None:
     answer = popped(leave("graceful", 2))
     twice, last = answer["total"]["duplicates"], answer["redelivered_s"]
     assert f"{twice['p05']}–{twice['p95']} messages come twice" in sentence(answer)
-    assert f"the last of them after {last['p05']:.1f}–{last['p95']:.1f} s" in sentence(answer)
+    assert f"the last of them after {last['p05']:.0f}–{last['p95']:.0f} s" in sentence(answer)
     assert not [cause for cause in answer["causes"] if "awaitTerminationMillisWhenShutdown" in cause.get("lever", {})]
 
 
