@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TEST_TOOLS := javac:openjdk-17-jdk-headless mvn:maven chromium:chromium
-FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime
+FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 # Most of what takes long waits for brokers, so that two cores do for two at once.
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
