@@ -70,7 +70,7 @@ def plan_for(
         deployment=deployment,
         snapshot=SnapshotRef("sha256:snapshot", now),
         made_at=now,
-        valid_until=now + timedelta(minutes=30),
+        valid_until=now + timedelta(minutes=15),
         reason="because",
         rejected=(),
         preconditions=Preconditions(len(members), tuple(sorted(members)), "AVG", len(QUEUES)),
