@@ -130,22 +130,31 @@ class Shop:
             AwaitReady(2, LIMIT_S),
         )
         kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, (), 0)
-        await_owner_of_all(self.cluster, self.brokers)
+        await_owner_of_all(self.cluster, self.brokers, ORIGIN)
         with place(self.cluster, self.folder, 1) as where:
             return self._carried_out(case, kind, where, ORIGIN, case.name)
 
     def reset(self, case: Case) -> Came:
-        """The consumer is real and in a pod; it has consumed all."""
+        """The consumer is real and in a pod; nothing is left for it, and what it is given again it never finishes."""
         self.brokers.create_group(case.name)
+        self.brokers.commit(case.name, TOPIC, self.offsets["consumed"])
         steps: tuple[Step, ...] = (
             StopConsumers(1, 0, (), LIMIT_S, MovedQueues(4, 4), "set 1"),
             AwaitSettled(0, "AVG", LIMIT_S),
             ResetOffsets(case.name, self.moment, f"set the offsets of {case.name}", LIMIT_S),
+            StartConsumers(0, 2, LIMIT_S, MovedQueues(4, 4), "set 0"),
+            AwaitReady(2, LIMIT_S),
         )
-        kind = Kind(case.name, 1, lambda _: steps, {APP: (0, "local")}, (), 0)
-        container = rocketmq_consumer(self.brokers.name_server, group=case.name, topics=[TOPIC], client_version=NEW)
+        kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, (), 0)
+        container = rocketmq_consumer(
+            self.brokers.name_server,
+            group=case.name,
+            topics=[TOPIC],
+            client_version=NEW,
+            options={"service-ms": NEVER_DONE_MS},
+        )
         with place(self.cluster, self.folder, 1, container) as where:
-            self._await_offsets(case.name, "consumed")
+            await_owner_of_all(self.cluster, self.brokers, case.name)
             return self._carried_out(case, kind, where, case.name, case.name)
 
     def _carried_out(self, case: Case, kind: Kind, where: Place, group: str, target: str) -> Came:
@@ -251,7 +260,7 @@ def shop(control_plane_with_plans: ControlPlane, tmp_path_factory: pytest.TempPa
         brokers.create_group(ORIGIN)
         brokers.commit(ORIGIN, TOPIC, cloned)
         stuck = load.start_consumer(group=ORIGIN, topics=[TOPIC], instance=ORIGIN, service_ms=NEVER_DONE_MS)
-        await_owner_of_all(control_plane_with_plans, brokers)
+        await_owner_of_all(control_plane_with_plans, brokers, ORIGIN)
         part = {(broker, queue): offset if broker == "broker-a" else None for (broker, queue), offset in cloned.items()}
         offsets: dict[str, Offsets] = {"cloned": cloned, "cloned in part": part, "reset": before, "consumed": ends}
         folder = tmp_path_factory.mktemp("offset-kills")
@@ -260,13 +269,13 @@ def shop(control_plane_with_plans: ControlPlane, tmp_path_factory: pytest.TempPa
         stuck.kill()  # it would finish its messages first
 
 
-def await_owner_of_all(cluster: ControlPlane, brokers: RocketMQCluster) -> None:
-    """Wait until the one member of the origin says that all queues are its own."""
+def await_owner_of_all(cluster: ControlPlane, brokers: RocketMQCluster, group: str) -> None:
+    """Wait until the one member of a group reports all queues as its own."""
 
     def owns_all() -> bool:
         with RocketMQAdmin(brokers.name_server) as admin:
             now = datetime.now(UTC)
-            found = observe_group(admin, cluster="DefaultCluster", group=ORIGIN, topics=[TOPIC], at=now)
+            found = observe_group(admin, cluster="DefaultCluster", group=group, topics=[TOPIC], at=now)
         owned = [queue for member in found.members for queue in member.owned or () if queue.topic == TOPIC]
         return len(owned) == len(brokers.brokers) * EACH
 
