@@ -145,7 +145,7 @@ class Shop:
             StartConsumers(0, 2, LIMIT_S, MovedQueues(4, 4), "set 0"),
             AwaitReady(2, LIMIT_S),
         )
-        kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, (), 0)
+        kind = Kind(case.name, 1, lambda _: steps, {APP: (2, "local")}, (), 0, stops_all=True)
         container = rocketmq_consumer(
             self.brokers.name_server,
             group=case.name,

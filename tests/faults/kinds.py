@@ -41,6 +41,7 @@ class Kind:
     ``effects`` has how many requests of which words an undisturbed run makes to Deployments, pods and autoscalers,
     ``writes`` about how many writing ones in all: a fault at a later one never comes.
     ``prepare`` makes what is there besides the Deployment of consumers; ``empty`` are Deployments among it.
+    ``stops_all``: between two of its steps no consumer runs.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Kind:
     writes: int
     prepare: Callable[[Place], None] = lambda _: None
     empty: tuple[str, ...] = ()
+    stops_all: bool = False
 
     @property
     def before(self) -> dict[str, Count]:
@@ -59,7 +61,9 @@ class Kind:
 
     @property
     def fewest(self) -> int:
-        """How many consumers must be ready at every moment."""
+        """How many consumers must be ready at every moment; none where the plan stops them all for a while."""
+        if self.stops_all:
+            return 0
         return min(self.replicas, sum(replicas for replicas, _ in self.after.values()))
 
 
