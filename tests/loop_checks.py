@@ -79,7 +79,7 @@ def check_turned_back(loop: Loop, limits: Limits) -> None:
     applying = loop.start_apply(path, policy)
     try:
         loop.cluster.wait_until("the new pods", lambda: len(loop.pods()) > len(before), WAIT_S)
-        place = ("-n", loop.namespace, "--policy", policy, "--kubeconfig", loop.cluster.kubeconfig)
+        place = ("--namespace", loop.namespace, "--policy", policy, "--kubeconfig", loop.cluster.kubeconfig)
         aborted = planner("abort", name, *place)
         assert aborted.returncode == 0, aborted.stderr
         assert applying.wait(WAIT_S) == 1
