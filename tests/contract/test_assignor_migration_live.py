@@ -176,7 +176,7 @@ def test_an_abort_in_the_second_roll_brings_the_old_assignor_back(rolls: Loop, k
         applying = rolls.start_apply(path, policy)
         try:
             rolls.cluster.wait_until("a new one alone", lambda: any(one.lists[NEW] for one in glances[-1:]), WAIT_S)
-            place = ("-n", rolls.namespace, "--policy", policy, "--kubeconfig", rolls.cluster.kubeconfig)
+            place = ("--namespace", rolls.namespace, "--policy", policy, "--kubeconfig", rolls.cluster.kubeconfig)
             aborted = planner("abort", name, *place)
             assert aborted.returncode == 0, aborted.stderr
             assert applying.wait(WAIT_S) == 1

@@ -357,7 +357,7 @@ def test_two_lines_are_a_rollout_and_it_is_known_who_approved(site: Site, replic
 
     site.cluster.wait_until("the finalizer's end", is_let_go, WAIT_S)
     meta = (site.found("two-lines") or {})["metadata"]
-    ours = {"digest", "approve", "approved-by"}
+    ours = {"digest", "approve", "approved-by", "planned-by"}
     kept = {name for name in meta["annotations"] if not name.startswith("kubectl.")}
     assert kept == {f"consumerplanner.dev/{name}" for name in ours}, "kopf must leave nothing of its own"
     steps = 'consumerplanner_step_duration_seconds_count{kind="startConsumers"}'

@@ -27,7 +27,6 @@ SPAN_S: Final = 86_400.0
 """A range query covers at most a day, so that no single answer grows with the length of the history."""
 _LEAST_POINTS: Final = 60
 """A span with fewer points is not halved any more: the server sends too much, however little is asked for."""
-_PIECE: Final = 64 * 1024
 _PAUSE_S: Final = 0.5
 _BUSY: Final = 429
 _REFUSED: Final = frozenset({401, 403, 407})
@@ -125,7 +124,7 @@ class Prometheus:
         body = bytearray()
         with self._http.stream("GET", f"{self.url}/api/v1/{path}", params=params, headers=headers) as answer:
             unpack = _unpacking(answer.headers.get("Content-Encoding", ""), where)
-            for packed in answer.iter_raw(_PIECE):
+            for packed in answer.iter_raw():
                 if time.monotonic() > deadline:
                     raise self._too_late(where)
                 try:

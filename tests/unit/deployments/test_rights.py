@@ -12,7 +12,7 @@ from tests.step_builders import STEPS
 
 PLAN = plan_for("app", ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8), undo="set 2")])
 ON_THE_CLUSTER = tuple(step for step in STEPS if not isinstance(step, CloneOffsets | ResetOffsets))
-RIGHTS = sorted(set(needed_by_controller(replace(PLAN, steps=ON_THE_CLUSTER))))
+RIGHTS = sorted(set(needed_by_controller(replace(PLAN, steps=ON_THE_CLUSTER, migration="update"))))
 
 
 @pytest.mark.parametrize("right", RIGHTS, ids=lambda right: tell_rights([right]))

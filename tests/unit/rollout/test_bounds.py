@@ -100,7 +100,7 @@ LEFT: Sequence[tuple[str, RolloutPlan, PolicyBounds]] = (
         plan(hpa(state(1, 3), state(1, 4, paused=True)), hpa(state(1, 4, paused=True), state(1, 3)), start(3, 4)),
         PAUSES,
     ),
-    ("valid for 1800 s, policy billing allows 1799 s", plan(start(3, 4)), replace(BOUNDS, valid_for_s=1_799)),
+    ("valid for 900 s, policy billing allows 899 s", plan(start(3, 4)), replace(BOUNDS, valid_for_s=899)),
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import StorageError
+from planner.errors import BadInputError, StorageError
 from planner.storage.files import write_atomically
 from planner.storage.layout import file_name, sample_path
 from tests.sample_builders import watch
@@ -45,7 +45,7 @@ def test_no_room_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_is_a_named_error(tmp_path: Path) -> None:
     (tmp_path / "snap.json").mkdir()
-    with pytest.raises(StorageError, match=r"snap\.json cannot be written"):
+    with pytest.raises(BadInputError, match=r"snap\.json is a folder, expected a file to write"):
         write_atomically(tmp_path / "snap.json", b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["snap.json"]
 
