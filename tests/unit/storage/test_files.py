@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import BadInputError, StorageError
+from planner.errors import BadInputError
 from planner.storage.files import write_atomically
 from planner.storage.layout import file_name, sample_path
 from tests.sample_builders import watch
