@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.documents.policy_files import FILES_VARIABLE
 from planner.documents.yaml import dump_yaml
 from planner.storage.files import write_atomically
 from tests.clusters.kubernetes import ControlPlane, deployment
@@ -149,7 +150,7 @@ def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlan
             "group": GROUP,
         },
         "scaleTargetRef": {"name": DEPLOYMENT},
-        "kubernetes": {"kubeconfigFile": str(kubernetes.kubeconfig)},
+        "kubernetes": {"kubeconfigFile": str(_file_of_the_policy(kubernetes))},
         "minReplicas": FEWEST,
         "maxReplicas": MOST,
         "objective": {"maxUtilisation": 0.8},
@@ -166,6 +167,12 @@ def _write_policy(path: Path, rocketmq: RocketMQCluster, kubernetes: ControlPlan
         "spec": spec,
     }
     return write_atomically(path, dump_yaml(document))
+
+
+def _file_of_the_policy(kubernetes: ControlPlane) -> Path:
+    """Return a kubeconfig where the controller lets policies of the namespace name files."""
+    content = kubernetes.kubeconfig.read_bytes()
+    return write_atomically(kubernetes.directory / NAMESPACE / "kubeconfig", content)
 
 
 def _start_consumers(rocketmq: RocketMQCluster, kubernetes: ControlPlane) -> None:
@@ -191,7 +198,8 @@ def _controller(kubernetes: ControlPlane) -> ManagedProcess:
     }
     words = [word for pair in flags.items() for word in pair]
     argv = [sys.executable, "-m", "planner.controller", *words]
-    process = ManagedProcess("controller", argv, kubernetes.directory, {"PYTHONPATH": str(ROOT)})
+    environment = {"PYTHONPATH": str(ROOT), FILES_VARIABLE: str(kubernetes.directory)}
+    process = ManagedProcess("controller", argv, kubernetes.directory, environment)
     process.start()
     lease = f"/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases"
     try:

@@ -45,6 +45,7 @@ RATE = 10.0
 Message = tuple[str, int, int]
 LONG_S = 3_600.0
 WAIT_S = 600.0
+WATCH_S = 10
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ spec:
     def planned(self, policy: Path, kind: str, green: str, *words: str) -> Path:
         """Take a snapshot, plan a migration, approve it with all phrases; return the plan's file."""
         taken, plan = self.folder / f"{green}.json", self.folder / f"{green}.yaml"
-        self.run("snapshot", "-p", policy, "-o", taken)
+        self.run("snapshot", "-p", policy, "-o", taken, "--observe-seconds", WATCH_S)
         self.run("migrate", kind, taken, "-p", policy, "-o", plan, "--green", green, *words)
         phrases = read(plan).confirmations
         self.run("approve", plan, *(word for phrase in phrases for word in ("--confirm", phrase)))
