@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advise import document
-from planner.cli.advise_view import headline, price_words
+from planner.cli.advise_view import headline
 from planner.cli.concluding import Conclusion, conclude
 from planner.cli.default_policy import Target, default_highest, default_policy, policy_name, with_window
 from planner.cli.policy_text import policy_text
@@ -50,7 +51,7 @@ def test_a_drowning_group_is_clear_within_minutes_and_scales(drowning: tuple[Gro
     assert advice.cause == "TooFewConsumers"
     assert advice.decision.target > 3
     assert headline(advice) == f"SCALE UP group shop from 3 to {advice.decision.target} consumers"
-    assert "of 22 queues change owner" in price_words(advice.price, advice)
+    assert "of 22 queues change owner" in price_sentence(advice)
     assert advice.next.command.startswith("planner init -n 127.0.0.1:9876 --group shop")
 
 
