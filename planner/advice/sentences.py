@@ -11,10 +11,7 @@ def load_sentence(advice: Advice) -> str:
     """Return what comes in, what is consumed and what waits; what is unknown by name."""
     waiting = "an unknown number of messages" if advice.lag is None else words.counted(advice.lag, "message")
     verb = "waits" if advice.lag == 1 else "wait"
-    return (
-        f"{words.rate(advice.arrival_rate)} come in, {words.rate(advice.consumption_rate)} are consumed; "
-        f"{waiting} {verb}."
-    )
+    return f"{_rate(advice.arrival_rate)} come in, {_rate(advice.consumption_rate)} are consumed; {waiting} {verb}."
 
 
 def price_sentence(advice: Advice) -> str:
@@ -44,18 +41,24 @@ def finding_advice(finding: Finding) -> str:
 
 
 def labelled_lines(advice: Advice) -> Iterator[tuple[str, str]]:
-    """Yield what stands beside the decision, each line with its label: load, price, near misses, certainty."""
+    """Yield what stands beside the decision, each line with its label: load, price, near misses.
+
+    A near miss after the first has no label.
+    """
     yield "load", load_sentence(advice)
     if not advice.decision.is_hold:
         yield "price", price_sentence(advice)
     for number, miss in enumerate(advice.near_misses):
         yield "" if number else "nearly", f"{miss}."
-    yield "sure", certainty_sentence(advice)
 
 
 def span(fewest: int, most: int) -> str:
     """Return two bounds of a count in words, one figure where they are equal."""
     return str(fewest) if fewest == most else f"{fewest} to {most}"
+
+
+def _rate(messages_per_s: float | None) -> str:
+    return "an unknown number" if messages_per_s is None else words.rate(messages_per_s)
 
 
 def _moved(price: Price) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner import words
-from planner.advice.sentences import finding_advice, finding_title, labelled_lines, span
+from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines, span
 from planner.advice.sequential import steady_s
 from planner.cli.concluding import group_rates
 from planner.cli.watching import GroupWatch, Watch
@@ -182,16 +182,15 @@ Line = tuple[str, str, str | None]
 
 
 def _lines(advice: "Advice", policy: "ConsumerScalingPolicy") -> Iterator[Line]:
-    lines = list(labelled_lines(advice))
     yield "", headline(advice), "bold"
     yield "why", _without_head(advice.decision), None
-    for label, line in lines[:-1]:
+    for label, line in labelled_lines(advice):
         yield label, line, None
     yield "goal", _goal(policy, advice), "dim"
     for finding in advice.findings:
         yield "doctor", finding_title(finding), COLOURS[finding.severity]
         yield "", finding_advice(finding), None
-    yield (*lines[-1], None)
+    yield "sure", certainty_sentence(advice), None
 
 
 def headline(advice: "Advice") -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from planner.advice.answer import Advice
-from planner.advice.sentences import finding_advice, finding_title, labelled_lines
+from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,11 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Labelled lines (an empty label goes on with the one above), the findings that matter, and the next command."""
+    """Labelled lines (an empty label goes on with the one above), the findings that matter, how sure it is, what next."""
 
     lines: tuple[tuple[str, str], ...]
     remarks: tuple[Remark, ...]
+    certainty: str
     next: str
 
 
@@ -29,4 +30,4 @@ def beside(advice: Advice) -> Beside:
     remarks = (
         Remark(str(finding.severity), finding_title(finding), finding_advice(finding)) for finding in advice.findings
     )
-    return Beside(tuple(labelled_lines(advice)), tuple(remarks), str(advice.next))
+    return Beside(tuple(labelled_lines(advice)), tuple(remarks), certainty_sentence(advice), str(advice.next))

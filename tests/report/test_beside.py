@@ -36,6 +36,7 @@ FINDING = Finding(
 
 def advised(world: World) -> Advice:
     decision = world.record.decision
+    own = [outcome for outcome in world.outcomes if outcome.strategy == decision.strategy]
     commands = AddressCommands("billing", "-n 10.0.0.5:9876", highest=12)
     return Advice(
         system=world.snapshot.system,
@@ -50,7 +51,7 @@ def advised(world: World) -> Advice:
         lag=9000,
         is_clear=False,
         missing=("the load swings by 30%",),
-        near_misses=near_misses(world.outcomes, decision.target, OBJECTIVE) or ("5 consumers would nearly do: by 3%",),
+        near_misses=near_misses(own, decision.target, OBJECTIVE) or ("5 consumers would nearly do: by 3%",),
         findings=(FINDING,),
         next=next_step(decision.hold_cause, commands),
     )
@@ -71,6 +72,7 @@ def test_the_page_says_what_the_terminal_says_beside_the_decision(make: Callable
     labels = ("load ", "price ", "nearly ", "doctor ", "sure ")
     beside = [line.partition(" ")[2] for line in lines if line.startswith(labels)]
     assert len(beside) >= 4
+    assert any("an unknown number are consumed" in line for line in beside)
     for line in (*beside, f"Do: {FINDING.advice}", lines[-1]):
         assert line in one
         assert line in several
