@@ -1,6 +1,6 @@
 """What the commands that make plans share: what they read, the time they speak of, and where the plan goes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,17 +37,29 @@ At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, o
 
 
 def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerScalingPolicy]":
-    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups."""
+    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups.
+
+    Two systems or two Deployments are refused, too: no plan for one rests on what was seen of the other.
+    """
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
 
     taken, wanted = SNAPSHOT.read(snapshot), read_policy(policy)
-    if taken.group != wanted.spec.source.group:
-        raise BadInputError(
-            f"{snapshot} is of group {taken.group}, but policy {policy} is for group {wanted.spec.source.group}: "
-            "use two that belong together"
-        )
+    for observed, expected in _subjects(taken, wanted):
+        if observed != expected:
+            raise BadInputError(
+                f"{snapshot} is of {observed}, but policy {policy} is for {expected}: use two that belong together"
+            )
     return taken, wanted
+
+
+def _subjects(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy") -> Iterator[tuple[str, str]]:
+    """Yield what the snapshot is of beside what the policy is for; the Deployment only where the snapshot has one."""
+    source, deployment = wanted.spec.source, taken.deployment
+    yield f"group {taken.group}", f"group {source.group}"
+    yield f"{taken.system} group {taken.group}", f"{source.system} group {source.group}"
+    if deployment is not None:
+        yield f"Deployment {deployment.name}", f"Deployment {wanted.spec.scale_target_ref.name}"
 
 
 def made_at(text: str, of_snapshot: datetime) -> datetime:

@@ -61,7 +61,7 @@ def plan(
     """
     to = destination_of(output, form)
     original, wanted = read_pair(snapshot, policy)
-    taken = _of_today(original, wanted, to.file)
+    taken = _of_today(original, wanted, to.file, snapshot)
     planned = _planned(taken, wanted, at, data)
     write_document(planned.document, planned.text, to)
     step = _next(planned, policy, snapshot, to.file)
@@ -130,22 +130,24 @@ def _write_short(planned: Planned, step: "NextStep | str", queues: int, file: Pa
     answer.write("PlanSummary", {**short, "file": None if file is None else str(file)})
 
 
-def _of_today(original: "GroupSnapshot", policy: "ConsumerScalingPolicy", file: Path | None) -> "GroupSnapshot":
-    """Return the snapshot under the policy of today, and say in what it differs from the file.
+def _of_today(
+    original: "GroupSnapshot", policy: "ConsumerScalingPolicy", file: Path | None, source: Path
+) -> "GroupSnapshot":
+    """Return the snapshot under the policy of today, and print in what it differs from the file ``source``.
 
-    The plan names its snapshot by the digest, so that a snapshot that differs is written beside the plan: reports and
-    replays look for it there.
+    The plan names its snapshot by the digest, so that a snapshot with another one is written beside the plan: reports
+    and replays look for it there. A file of an earlier release has another one, too, as it lacks later fields.
     """
     from planner.documents.data import SNAPSHOT
-    from planner.snapshot.today import differences, under_policy
+    from planner.snapshot.today import differences, under_policy, unknown_settings
     from planner.storage.files import write_atomically
 
     taken = under_policy(original, policy.snapshot_settings)
-    if taken == original:
-        return original
+    for unknown in unknown_settings(original):
+        errors.print(f"planner: not compared with the policy of today, {unknown}", markup=False, highlight=False)
     for difference in differences(original, taken):
         errors.print(f"planner: by the policy of today, {difference}", markup=False, highlight=False)
-    if file is not None:
+    if file is not None and SNAPSHOT.claimed_digest(source) != SNAPSHOT.digest(taken):
         path = snapshot_beside(file)
         write_atomically(path, SNAPSHOT.dump(taken))
         errors.print(f"planner: the plan rests on the snapshot as {path} has it", markup=False, highlight=False)

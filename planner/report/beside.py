@@ -17,7 +17,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Labelled lines (an empty label goes on with the one above), the findings that matter, how sure it is, what next."""
+    """Labelled lines (one without a label goes on with the one above), findings, how sure it is, and what next."""
 
     lines: tuple[tuple[str, str], ...]
     remarks: tuple[Remark, ...]
