@@ -20,8 +20,8 @@ def under_policy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSn
     """Return the snapshot as the policy of today would have it; the same one where nothing differs.
 
     Capacity, strategy, its options and timing are those that the policy states. What the snapshot lacks is *unknown*,
-    and says so: a capacity or strategy that only an earlier policy stated, rates of a longer window than the snapshot's,
-    and upper rates of another percentile. Rates of a shorter window cannot be cut out of means.
+    and says so: a capacity or strategy that only an earlier policy stated, rates of a longer window than the
+    snapshot's, and upper rates of another percentile. Rates of a shorter window cannot be cut out of means.
     """
     return replace(
         _with_strategy(_with_percentile(_with_window(snapshot, settings), settings), settings),
@@ -47,7 +47,7 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
 
 
 def unknown_settings(snapshot: GroupSnapshot) -> Iterator[str]:
-    """Yield a sentence for each setting that the snapshot was made with and does not state, so that none can compare."""
+    """Yield a sentence for each setting that the snapshot does not state, so that it cannot be compared."""
     if snapshot.percentile is None:
         yield "percentile: the snapshot does not state whose upper rates it has, so they are taken as they are"
 

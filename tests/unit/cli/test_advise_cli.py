@@ -201,8 +201,8 @@ def test_a_percentile_that_differs_from_the_snapshots_holds_and_a_deployment_tha
     refused(
         planner("plan", snap, "-p", policy),
         2,
-        "is of Deployment default/another",
-        "is for Deployment default/shop-consumer",
+        "is of Deployment another",
+        "is for Deployment shop-consumer",
     )
 
     snap.write_bytes(SNAPSHOT.dump(taken))
