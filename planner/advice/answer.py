@@ -63,10 +63,7 @@ class Advice:
     @property
     def cause(self) -> str:
         """Why it scales or holds, as one word for programs."""
-        decision = self.decision
-        if decision.hold_cause is not None:
-            return decision.hold_cause.value
-        return TOO_FEW if decision.target > decision.current else TOO_MANY
+        return cause_of(self.decision)
 
     @property
     def unit(self) -> str:
@@ -80,7 +77,7 @@ def price_of(plan: RolloutPlan | None, queues: int) -> Price:
         return Price(0, queues, 0, 0, Seconds(0.0, 0.0, 0.0), Messages(0, 0, 0))
     forecast, cost = plan.forecast, plan.forecast.cost
     return Price(
-        pods=(plan.target_replicas or 0) - plan.preconditions.replicas,
+        pods=plan.final_replicas - plan.preconditions.replicas,
         queues=queues,
         fewest=forecast.moved_queues.fewest,
         most=forecast.moved_queues.most,
@@ -95,20 +92,47 @@ def findings_that_matter(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.severity != Severity.NOTICE)[:MOST_FINDINGS]
 
 
+def cause_of(decision: Decision) -> str:
+    """Return why it scales or holds, as one word for programs."""
+    if decision.hold_cause is not None:
+        return decision.hold_cause.value
+    return TOO_FEW if decision.target > decision.current else TOO_MANY
+
+
 def short_form(advice: Advice) -> dict[str, Any]:
+    """Return the fixed short form of an advice, as ``short_answer`` has it."""
+    return short_answer(advice.decision, advice.price, advice.next)
+
+
+def short_answer(decision: Decision, price: Price, step: NextStep | str) -> dict[str, Any]:
     """Return the fixed short form: decision, from, to, cause, reason, cost, next.
 
     ``from`` and ``to`` are counts of pods, of members where no Deployment is known; a hold has them equal.
     """
-    decision = advice.decision
     return {
         "decision": "hold" if decision.is_hold else "scale",
         "from": decision.current,
         "to": decision.target,
-        "cause": advice.cause,
+        "cause": cause_of(decision),
         "reason": decision.reason,
-        "cost": _cost(advice.price),
-        "next": str(advice.next),
+        "cost": _cost(price),
+        "next": str(step),
+    }
+
+
+def short_migration(plan: RolloutPlan, price: Price, step: NextStep | str) -> dict[str, Any]:
+    """Return the short form of a migration: ``decision`` is ``migrate``, ``cause`` the kind that was asked for.
+
+    ``from`` and ``to`` are the pods before and in the end, over all Deployments that the plan changes.
+    """
+    return {
+        "decision": "migrate",
+        "from": plan.preconditions.replicas,
+        "to": plan.final_replicas,
+        "cause": plan.migration,
+        "reason": plan.reason,
+        "cost": _cost(price),
+        "next": str(step),
     }
 
 

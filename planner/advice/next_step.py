@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.decision.decision import HoldCause
+from planner.rollout.plan import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,11 @@ def _file_name(group: str) -> str:
 def next_step(cause: HoldCause | None, commands: Commands) -> NextStep:
     """Return the one command that ends a hold, or that carries a decision on (``cause`` ``None``: it scales)."""
     return _STEPS[cause](commands)
+
+
+def step_after(record: DecisionRecord) -> NextStep:
+    """Return the next command of somebody who has a decision's file: the policy's file goes by the policy's name."""
+    return next_step(record.decision.hold_cause, PolicyCommands(f"{record.policy}.yaml"))
 
 
 _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {

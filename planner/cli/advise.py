@@ -210,6 +210,7 @@ def _write_case(html: Path, conclusion: "Conclusion") -> None:
         conclusion.record if known else replace(conclusion.record, deployment="unknown"),
         conclusion.plan,
         max_utilisation=conclusion.policy.objective.max_utilisation,
+        advice=conclusion.advice,
     )
 
 

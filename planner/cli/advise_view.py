@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from planner import words
+from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines, span
 from planner.advice.sequential import steady_s
 from planner.cli.concluding import group_rates
 from planner.cli.watching import GroupWatch, Watch
 
 if TYPE_CHECKING:
-    from planner.advice.answer import Advice, Price
+    from planner.advice.answer import Advice
     from planner.decision.decision import Decision
-    from planner.diagnosis.finding import Finding
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.snapshot import GroupSnapshot
 
@@ -184,16 +184,13 @@ Line = tuple[str, str, str | None]
 def _lines(advice: "Advice", policy: "ConsumerScalingPolicy") -> Iterator[Line]:
     yield "", headline(advice), "bold"
     yield "why", _without_head(advice.decision), None
-    yield "load", _load(advice), None
-    if not advice.decision.is_hold:
-        yield "price", price_words(advice.price, advice), None
-    for number, miss in enumerate(advice.near_misses):
-        yield "" if number else "nearly", f"{miss}.", None
+    for label, line in labelled_lines(advice):
+        yield label, line, None
     yield "goal", _goal(policy, advice), "dim"
     for finding in advice.findings:
-        yield "doctor", f"{finding.severity.upper()}: {finding.title} [{finding.code}]", COLOURS[finding.severity]
-        yield "", f"Do: {finding.advice}", None
-    yield "sure", _sure(advice), None
+        yield "doctor", finding_title(finding), COLOURS[finding.severity]
+        yield "", finding_advice(finding), None
+    yield "sure", certainty_sentence(advice), None
 
 
 def headline(advice: "Advice") -> str:
@@ -216,36 +213,6 @@ def _without_head(decision: "Decision") -> str:
     return short[:1].upper() + short[1:]
 
 
-def _load(advice: "Advice") -> str:
-    waiting = "an unknown number of messages" if advice.lag is None else words.counted(advice.lag, "message")
-    verb = "waits" if advice.lag == 1 else "wait"
-    return (
-        f"{words.rate(advice.arrival_rate)} come in, {words.rate(advice.consumption_rate)} are consumed; "
-        f"{waiting} {verb}."
-    )
-
-
-def price_words(price: "Price", advice: "Advice") -> str:
-    """Return pods, moved queues, pause and duplicates in one sentence, what is unknown by name."""
-    noun = advice.unit
-    amount = f"{words.counted(abs(price.pods), noun)} {'more' if price.pods > 0 else 'fewer'}"
-    moved = "an unknown number" if price.fewest is None or price.most is None else _range(price.fewest, price.most)
-    parts = [amount, f"{moved} of {words.queues(price.queues, advice.system)} change owner"]
-    if price.pause is None:
-        parts.append("how long they pause is unknown")
-    else:
-        parts.append(f"the longest pause is {words.usually(price.pause.p50, price.pause.p95)}")
-    if price.duplicates is None:
-        parts.append("how many messages come twice is unknown")
-    else:
-        parts.append(f"messages that come twice: {words.usual_count(price.duplicates.p50, price.duplicates.p95)}")
-    return "; ".join(parts) + "."
-
-
-def _range(fewest: int, most: int) -> str:
-    return str(fewest) if fewest == most else f"{fewest} to {most}"
-
-
 def _goal(policy: "ConsumerScalingPolicy", advice: "Advice") -> str:
     objective = policy.objective
     gone = f", a backlog is gone in {words.duration(objective.backlog_gone_s)}" if objective.backlog_gone_s else ""
@@ -256,13 +223,6 @@ def _goal(policy: "ConsumerScalingPolicy", advice: "Advice") -> str:
         f"{objective.lowest} to {words.counted(objective.highest, advice.unit)} (--max)."
         f"{'' if advice.decision.is_hold else timing}"
     )
-
-
-def _sure(advice: "Advice") -> str:
-    if advice.is_clear:
-        return f"Clear after {words.duration(advice.watched_s)} of watching."
-    missing = "; ".join(advice.missing) or "it was not watched for long enough"
-    return f"Not clear after {words.duration(advice.watched_s)} of watching: {missing}."
 
 
 def _print_line(console: Console, label: str, line: str, style: str | None) -> None:
@@ -305,7 +265,7 @@ def _total(advices: Sequence["Advice"]) -> str:
 def row(advice: "Advice") -> tuple[str, ...]:
     """Return one group as the cells of a table: group, decision, why, comes in, waits, moved, sure."""
     decision, price = advice.decision, advice.price
-    moved = "unknown" if price.fewest is None or price.most is None else _range(price.fewest, price.most)
+    moved = "unknown" if price.fewest is None or price.most is None else span(price.fewest, price.most)
     return (
         advice.group,
         f"hold at {decision.current}" if decision.is_hold else f"{decision.current} → {decision.target}",
@@ -315,8 +275,3 @@ def row(advice: "Advice") -> tuple[str, ...]:
         f"{moved} of {price.queues}",
         "clear" if advice.is_clear else "not yet",
     )
-
-
-def finding_lines(findings: Sequence["Finding"]) -> tuple[str, ...]:
-    """Return a sentence for each finding: how bad, what, and what to do."""
-    return tuple(f"{finding.severity.upper()}: {finding.title}. {finding.advice}" for finding in findings)

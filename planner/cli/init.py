@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from planner.advice.next_step import PolicyCommands
 from planner.cli.address import (
@@ -21,7 +22,8 @@ from planner.cli.address import (
     discover,
     workload_of,
 )
-from planner.cli.console import errors, text_console
+from planner.cli.console import Answer, FormatOption, errors, print_next, text_console
+from planner.cli.making import destination_of, write_document
 from planner.errors import BadInputError, PlannerError
 from planner.words import counted, some
 
@@ -40,13 +42,22 @@ def init(
         int | None,
         typer.Option("--max", min=1, max=10_000, help="Consumers at most.", show_default="as planner advise"),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Policy file to write.")] = Path("policy.yaml"),
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Policy file to write; - or yaml prints it instead.",
+        ),
+    ] = "policy.yaml",
     force: Annotated[bool, typer.Option("--force", help="Replace the file where it exists.")] = False,
     cluster: ClusterOption = None,
     kubeconfig: KubeconfigOption = None,
     credentials: CredentialsOption = None,
     tls: TlsOption = False,
     ca_file: CaFileOption = None,
+    form: FormatOption = None,
 ) -> None:
     """Write a commented policy for one group, which planner snapshot and planner plan take as it is. Only reads.
 
@@ -58,34 +69,61 @@ def init(
     planner init -n 10.0.0.5:9876 --group shop-orders --deployment shop/orders --max 12
     """
     from planner.cli.policy_text import policy_text
-    from planner.storage.files import write_atomically
 
-    _check_output(output, force=force)
+    to = destination_of(output, form)
+    _check_output(to.file, force=force)
     address = _address(Address(name_server, kafka, cluster, credentials, tls, ca_file))
     with errors.status("asking the brokers"):
         sample = _sample(address, group)
     target = _target(sample, deployment, kubeconfig)
     policy = _policy(address, sample, target, highest)
-    write_atomically(output, policy_text(policy, sample, is_deployment_known=target is not None))
+    document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
+    write_document(document, policy_text(policy, sample, is_deployment_known=target is not None), to)
+    if to.answer is None:
+        _warn_unknown_target(errors, target)
+    else:
+        _print(sample, target, to.file, to.answer)
+
+
+def _print(sample: "GroupSample", target: "Target | None", file: Path | None, answer: Answer) -> None:
+    """Print whom the policy is for, and the next command."""
+    step = PolicyCommands(str(file or "policy.yaml")).watch
+    if not answer.is_text:
+        answer.write("PolicySummary", {**_summary(sample, target, file), "next": step})
+        return
     console = text_console()
+    written = f" written to {file}" if file else ""
     console.print(
-        f"Policy for group [bold]{sample.group}[/bold] ({counted(len(sample.members), 'member')}) written to {output}.",
+        f"Policy for group [bold]{sample.group}[/bold] ({counted(len(sample.members), 'member')}){written}.",
         soft_wrap=True,
     )
+    _warn_unknown_target(console, target)
+    print_next(step)
+
+
+def _summary(sample: "GroupSample", target: "Target | None", file: Path | None) -> dict[str, Any]:
+    """Return the group and the Deployment that serves it, ``None`` where nobody knows."""
+    return {
+        "system": sample.system,
+        "cluster": sample.cluster,
+        "group": sample.group,
+        "members": len(sample.members),
+        "deployment": f"{target.namespace}/{target.name}" if target else None,
+        "file": str(file) if file else None,
+    }
+
+
+def _warn_unknown_target(console: Console, target: "Target | None") -> None:
     if target is None:
         console.print(
             "No Deployment is known: scaleTargetRef names a made-up one, so correct it before you apply a plan.",
             style="yellow",
             soft_wrap=True,
         )
-    step = PolicyCommands(str(output)).watch
-    console.print(f"Next: {step}", markup=False, soft_wrap=True)
 
 
-def _check_output(output: Path, *, force: bool) -> None:
-    if output.is_dir():
-        raise BadInputError(f"--output {output} is a folder, expected a file: -o {output / 'policy.yaml'}, for example")
-    if output.exists() and not force:
+def _check_output(output: Path | None, *, force: bool) -> None:
+    if output is not None and output.exists() and not force:
         raise BadInputError(f"{output} exists, and planner init replaces nothing unasked: name another file or --force")
 
 

@@ -1,13 +1,14 @@
 """What the commands that make plans share: what they read, the time they speak of, and where the plan goes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli.console import parse_time, print_json
+from planner.cli.console import STANDARD_OUTPUT, Answer, Format, parse_time, print_json
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
 
 SnapshotFile = Annotated[Path, typer.Argument(help="Snapshot file of planner snapshot.", show_default=False)]
 PlanOutput = Annotated[
-    str, typer.Option("--output", "-o", help="File to write, - for YAML or json for JSON on standard output.")
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="File to write; - or json prints the whole document on standard output instead. Without it nothing is "
+        "written, and the answer alone is printed.",
+        show_default=False,
+    ),
 ]
 Forecasts = Annotated[
     Path | None,
@@ -28,17 +37,29 @@ At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, o
 
 
 def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerScalingPolicy]":
-    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups."""
+    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups.
+
+    Two systems or two Deployments are refused, too: no plan for one rests on what was seen of the other.
+    """
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
 
     taken, wanted = SNAPSHOT.read(snapshot), read_policy(policy)
-    if taken.group != wanted.spec.source.group:
-        raise BadInputError(
-            f"{snapshot} is of group {taken.group}, but policy {policy} is for group {wanted.spec.source.group}: "
-            "use two that belong together"
-        )
+    for observed, expected in _subjects(taken, wanted):
+        if observed != expected:
+            raise BadInputError(
+                f"{snapshot} is of {observed}, but policy {policy} is for {expected}: use two that belong together"
+            )
     return taken, wanted
+
+
+def _subjects(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy") -> Iterator[tuple[str, str]]:
+    """Yield what the snapshot is of beside what the policy is for; the Deployment only where the snapshot has one."""
+    source, deployment = wanted.spec.source, taken.deployment
+    yield f"group {taken.group}", f"group {source.group}"
+    yield f"{taken.system} group {taken.group}", f"{source.system} group {source.group}"
+    if deployment is not None:
+        yield f"Deployment {deployment.name}", f"Deployment {wanted.spec.scale_target_ref.name}"
 
 
 def made_at(text: str, of_snapshot: datetime) -> datetime:
@@ -48,22 +69,61 @@ def made_at(text: str, of_snapshot: datetime) -> datetime:
     return of_snapshot if text == "snapshot" else parse_time(text, "--at")
 
 
-def write_plan(document: dict[str, Any], text: str, output: str) -> bool:
-    """Write the document where ``--output`` says; return whether that was a file, so that people may be told more."""
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a document goes, and how its summary is printed.
+
+    ``file`` is the file to write. ``document`` is the form of the whole document on standard output, ``None`` where a
+    summary is printed there instead, in the form ``summary``.
+    """
+
+    file: Path | None
+    document: Format | None
+    summary: Format = Format.TEXT
+
+    @property
+    def answer(self) -> Answer | None:
+        """How the summary is printed, ``None`` where the document itself goes to standard output."""
+        return Answer(self.summary) if self.document is None else None
+
+
+def destination_of(output: str | None, form: Format | None, own: Format = Format.YAML) -> Destination:
+    """Return what ``--output`` and ``--format`` ask for; ``own`` is the document's form on standard output (``-``).
+
+    ``--format`` is the form of whatever is printed: of the summary where a file is written, else of the document.
+    Raises ``BadInputError`` for a folder, and for two forms that contradict each other.
+    """
+    if output is None:
+        return Destination(None, None, form or Format.TEXT)
+    if output in (STANDARD_OUTPUT, *Format):
+        named = own if output == STANDARD_OUTPUT else Format(output)
+        if output != STANDARD_OUTPUT and form not in (None, named):
+            raise BadInputError(f"--format {form} and --output {output} contradict each other: leave one out")
+        chosen = form or named
+        return Destination(None, None) if output == Format.TEXT else Destination(None, _machine(chosen, own))
+    if Path(output).is_dir():
+        raise BadInputError(f"--output {output} is a folder, expected a file: add a name, like {own}.{own}")
+    return Destination(Path(output), None, form or Format.TEXT)
+
+
+def _machine(form: Format, own: Format) -> Format:
+    return own if form is Format.TEXT else form
+
+
+def write_document(document: Mapping[str, Any], content: str | bytes, to: Destination) -> None:
+    """Write the document where it goes; nothing where only the summary is asked for.
+
+    ``content`` is what a file holds: YAML as text, or JSON as bytes.
+    """
+    from planner.documents.yaml import dump_yaml
     from planner.storage.files import write_atomically
 
-    if output == "json":
+    if to.document is Format.JSON:
         print_json(document)
-    elif output == "-":
-        typer.echo(text, nl=False)
-    else:
-        write_atomically(Path(output), text)
-    return is_file(output)
-
-
-def is_file(output: str) -> bool:
-    """Return whether ``--output`` names a file; else the plan goes to standard output."""
-    return output not in ("json", "-")
+    elif to.document is not None:
+        typer.echo(content if isinstance(content, str) else dump_yaml(document), nl=False)
+    elif to.file is not None:
+        write_atomically(to.file, content)
 
 
 def snapshot_beside(plan: Path) -> Path:

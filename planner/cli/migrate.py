@@ -5,9 +5,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from planner.cli.console import PolicyFile, parse_time, print_explanation, print_help_alone, print_next, text_console
+from planner.cli.console import (
+    Answer,
+    FormatOption,
+    PolicyFile,
+    parse_time,
+    print_explanation,
+    print_help_alone,
+    print_next,
+    text_console,
+)
 from planner.cli.examples import epilog
-from planner.cli.making import At, PlanOutput, SnapshotFile, made_at, read_pair, write_plan
+from planner.cli.making import (
+    At,
+    Destination,
+    PlanOutput,
+    SnapshotFile,
+    destination_of,
+    made_at,
+    read_pair,
+    write_document,
+)
 from planner.cli.template import ChangeFile, ContainerName, Environment, Image, NodeLabels, change_of, needed
 from planner.cli.template import the_container as only_container
 from planner.errors import BadInputError
@@ -15,6 +33,7 @@ from planner.errors import BadInputError
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.snapshot import GroupSnapshot
+    from planner.rollout.plan import RolloutPlan
 
 app = typer.Typer(
     name="migrate",
@@ -37,7 +56,6 @@ def _options(context: typer.Context) -> None:
 def update(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     container: ContainerName = None,
     image: Image = None,
     env: Environment = None,
@@ -46,19 +64,20 @@ def update(
     surge: Annotated[
         int | None, typer.Option(help="Pods started at once above the count; default: as many as cost least.")
     ] = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """A new image or configuration: all pods are replaced, new before old."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
-    _make(pair, {"kind": "update", "change": changed, "surge": surge}, output, at)
+    _make(pair, {"kind": "update", "change": changed, "surge": surge}, destination_of(output, form), at)
 
 
 @app.command("strategy", epilog=epilog("migrate strategy"))
 def strategy(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="The new RocketMQ allocation strategy.", show_default=False)],
     green: Green,
     options: Annotated[str, typer.Option(help="Its parameters as JSON, as planner allocate takes them.")] = "{}",
@@ -71,20 +90,21 @@ def strategy(
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """Another RocketMQ allocation strategy, which the changed template brings. Members never mix two."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
     asked = {"to": to, "options": _json("--options", options), "change": changed, "green": green}
-    _make(pair, {"kind": "strategy", **asked, "newGroup": new_group, "room": room}, output, at)
+    _make(pair, {"kind": "strategy", **asked, "newGroup": new_group, "room": room}, destination_of(output, form), at)
 
 
 @app.command("rename", epilog=epilog("migrate rename"))
 def rename(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="The new name of the consumer group.", show_default=False)],
     green: Green,
     container: ContainerName = None,
@@ -92,19 +112,20 @@ def rename(
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """Another name for the consumer group, which the changed template brings. Its offsets are cloned."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
-    _make(pair, {"kind": "rename", "to": to, "change": changed, "green": green}, output, at)
+    _make(pair, {"kind": "rename", "to": to, "change": changed, "green": green}, destination_of(output, form), at)
 
 
 @app.command("relocate", epilog=epilog("migrate relocate"))
 def relocate(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     green: Green,
     room: Room = None,
     container: ContainerName = None,
@@ -112,19 +133,20 @@ def relocate(
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """All consumers to another Deployment, on other nodes or with another template (blue-green)."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
-    _make(pair, {"kind": "relocate", "change": changed, "green": green, "room": room}, output, at)
+    _make(pair, {"kind": "relocate", "change": changed, "green": green, "room": room}, destination_of(output, form), at)
 
 
 @app.command("cluster", epilog=epilog("migrate cluster"))
 def cluster(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="The other cluster's name.", show_default=False)],
     green: Green,
     container: ContainerName = None,
@@ -132,47 +154,55 @@ def cluster(
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """The group to another cluster, whose address the changed template brings. The old cluster is drained."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
-    _make(pair, {"kind": "cluster", "to": to, "change": changed, "green": green}, output, at)
+    _make(pair, {"kind": "cluster", "to": to, "change": changed, "green": green}, destination_of(output, form), at)
 
 
 @app.command("reset", epilog=epilog("migrate reset"))
 def reset(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="Time of the first message to consume (ISO 8601).", show_default=False)],
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """The group back, or ahead, to a time. All its consumers stop, its offsets are set, as many start again."""
     asked = {"kind": "reset", "to": parse_time(to, "--to").isoformat()}
-    _make(read_pair(snapshot, policy), asked, output, at)
+    _make(read_pair(snapshot, policy), asked, destination_of(output, form), at)
 
 
 @app.command("expand", epilog=epilog("migrate expand"))
 def expand(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     topic: Annotated[str, typer.Option(help="The topic that gets more queues.", show_default=False)],
     queues: Annotated[int, typer.Option(help="Its queues on each broker then; Kafka: partitions.", show_default=False)],
     consumers: Annotated[int | None, typer.Option(help="Consumers then; default: as many as now.")] = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """More queues for a topic, and more consumers for them. A person raises the queues on the way."""
     pair = read_pair(snapshot, policy)
-    _make(pair, {"kind": "expand", "topic": topic, "queues": queues, "consumers": consumers}, output, at)
+    _make(
+        pair,
+        {"kind": "expand", "topic": topic, "queues": queues, "consumers": consumers},
+        destination_of(output, form),
+        at,
+    )
 
 
 @app.command("assignor", epilog=epilog("migrate assignor"))
 def assignor(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="The new assignor: range, roundrobin, sticky, cooperative-sticky.")],
     variable: Annotated[
         str | None,
@@ -186,6 +216,8 @@ def assignor(
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """Another assignor of a classic Kafka group: in rolls by --variable, or all at once by --green and a change."""
@@ -194,26 +226,27 @@ def assignor(
     if variable is not None:
         asked["variable"] = {"container": container or only_container(pair[0]), "name": variable}
     asked["change"] = change_of(pair[0], container, image, env, node_label, change)
-    _make(pair, asked, output, at)
+    _make(pair, asked, destination_of(output, form), at)
 
 
 @app.command("consumer-protocol", epilog=epilog("migrate consumer-protocol"))
 def consumer_protocol(
     snapshot: SnapshotFile,
     policy: PolicyFile,
-    output: PlanOutput,
     to: Annotated[str, typer.Option(help="The server's assignor: uniform or range-server.")] = "uniform",
     container: ContainerName = None,
     image: Image = None,
     env: Environment = None,
     node_label: NodeLabels = None,
     change: ChangeFile = None,
+    output: PlanOutput = None,
+    form: FormatOption = None,
     at: At = "now",
 ) -> None:
     """Kafka's consumer protocol (KIP-848) for a classic group, which the changed template brings."""
     pair = read_pair(snapshot, policy)
     changed = needed(change_of(pair[0], container, image, env, node_label, change))
-    _make(pair, {"kind": "consumerProtocol", "to": to, "change": changed}, output, at)
+    _make(pair, {"kind": "consumerProtocol", "to": to, "change": changed}, destination_of(output, form), at)
 
 
 def _json(option: str, text: str) -> dict[str, Any]:
@@ -226,13 +259,11 @@ def _json(option: str, text: str) -> dict[str, Any]:
     return found
 
 
-def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any], output: str, at: str) -> None:
-    """Write the plan for what is asked for, and tell a person what it costs and why this way."""
+def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any], to: Destination, at: str) -> None:
+    """Write the plan for what is asked for, and show what it costs and why this way."""
     from planner import pipeline
     from planner.documents.migration import parse_request
     from planner.documents.plan import PLAN
-    from planner.rollout.explain import explain_plan
-    from planner.rollout.next import approve_command
 
     taken, wanted = pair
     given = {name: value for name, value in asked.items() if value is not None}
@@ -240,8 +271,23 @@ def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, 
         taken, parse_request(given, f"planner migrate {asked['kind']}"), wanted, made_at(at, taken.at)
     )
     document = pipeline.migration_document(made, wanted)
-    if not write_plan(document, PLAN.text(document), output):
+    write_document(document, PLAN.text(document), to)
+    if to.answer is not None:
+        _print(made, len(taken.data_queues), to, to.answer)
+
+
+def _print(made: "RolloutPlan", queues: int, to: Destination, answer: Answer) -> None:
+    """Print the plan in short: for people as planner explain does, for machines as the short form."""
+    from planner.advice.answer import price_of, short_migration
+    from planner.rollout.explain import explain_plan
+    from planner.rollout.next import approve_command
+
+    step = "the same command with -o plan.yaml" if to.file is None else approve_command(made, str(to.file))
+    if not answer.is_text:
+        short = short_migration(made, price_of(made, queues), step)
+        answer.write("MigrationSummary", {**short, "file": None if to.file is None else str(to.file)})
         return
     print_explanation(explain_plan(made, is_short=True))
-    text_console().print(f"Plan written to {output}. A person approves it.", markup=False, soft_wrap=True)
-    print_next(approve_command(made, output))
+    if to.file is not None:
+        text_console().print(f"Plan written to {to.file}. A person approves it.", markup=False, soft_wrap=True)
+    print_next(step)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from planner.cli.console import PolicyFile, errors, parse_time, text_console
-from planner.words import counted
+from planner.cli.console import Answer, Format, FormatOption, PolicyFile, errors, parse_time, print_next, text_console
+from planner.cli.making import destination_of, write_document
+from planner.words import counted, queues, some
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
@@ -26,7 +27,16 @@ WITH_METRICS_S: Final = 15
 
 def snapshot(
     policy: PolicyFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Snapshot file to write (JSON).")],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Snapshot file to write (JSON); - or json prints the snapshot on standard output instead.",
+            show_default=False,
+        ),
+    ],
     capture: Annotated[
         Path | None, typer.Option(help="Read a recorded capture folder instead of the live cluster.")
     ] = None,
@@ -42,6 +52,7 @@ def snapshot(
             show_default="the policy's window, or its stabilisation where that is longer",
         ),
     ] = None,
+    form: FormatOption = None,
 ) -> None:
     """Read the group's brokers, live or from a capture, and write a snapshot.
 
@@ -51,16 +62,17 @@ def snapshot(
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
     from planner.errors import BadInputError
-    from planner.storage.files import write_atomically
 
+    to = destination_of(output, form, Format.JSON)
     if at is not None and capture is None:
         raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
     wanted = read_policy(policy)
     taken = (
         _from_capture(capture, wanted, at) if capture else _from_cluster(wanted, watch_seconds(wanted, observe_seconds))
     )
-    write_atomically(output, SNAPSHOT.dump(taken))
-    _tell(taken, output)
+    write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
+    if to.answer is not None:
+        _print(taken, policy, to.file, to.answer)
 
 
 def watch_seconds(policy: "ConsumerScalingPolicy", stated: int | None) -> int:
@@ -143,11 +155,57 @@ def _consumers(taken: "GroupSnapshot") -> str:
     return f"{f'{count} consumers listed, others' if count else 'members'} unknown ({taken.unlisted_consumers})"
 
 
-def _tell(taken: "GroupSnapshot", path: Path) -> None:
+def _print(taken: "GroupSnapshot", policy: Path, file: Path | None, answer: Answer) -> None:
+    """Print what the snapshot holds, in short, and the command that decides on it."""
+    from planner.advice.next_step import PolicyCommands
+
+    step = PolicyCommands(str(policy), str(file or "snap.json")).decide
+    if answer.is_text:
+        _print_text(taken, file)
+        print_next(step)
+    else:
+        answer.write("SnapshotSummary", {**summary(taken), "file": None if file is None else str(file), "next": step})
+
+
+def summary(taken: "GroupSnapshot") -> dict[str, Any]:
+    """Return what the snapshot holds, in short; what is unknown is ``None``.
+
+    ``members`` counts those that are listed, and ``unlistedMembers`` says why there are others that nobody can count.
+    """
+    capacity = taken.capacity
+    return {
+        "system": taken.system,
+        "cluster": taken.cluster,
+        "group": taken.group,
+        "at": taken.at.isoformat(),
+        "windowSeconds": taken.window_s,
+        "members": len(taken.clients),
+        "unlistedMembers": taken.unlisted_consumers,
+        "queues": len(taken.data_queues),
+        "lag": None if taken.unknown_lag else taken.lag,
+        "strategy": taken.strategy,
+        "capacityPerSecond": capacity.messages_per_s if capacity else None,
+        "parts": [
+            {"name": part.name, "completeness": part.completeness, "ageSeconds": part.age_s, "note": part.note}
+            for part in taken.parts
+        ],
+        "problems": list(taken.problems),
+    }
+
+
+def _behind(taken: "GroupSnapshot") -> str:
+    """Return how many messages wait, and that nobody knows it of some queues."""
+    waiting = f"{counted(taken.lag, 'message')} behind"
+    if not taken.unknown_lag:
+        return waiting
+    return f"at least {waiting} (unknown for {some(taken.unknown_lag)})"
+
+
+def _print_text(taken: "GroupSnapshot", file: Path | None) -> None:
     console = text_console()
     console.print(
         f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
-        f"{len(taken.data_queues)} queues, {taken.lag} messages behind, "
+        f"{queues(len(taken.data_queues), taken.system)}, {_behind(taken)}, "
         f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
     )
     for part in taken.parts:
@@ -155,4 +213,5 @@ def _tell(taken: "GroupSnapshot", path: Path) -> None:
         console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}", markup=False)
     for problem in taken.problems:
         console.print(f"  problem: {problem}", style="yellow", markup=False)
-    console.print(f"Written to {path}", markup=False, soft_wrap=True)
+    if file is not None:
+        console.print(f"Written to {file}", markup=False, soft_wrap=True)

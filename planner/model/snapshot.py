@@ -140,6 +140,8 @@ class GroupSnapshot:
     shows that no listed member explains, or clients of a RocketMQ proxy would not be listed. ``None``: ``clients`` are
     all.
     ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
+    ``percentile`` (0 to 100) of the window's minutes is each queue's ``upper_arrival_rate``; ``None`` in files of a
+    release that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -167,6 +169,7 @@ class GroupSnapshot:
     timing: KafkaTiming | None = None
     unlisted_consumers: str | None = None
     shared_queues: int = 0
+    percentile: float | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from planner import __version__, words
 from planner.advice.answer import Advice, Price
+from planner.report.beside import Beside, beside
 from planner.report.doctor import check_page
 from planner.report.page import template
 from planner.storage.files import write_atomically
@@ -16,12 +17,16 @@ FILTERS = ("number", "rate", "duration")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One group's line: its advice, the decision and the moved queues in words, and the anchor of its details."""
+    """One group's line: its advice, the decision and the moved queues in words, and the anchor of its details.
+
+    ``beside`` is what stands in these.
+    """
 
     advice: Advice
     decision: str
     moved: str
     anchor: str
+    beside: Beside
 
 
 def write_advice_page(path: Path, advices: Sequence[Advice], unread: Sequence[tuple[str, str]]) -> Path:
@@ -48,7 +53,7 @@ def render_advices(advices: Sequence[Advice], unread: Sequence[tuple[str, str]])
 def _row(number: int, advice: Advice) -> Row:
     decision = advice.decision
     words_of = f"hold at {decision.current}" if decision.is_hold else f"{decision.current} → {decision.target}"
-    return Row(advice, words_of, _moved(advice.price), f"g{number}")
+    return Row(advice, words_of, _moved(advice.price), f"g{number}", beside(advice))
 
 
 def _moved(price: Price) -> str:

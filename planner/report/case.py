@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from planner.advice.answer import Advice
+from planner.advice.next_step import step_after
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.report.consumers import Marks
@@ -18,7 +20,8 @@ class Case:
     """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known.
 
     ``plan_file`` is how a reader's next command names the plan, ``track`` what the group's earlier
-    forecasts came to, ``None`` where nobody looked back.
+    forecasts came to, ``None`` where nobody looked back. ``advice`` is the answer of ``planner advise``, where the case
+    comes from there.
     """
 
     snapshot: GroupSnapshot
@@ -28,6 +31,7 @@ class Case:
     max_utilisation: float | None = None
     track: TrackRecord | None = None
     plan_file: str = "plan.yaml"
+    advice: Advice | None = None
 
     @property
     def is_hold(self) -> bool:
@@ -36,8 +40,12 @@ class Case:
 
     @property
     def next_command(self) -> str | None:
-        """The command that goes on with the plan, the same as on the terminal; ``None`` where there is no plan."""
-        return approve_command(self.plan, self.plan_file) if self.plan else None
+        """The reader's next command, the same as on the terminal; ``None`` for a change whose plan is not at hand."""
+        if self.advice is not None:
+            return str(self.advice.next)
+        if self.plan is not None:
+            return approve_command(self.plan, self.plan_file)
+        return str(step_after(self.record)) if self.is_hold else None
 
     @cached_property
     def own_strategy(self) -> str | None:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from planner.advice.answer import Advice
 from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
 from planner.report import words
+from planner.report.beside import beside
 from planner.report.case import Case
 from planner.report.course import course, tell
 from planner.report.extra import load
@@ -35,14 +37,15 @@ def write_report(
     *,
     max_utilisation: float | None = None,
     track: TrackRecord | None = None,
+    advice: Advice | None = None,
 ) -> Path:
     """Write the case as one self-contained HTML page and return its path.
 
     ``max_utilisation`` is the policy's bound, drawn where it is known, ``track`` what earlier forecasts of the group
-    came to. Raises ``MissingExtraError`` without the
+    came to, ``advice`` what ``planner advise`` says beside the decision. Raises ``MissingExtraError`` without the
     ``report`` extra, ``BadInputError`` when ``path`` is a folder, ``StorageError`` when it cannot be written.
     """
-    return write_page(path, Case(snapshot, outcomes, record, plan, max_utilisation, track))
+    return write_page(path, Case(snapshot, outcomes, record, plan, max_utilisation, track, advice=advice))
 
 
 def write_page(path: Path, case: Case) -> Path:
@@ -77,5 +80,6 @@ def render(case: Case) -> str:
         costs=costs(case),
         steps=steps(case.plan),
         ground=ground(case),
+        beside=beside(case.advice) if case.advice else None,
     )
     return html

@@ -12,7 +12,9 @@ from planner.rollout.steps import (
     DeleteDeployment,
     MovedQueues,
     ResetOffsets,
+    StartConsumers,
     Step,
+    StopConsumers,
     UpdateTemplate,
 )
 from planner.simulation.outcome import Messages, Seconds
@@ -172,6 +174,15 @@ class RolloutPlan:
     def confirmations(self) -> tuple[str, ...]:
         """The phrases that a person types to allow the offset steps, in their order."""
         return tuple(step.confirmation for step in self.steps if isinstance(step, CloneOffsets | ResetOffsets))
+
+    @property
+    def final_replicas(self) -> int:
+        """How many replicas all Deployments that the plan changes have together after the last step."""
+        replicas = {self.deployment: self.preconditions.replicas}
+        for step in self.steps:
+            if isinstance(step, StartConsumers | StopConsumers):
+                replicas[step.deployment or self.deployment] = step.to_replicas
+        return sum(replicas.values())
 
 
 @dataclass(frozen=True, slots=True)

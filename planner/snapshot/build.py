@@ -74,6 +74,7 @@ def build_snapshot(
         timing=settings.timing,
         unlisted_consumers=unlisted,
         shared_queues=_shared_queues(newest),
+        percentile=settings.percentile,
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),

@@ -20,11 +20,11 @@ def under_policy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSn
     """Return the snapshot as the policy of today would have it; the same one where nothing differs.
 
     Capacity, strategy, its options and timing are those that the policy states. What the snapshot lacks is *unknown*,
-    and says so: a capacity or strategy that only an earlier policy stated, and rates of a longer window than the
-    snapshot's. Rates of a shorter one cannot be cut out of means.
+    and says so: a capacity or strategy that only an earlier policy stated, rates of a longer window than the
+    snapshot's, and upper rates of another percentile. Rates of a shorter window cannot be cut out of means.
     """
     return replace(
-        _with_strategy(_with_window(snapshot, settings), settings),
+        _with_strategy(_with_percentile(_with_window(snapshot, settings), settings), settings),
         capacity=_capacity(snapshot, settings),
         timing=settings.timing,
     )
@@ -40,8 +40,16 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
         )
     if snapshot.timing != adapted.timing:
         yield "timing: the policy's of today"
-    if snapshot.parts != adapted.parts:
+    if snapshot.window_s != adapted.window_s:
         yield f"window: {adapted.window_s:.0f} s, the snapshot has rates of {snapshot.window_s:.0f} s"
+    if snapshot.percentile != adapted.percentile:
+        yield f"percentile: {adapted.percentile:g}, the snapshot has upper rates of percentile {snapshot.percentile:g}"
+
+
+def unknown_settings(snapshot: GroupSnapshot) -> Iterator[str]:
+    """Yield a sentence for each setting that the snapshot does not state, so that it cannot be compared."""
+    if snapshot.percentile is None:
+        yield "percentile: the snapshot does not state whose upper rates it has, so they are taken as they are"
 
 
 def _of_capacity(capacity: Capacity | None) -> str:
@@ -73,6 +81,19 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
         wrong = f"the policy says {stated}, but {source} says {had}"
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     return replace(snapshot, strategy=stated, strategy_options=settings.strategy_options, strategy_source=STATED)
+
+
+def _with_percentile(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
+    if snapshot.percentile in (None, settings.percentile):
+        return snapshot
+    lacks = (
+        f"upper rates of percentile {snapshot.percentile:g}, out of which no percentile {settings.percentile:g} can be "
+        "computed"
+    )
+    parts = tuple(
+        replace(part, completeness=0.0, note=lacks) if part.name == RATES else part for part in snapshot.parts
+    )
+    return replace(snapshot, percentile=settings.percentile, parts=parts)
 
 
 def _with_window(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:

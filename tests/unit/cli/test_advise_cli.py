@@ -1,14 +1,16 @@
 """``planner advise`` and ``planner init`` without a broker: what watches come to, options, documents, files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advise import document
-from planner.cli.advise_view import headline, price_words
+from planner.cli.advise_view import headline
 from planner.cli.concluding import Conclusion, conclude
 from planner.cli.default_policy import Target, default_highest, default_policy, policy_name, with_window
 from planner.cli.policy_text import policy_text
@@ -16,7 +18,7 @@ from planner.cli.watching import GroupWatch
 from planner.documents.policy import parse_policy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import KafkaTiming
-from tests.sample_builders import POLICY, routes, steady, tuning, watch
+from tests.sample_builders import POLICY, deployment, routes, steady, tuning, watch
 from tests.unit.cli.test_cli import planner, refused
 
 ADDRESS = Address(name_server="127.0.0.1:9876")
@@ -50,7 +52,7 @@ def test_a_drowning_group_is_clear_within_minutes_and_scales(drowning: tuple[Gro
     assert advice.cause == "TooFewConsumers"
     assert advice.decision.target > 3
     assert headline(advice) == f"SCALE UP group shop from 3 to {advice.decision.target} consumers"
-    assert "of 22 queues change owner" in price_words(advice.price, advice)
+    assert "of 22 queues change owner" in price_sentence(advice)
     assert advice.next.command.startswith("planner init -n 127.0.0.1:9876 --group shop")
 
 
@@ -135,8 +137,6 @@ def test_kafka_gets_the_timing_that_its_price_supposes() -> None:
 
 
 def _as_kafka(sample: GroupSample) -> GroupSample:
-    from dataclasses import replace
-
     return replace(sample, system="kafka")
 
 
@@ -185,3 +185,49 @@ def test_plan_goes_by_the_policy_of_today(tmp_path: Path) -> None:
     held = planner("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "hold.yaml", "--at", "snapshot")
     assert "samples of 120 s for a window of 600 s" in held.stdout
     assert held.stdout.splitlines()[-1].startswith(f"Next: planner snapshot --policy {policy}")
+
+
+def test_a_percentile_that_differs_from_the_snapshots_holds_and_a_deployment_that_differs_is_refused(
+    tmp_path: Path,
+) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    samples = watch(25)
+    taken = pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at)
+    snap, policy = tmp_path / "snap.json", tmp_path / "policy.yaml"
+    snap.write_bytes(SNAPSHOT.dump(replace(taken, deployment=deployment((), name="another"))))
+    policy.write_text(POLICY, encoding="utf-8")
+    refused(
+        planner("plan", snap, "-p", policy),
+        2,
+        "is of Deployment another",
+        "is for Deployment shop-consumer",
+    )
+
+    snap.write_bytes(SNAPSHOT.dump(taken))
+    policy.write_text(
+        POLICY.replace("window: {seconds: 120", "window: {percentile: 99, seconds: 120"), encoding="utf-8"
+    )
+    held = json.loads(planner("plan", snap, "-p", policy, "--at", "snapshot", "--format", "json").stdout)
+    assert (held["decision"], held["cause"]) == ("hold", "IncompleteData")
+    assert "no percentile 99 can be computed" in held["reason"]
+
+
+def test_a_snapshot_of_an_earlier_release_is_written_beside_the_plan_that_names_it(tmp_path: Path) -> None:
+    """Red when the plan names a digest that no file has: planner report would not find its snapshot."""
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+    from planner.documents.format import digest_of
+
+    samples = watch(25, steady(60, 55))
+    document = SNAPSHOT.document(pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at))
+    del document["body"]["percentile"]
+    document["digest"] = digest_of(document["body"])
+    snap, policy, plan = tmp_path / "snap.json", tmp_path / "policy.yaml", tmp_path / "plan.yaml"
+    snap.write_text(json.dumps(document), encoding="utf-8")
+    policy.write_text(POLICY, encoding="utf-8")
+    made = planner("plan", snap, "-p", policy, "-o", plan, "--at", "snapshot")
+    assert "not compared with the policy of today, percentile" in made.stderr
+    named = yaml.safe_load(plan.read_text())["spec"]["snapshot"]["digest"]
+    assert named == SNAPSHOT.digest(SNAPSHOT.read(tmp_path / "plan.snapshot.json")) != document["digest"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from planner.model.snapshot import Capacity
 from planner.snapshot.build import SnapshotSettings
-from planner.snapshot.today import STATED, differences, under_policy
+from planner.snapshot.today import STATED, differences, under_policy, unknown_settings
 from tests.builders import TIMING, decided, kafka_snapshot, snapshot
 
 LEARNED = replace(snapshot(), capacity=Capacity(80.0, "measured once"))
@@ -66,3 +66,27 @@ def test_the_timing_of_today_counts() -> None:
     adapted = under_policy(learned, SnapshotSettings(timing=TIMING))
     assert adapted.timing == TIMING
     assert list(differences(learned, adapted)) == ["timing: the policy's of today"]
+
+
+def test_upper_rates_of_another_percentile_are_unknown() -> None:
+    """Red when another percentile is silently ignored."""
+    made = replace(LEARNED, percentile=95.0)
+    assert under_policy(made, SnapshotSettings(percentile=95.0)) == made
+    adapted = under_policy(made, SnapshotSettings(percentile=99.0))
+    held = decided(adapted).record.decision
+    assert held.hold_cause == "IncompleteData"
+    assert "upper rates of percentile 95, out of which no percentile 99 can be computed" in held.reason
+    assert list(differences(made, adapted)) == ["percentile: 99, the snapshot has upper rates of percentile 95"]
+
+
+def test_a_snapshot_without_its_percentile_says_that_it_cannot_be_compared() -> None:
+    assert under_policy(LEARNED, SnapshotSettings(percentile=99.0)) == LEARNED
+    assert [line.split(":")[0] for line in unknown_settings(LEARNED)] == ["percentile"]
+    assert list(unknown_settings(replace(LEARNED, percentile=95.0))) == []
+
+
+def test_options_of_a_strategy_are_compared() -> None:
+    hashed = replace(LEARNED, strategy="CONSISTENT_HASH", strategy_options={"virtual_nodes": 10})
+    adapted = under_policy(hashed, SnapshotSettings(strategy="CONSISTENT_HASH", strategy_options={"virtual_nodes": 20}))
+    assert adapted.strategy_options == {"virtual_nodes": 20}
+    assert [line.split(":")[0] for line in differences(hashed, adapted)] == ["strategy"]
