@@ -69,7 +69,7 @@ def init(
     write_atomically(output, policy_text(policy, sample, is_deployment_known=target is not None))
     console = text_console()
     console.print(
-        f"Policy for group [bold]{sample.group}[/bold] ({counted(len(sample.members), 'member')}) written to {output}.",
+        f"Policy for group {sample.group} ({counted(len(sample.members), 'member')}) written to {output}.",
         soft_wrap=True,
     )
     if target is None:
@@ -79,7 +79,7 @@ def init(
             soft_wrap=True,
         )
     step = PolicyCommands(str(output)).watch
-    console.print(f"Next: {step}", markup=False, soft_wrap=True)
+    console.print(f"Next: {step}", soft_wrap=True)
 
 
 def _check_output(output: Path, *, force: bool) -> None:
@@ -114,7 +114,7 @@ def _sample(address: Address, group: str | None) -> "GroupSample":
 
 
 def _ask_group(names: Sequence[str]) -> str:
-    errors.print(f"Groups: {', '.join(names)}", markup=False, highlight=False)
+    errors.print(f"Groups: {', '.join(names)}")
     name = str(typer.prompt("Which group?"))
     if name not in names:
         raise BadInputError(f"planner init: group {name} is not among {some(names)}: correct its name")
@@ -140,7 +140,7 @@ def _target(sample: "GroupSample", deployment: str | None, kubeconfig: Path | No
     except PlannerError as error:
         if kubeconfig is not None:
             raise
-        errors.print(f"planner: Kubernetes is not read: {error}", markup=False, highlight=False)
+        errors.print(f"planner: Kubernetes is not read: {error}")
         return None
 
 
@@ -155,7 +155,7 @@ def _serving(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
     workload = result.deployment
     if workload is None:
         for problem in result.problems[:3]:
-            errors.print(f"planner: {problem}", markup=False, highlight=False)
+            errors.print(f"planner: {problem}")
         return None
     return Target(workload.namespace, workload.name, kubeconfig)
 

@@ -243,5 +243,5 @@ def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, 
     if not write_plan(document, PLAN.text(document), output):
         return
     print_explanation(explain_plan(made, is_short=True))
-    text_console().print(f"Plan written to {output}. A person approves it.", markup=False, soft_wrap=True)
+    text_console().print(f"Plan written to {output}. A person approves it.", soft_wrap=True)
     print_next(approve_command(made, output))

@@ -50,19 +50,19 @@ def plan(
     step = next_step(record.decision.hold_cause, PolicyCommands(str(policy), str(snapshot), output))
     if not write_plan(document, PLAN.text(document) if made else DECISION.text(document), output):
         for doubt in doubts:
-            errors.print(f"planner: doubt this: {doubt}", markup=False)
+            errors.print(f"planner: doubt this: {doubt}")
         if made is None:
-            errors.print(f"planner: next: {step}", markup=False, highlight=False)
+            errors.print(f"planner: next: {step}")
         return
     console = text_console()
-    console.print(record.decision.reason, style="bold", markup=False)
-    console.print(f"{'Plan' if made else 'Decision'} written to {output}", markup=False, soft_wrap=True)
+    console.print(record.decision.reason, style="bold")
+    console.print(f"{'Plan' if made else 'Decision'} written to {output}", soft_wrap=True)
     if made:
-        console.print(approval(pipeline.why_no_approval(made, wanted, doubts)), markup=False, soft_wrap=True)
+        console.print(approval(pipeline.why_no_approval(made, wanted, doubts)), soft_wrap=True)
     for line in track.lines if track else ():
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if made is None:
-        console.print(f"Next: {step}", markup=False, soft_wrap=True)
+        console.print(f"Next: {step}", soft_wrap=True)
 
 
 def _of_today(original: "GroupSnapshot", policy: "ConsumerScalingPolicy", output: str) -> "GroupSnapshot":
@@ -79,9 +79,9 @@ def _of_today(original: "GroupSnapshot", policy: "ConsumerScalingPolicy", output
     if taken == original:
         return original
     for difference in differences(original, taken):
-        errors.print(f"planner: by the policy of today, {difference}", markup=False, highlight=False)
+        errors.print(f"planner: by the policy of today, {difference}")
     if is_file(output):
         path = snapshot_beside(Path(output))
         write_atomically(path, SNAPSHOT.dump(taken))
-        errors.print(f"planner: the plan rests on the snapshot as {path} has it", markup=False, highlight=False)
+        errors.print(f"planner: the plan rests on the snapshot as {path} has it")
     return taken

@@ -82,8 +82,6 @@ def watch_seconds(policy: "ConsumerScalingPolicy", stated: int | None) -> int:
             f"planner: a watch of {stated} s is too short for the policy's window of {spec.window.seconds} s: planner "
             f"plan holds on it (IncompleteData); {least} s are enough, and without --observe-seconds it watches "
             f"{spec.window.seconds} s",
-            markup=False,
-            highlight=False,
         )
     return stated
 
@@ -146,13 +144,13 @@ def _consumers(taken: "GroupSnapshot") -> str:
 def _tell(taken: "GroupSnapshot", path: Path) -> None:
     console = text_console()
     console.print(
-        f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
+        f"Group {taken.group} at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
         f"{len(taken.data_queues)} queues, {taken.lag} messages behind, "
         f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
     )
     for part in taken.parts:
         note = f" ({part.note})" if part.note else ""
-        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}", markup=False)
+        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}")
     for problem in taken.problems:
-        console.print(f"  problem: {problem}", style="yellow", markup=False)
-    console.print(f"Written to {path}", markup=False, soft_wrap=True)
+        console.print(f"  problem: {problem}", style="yellow")
+    console.print(f"Written to {path}", soft_wrap=True)
