@@ -186,7 +186,7 @@ def _write_files(
 
     if snapshot is not None:
         write_atomically(snapshot, SNAPSHOT.dump(conclusions[0].snapshot))
-        errors.print(f"planner: snapshot written to {snapshot}", markup=False, highlight=False)
+        errors.print(f"planner: snapshot written to {snapshot}")
     if html is None:
         return
     from planner.report.advice import write_advice_page
@@ -195,7 +195,7 @@ def _write_files(
         write_advice_page(html, [conclusion.advice for conclusion in conclusions], unread)
     else:
         _write_case(html, conclusions[0])
-    errors.print(f"planner: page written to {html}", markup=False, highlight=False)
+    errors.print(f"planner: page written to {html}")
 
 
 def _write_case(html: Path, conclusion: "Conclusion") -> None:

@@ -15,6 +15,7 @@ from planner import words
 from planner.advice.sentences import certainty_sentence, finding_advice, finding_title, labelled_lines, span
 from planner.advice.sequential import steady_s
 from planner.cli.concluding import group_rates
+from planner.cli.console import text_console
 from planner.cli.watching import GroupWatch, Watch
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class WatchView:
             self._live.update(self._drawn(watch), refresh=True)
         elif watch.watched_s >= self._due_s:
             self._due_s = watch.watched_s + LINE_EVERY_S
-            self._console.print(self._line(watch), markup=False, highlight=False)
+            self._console.print(self._line(watch))
 
     def _drawn(self, watch: Watch) -> Group:
         groups = list(watch.groups.values())
@@ -228,7 +229,7 @@ def _goal(policy: "ConsumerScalingPolicy", advice: "Advice") -> str:
 def _print_line(console: Console, label: str, line: str, style: str | None) -> None:
     """Print one labelled line, wrapped below itself."""
     if not label and style == "bold":
-        console.print(line, style=style, markup=False, soft_wrap=True)
+        console.print(line, style=style, soft_wrap=True)
         return
     width = console.width if console.is_terminal else PIPE_WIDTH
     wrapped = textwrap.wrap(line, max(40, width - INDENT), break_long_words=False, break_on_hyphens=False)
@@ -247,10 +248,10 @@ def print_advices(console: Console, advices: Sequence["Advice"], unread: Sequenc
         table.add_row(*row(advice), style=None if advice.decision.is_hold else "bold")
     console.print(_total(advices), style="bold")
     # Files and pipes have no width of their own, and half a name is no name.
-    wide = console if console.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
+    wide = console if console.is_terminal else text_console(TABLE_WIDTH)
     wide.print(table)
     for group, reason in unread:
-        console.print(f"Not read: {group}: {reason}", style="red", markup=False, soft_wrap=True)
+        console.print(f"Not read: {group}: {reason}", style="red", soft_wrap=True)
     if advices:
         console.print(Text("\nNext: ").append(str(advices[0].next), style="bold"), soft_wrap=True)
 

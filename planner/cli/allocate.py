@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from planner.cli.console import Answer, Format, FormatOption, Output, answering, errors, text_console
 from planner.errors import BadInputError
+from planner.printable import json_text
 
 if TYPE_CHECKING:
     from planner.simulation.changes import Changes
@@ -141,7 +141,7 @@ def write_fixed(answer: Answer, documents: Sequence[Document], *, is_list: bool)
     if answer.format is Format.YAML:
         answer.write_plain(list(documents) if is_list else documents[0])
         return
-    lines = [json.dumps(document, allow_nan=False) for document in documents]
+    lines = [json_text(json.dumps(document, allow_nan=False)) for document in documents]
     sys.stdout.write("[" + ",\n ".join(lines) + "]\n" if is_list else lines[0] + "\n")
 
 
@@ -153,7 +153,7 @@ def _report_problems(documents: Sequence[Document]) -> None:
 
 
 def _say(sentence: str) -> None:
-    errors.print(f"planner: {sentence}", style="red", markup=False, highlight=False)
+    errors.print(f"planner: {sentence}", style="red")
 
 
 def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
@@ -163,7 +163,7 @@ def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
         return
     for index, (request, document) in enumerate(zip(requests, documents, strict=True)):
         if "error" in document:
-            console.print(document["error"], style="red", markup=False, soft_wrap=True)
+            console.print(document["error"], style="red", soft_wrap=True)
             continue
         title = _title(request)
         console.print(_table(f"Request {index}: {title}" if len(documents) > 1 else title, document))
@@ -172,7 +172,7 @@ def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
 
 def _title(request: Mapping[str, Any]) -> str:
     group = request.get("group")
-    return f"{f'Group {escape(group)}, ' if group else ''}strategy {escape(str(request['strategy']))}"
+    return f"{f'Group {group}, ' if group else ''}strategy {request['strategy']}"
 
 
 def _table(title: str, document: Document) -> Table:
@@ -187,9 +187,9 @@ def _table(title: str, document: Document) -> Table:
     table.add_column("load", min_width=BAR_WIDTH, no_wrap=True)
     for client, queues in list(assignments.items())[:MOST_ROWS]:
         table.add_row(
-            escape(client),
+            client,
             str(len(queues)) if queues else "idle",
-            escape(_tally(queues, topics)),
+            _tally(queues, topics),
             _bar(len(queues), most),
             style=None if queues else "yellow",
         )
@@ -212,18 +212,17 @@ def _bar(count: int, most: int) -> str:
 def _tell_remarks(console: Console, request: Mapping[str, Any], document: Document) -> None:
     if unowned := document.get("unowned"):
         text = f"Nobody consumes {_queues(len(unowned))}: {_named(unowned)}"
-        console.print(text, style="red", markup=False, soft_wrap=True)
+        console.print(text, style="red", soft_wrap=True)
     for client in _repeated(request.get("clients", ())):
         console.print(
             f"Client id {client} is there more than once: each of these processes consumes the same queues, twice.",
             style="red",
-            markup=False,
             soft_wrap=True,
         )
     if document.get("deterministic") is False:
         console.print("One valid answer of several: the real assignor's hash order decides among them.", style="dim")
     for warning in document.get("warnings", ()):
-        console.print(warning, style="yellow", markup=False, soft_wrap=True)
+        console.print(warning, style="yellow", soft_wrap=True)
     if "diff" in document:
         _tell_changes(console, document["diff"])
 
@@ -251,7 +250,7 @@ def _tell_changes(console: Console, diff: Document) -> None:
         table.add_column(heading, overflow="fold")
     for change in diff["changes"][:MOST_ROWS]:
         sides = (" and ".join(change[side]) or "nobody" for side in ("from", "to"))
-        table.add_row(escape("/".join(map(str, change["queue"]))), *map(escape, sides))
+        table.add_row("/".join(map(str, change["queue"])), *sides)
     if len(diff["changes"]) > MOST_ROWS:
         table.add_row(f"… and {len(diff['changes']) - MOST_ROWS} more", "", "")
     console.print(table)
@@ -264,13 +263,13 @@ def _summary(requests: Sequence[Any], documents: Sequence[Document]) -> Table:
         table.add_column(heading, overflow="fold")
     for index, (request, document) in enumerate(zip(requests, documents, strict=True)):
         if "error" in document:
-            table.add_row(str(index), escape(document["error"]), style="red")
+            table.add_row(str(index), document["error"], style="red")
             continue
         sizes = [len(queues) for queues in document["assignments"].values()]
         table.add_row(
             str(index),
-            escape(str(request.get("group", ""))),
-            escape(str(request["strategy"])),
+            str(request.get("group", "")),
+            str(request["strategy"]),
             str(len(sizes)),
             str(min(sizes, default=0)),
             str(max(sizes, default=0)),

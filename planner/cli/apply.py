@@ -153,7 +153,7 @@ def _let_go(plans: "ClusterPlans", stored: "StoredPlan") -> None:
         if found is not None and (found.status.phase.is_final or not found.status.phase.is_under_way):
             plans.let_go(found)
     except OutOfReachError as error:
-        errors.print(f"planner: the plan's finalizer stays: {error}", markup=False)
+        errors.print(f"planner: the plan's finalizer stays: {error}")
 
 
 def _is_untouched(stored: "StoredPlan") -> bool:
@@ -183,13 +183,13 @@ def _try(ports: "Ports", stored: "StoredPlan", answer: Answer) -> None:
 def _tell_fit(stored: "StoredPlan", reasons: list[str], unknowns: list[str]) -> None:
     console = text_console()
     for reason in reasons:
-        console.print(f"refused: {reason}", style="red", markup=False, soft_wrap=True)
+        console.print(f"refused: {reason}", style="red", soft_wrap=True)
     for unknown in unknowns:
-        console.print(f"unknown: {unknown}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"unknown: {unknown}", style="yellow", soft_wrap=True)
     if not reasons and not unknowns:
-        console.print(f"Plan {stored.name} fits the cluster; nothing was changed. Its steps:", markup=False)
+        console.print(f"Plan {stored.name} fits the cluster; nothing was changed. Its steps:")
         for number, step in enumerate(stored.plan.steps, start=1):
-            console.print(f"  {number}. {step.action}", markup=False, soft_wrap=True)
+            console.print(f"  {number}. {step.action}", soft_wrap=True)
 
 
 def _finish(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
@@ -202,7 +202,6 @@ def _finish(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
     if stored.status.phase is Phase.PENDING and (lacking := _lacking(stored, namespace)) is not None:
         errors.print(
             f"planner: plan {stored.name} is in the cluster, nothing was changed: {lacking}, then apply it again",
-            markup=False,
         )
     if stored.status.phase is not Phase.SUCCEEDED:
         raise typer.Exit(1)
@@ -238,7 +237,7 @@ def shown(as_tree: bool) -> Iterator[Show]:
         moves = (Outcome.MOVED, Outcome.DONE)
         told = (stored.status.held or stored.status.message) if turned.outcome in moves else turned.why
         if told != last:
-            errors.print(f"{stored.status.phase}: {told}", markup=False)
+            errors.print(f"{stored.status.phase}: {told}")
             last = told
 
     yield line

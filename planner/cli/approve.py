@@ -90,8 +90,8 @@ def _approve_in_cluster(
 
 def _tell(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
     console = text_console()
-    console.print(made.reason, style="bold", markup=False)
+    console.print(made.reason, style="bold")
     said = "Approved already" if answer["was_approved"] else "Approved"
     by = f" by {answer['by']}" if answer.get("by") else ""
-    console.print(f"{said}{by}: {plan} with digest {answer['digest']}", markup=False, soft_wrap=True)
-    console.print(f"It holds until {made.valid_until:%Y-%m-%d %H:%M:%S %Z}.", markup=False)
+    console.print(f"{said}{by}: {plan} with digest {answer['digest']}", soft_wrap=True)
+    console.print(f"It holds until {made.valid_until:%Y-%m-%d %H:%M:%S %Z}.")

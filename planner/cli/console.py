@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from planner import words
+from planner.cli.screen import Screen
 from planner.errors import BadInputError
+from planner.printable import json_text
 from planner.words import did_you_mean
 
-errors = Console(stderr=True, soft_wrap=True)
+errors = Screen(stderr=True, soft_wrap=True)
 """Progress and errors go here, so that standard output stays clean for pipes."""
 
 
@@ -123,17 +124,17 @@ def _write(path: Path, text: str) -> None:
     from planner.storage.files import write_atomically
 
     write_atomically(path, text)
-    errors.print(f"planner: written to {path}", markup=False, highlight=False)
+    errors.print(f"planner: written to {path}")
 
 
 def print_json(value: object) -> None:
     """Print ``value`` as indented JSON on standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
-def text_console() -> Console:
-    """Return the console for people's text; it has colours only on a terminal."""
-    return Console(highlight=False)
+def text_console(width: int | None = None) -> Screen:
+    """Return the console for people's text, as wide as asked for or as the terminal; it has colours only there."""
+    return Screen(width=width)
 
 
 def print_explanation(lines: Iterable[str], style: str = "green") -> None:
@@ -141,13 +142,13 @@ def print_explanation(lines: Iterable[str], style: str = "green") -> None:
     console = text_console()
     for number, line in enumerate(lines):
         emphasis = f"bold {style}" if number == 0 else "dim" if line.startswith("Unknown: ") else None
-        console.print(line, style=emphasis, markup=False)
+        console.print(line, style=emphasis)
 
 
 def print_next(command: str | None) -> None:
     """Print the reader's next command as the last line, whole, so that it can be copied; nothing for ``None``."""
     if command is not None:
-        text_console().print(f"Next: {command}", style="bold", markup=False, soft_wrap=True)
+        text_console().print(f"Next: {command}", style="bold", soft_wrap=True)
 
 
 def print_help_alone(context: typer.Context) -> None:

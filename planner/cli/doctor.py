@@ -156,8 +156,7 @@ def tell(console: Console, report: "DoctorReport", top: int) -> None:
         rest = Counter(finding.code for finding in findings[top:])
         named = ", ".join(f"{code} {count}" for code, count in rest.most_common())
         console.print(
-            f"\n{len(findings) - top} more findings ({named}): --top {len(findings)}, -o json or --html FILE shows all",
-            markup=False,
+            f"{len(findings) - top} more findings ({named}): --top {len(findings)}, -o json or --html FILE shows all",
             soft_wrap=True,
         )
     _tell_rest(console, report)
@@ -222,7 +221,7 @@ def _tell_rest(console: Console, report: "DoctorReport") -> None:
     _tell_list(console, "Not checked:", _gaps(report.groups), "dim")
     if report.unused:
         console.print(
-            f"\n{report.unused} more groups have settings at the brokers, but no members and no commits.", style="dim"
+            f"{report.unused} more groups have settings at the brokers, but no members and no commits.", style="dim"
         )
 
 
@@ -231,9 +230,10 @@ def _tell_list(console: Console, title: str, lines: Sequence[str], style: str) -
     if not lines:
         return
     more = [f"and {len(lines) - LISTED} more: -o json has all"] if len(lines) > LISTED else []
-    console.print(f"\n{title}", style=style)
+    console.print()
+    console.print(title, style=style)
     for line in (*lines[:LISTED], *more):
-        console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
+        console.print(f"  {line}", style=style, soft_wrap=True)
 
 
 def _gaps(groups: "Sequence[Diagnosis]") -> list[str]:

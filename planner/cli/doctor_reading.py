@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.text import Text
+
 from planner.cli.console import errors
 from planner.diagnosis.picture import Picture
 from planner.documents.data import SAMPLE
@@ -122,7 +124,7 @@ def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) ->
     serving = _Serving(wanted.groups[0], name, namespace, wanted.kubeconfig) if name else None
     _check_deployment(serving)
     with errors.status("asking which groups there are") as status, opening as ground:
-        found = survey(ground, wanted.watch_s, status.update, named=bool(wanted.groups))
+        found = survey(ground, wanted.watch_s, lambda text: status.update(Text(text)), named=bool(wanted.groups))
     if not found.samples and found.failures:
         raise next(iter(found.failures.values()))
     deployment = _deployment(serving, found)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from planner.cli.allocate import read_document, write_fixed
@@ -47,7 +46,7 @@ def forecast(
         if answers and answers.refused:
             refused = answers.refused
             text = f"{len(refused)} of {len(documents)} requests are not answered; the first: {refused[0][1]}"
-            errors.print(f"planner: {text}", style="red", markup=False, highlight=False)
+            errors.print(f"planner: {text}", style="red")
             raise typer.Exit(BadInputError.exit_code)
 
 
@@ -55,11 +54,11 @@ def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
     console = text_console()
     for request, document in zip(requests, documents, strict=True):
         if "error" in document:
-            console.print(document["error"], style="red", markup=False, soft_wrap=True)
+            console.print(document["error"], style="red", soft_wrap=True)
             continue
-        console.print(sentence(document, _noun(request)), markup=False, soft_wrap=True, style="bold")
+        console.print(sentence(document, _noun(request)), soft_wrap=True, style="bold")
         for warning in document["warnings"]:
-            console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", markup=False, soft_wrap=True)
+            console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", soft_wrap=True)
         if document["timeline"]:
             console.print(_timeline(document["timeline"]))
         _tell_causes(console, request, document)
@@ -136,7 +135,7 @@ def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:
     table.add_column("after", justify="right", no_wrap=True)
     table.add_column("what happens", overflow="fold")
     for event in events[:MOST_ROWS]:
-        table.add_row(seconds(event["at_s"]), escape(_happening(event)))
+        table.add_row(seconds(event["at_s"]), _happening(event))
     if len(events) > MOST_ROWS:
         table.add_row("", f"… and {len(events) - MOST_ROWS} more; -o json has them")
     return table
@@ -176,10 +175,9 @@ def _tell_causes(console: Console, request: Mapping[str, Any], document: "Docume
         of_what = " of a pause" if cause["effect"] == PAUSE else " duplicates"
         console.print(
             f"• {_amount(cause)}{of_what} ({cause['share']:.0%}): {CAUSES.get(cause['cause'], cause['cause'])}.",
-            markup=False,
         )
         for line in _remedy(request, document, cause):
-            console.print(f"  {line}", style="green", markup=False, soft_wrap=True)
+            console.print(f"  {line}", style="green", soft_wrap=True)
 
 
 def _amount(cause: Mapping[str, Any], amount: float | None = None) -> str:

@@ -228,14 +228,14 @@ def _tell(console: Console, told: Told) -> None:
     else:
         _tell_all(console, told)
     for group, reason in told.unread:
-        console.print(f"not read: group {group}: {reason}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"not read: group {group}: {reason}", style="yellow", soft_wrap=True)
 
 
 def _tell_one(console: Console, one: "MetricHistory", span: Span) -> None:
     from planner.history.summary import stretches
 
-    console.print(_title(one), style="bold", markup=False, soft_wrap=True)
-    console.print(_now(one, span.until), markup=False, soft_wrap=True)
+    console.print(_title(one), style="bold", soft_wrap=True)
+    console.print(_now(one, span.until), soft_wrap=True)
     headings = ("from (UTC)", "arrive\nper s", "most\nper s", "consumed\nper s", "most\nbehind", "longest\nwait")
     table = _table(f"Every {one.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
     for row in stretches(one.points, span.since, span.until, ROWS):
@@ -252,7 +252,7 @@ def _tell_one(console: Console, one: "MetricHistory", span: Span) -> None:
     if table.row_count:
         console.print(table)
     for problem in one.problems:
-        console.print(f"problem: {problem}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"problem: {problem}", style="yellow", soft_wrap=True)
 
 
 def _title(one: "MetricHistory") -> str:

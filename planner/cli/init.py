@@ -94,7 +94,7 @@ def _print(sample: "GroupSample", target: "Target | None", file: Path | None, an
     console = text_console()
     written = f" written to {file}" if file else ""
     console.print(
-        f"Policy for group [bold]{sample.group}[/bold] ({counted(len(sample.members), 'member')}){written}.",
+        f"Policy for group {sample.group} ({counted(len(sample.members), 'member')}){written}.",
         soft_wrap=True,
     )
     _warn_unknown_target(console, target)
@@ -152,7 +152,7 @@ def _sample(address: Address, group: str | None) -> "GroupSample":
 
 
 def _ask_group(names: Sequence[str]) -> str:
-    errors.print(f"Groups: {', '.join(names)}", markup=False, highlight=False)
+    errors.print(f"Groups: {', '.join(names)}")
     name = str(typer.prompt("Which group?"))
     if name not in names:
         raise BadInputError(f"planner init: group {name} is not among {some(names)}: correct its name")
@@ -178,7 +178,7 @@ def _target(sample: "GroupSample", deployment: str | None, kubeconfig: Path | No
     except PlannerError as error:
         if kubeconfig is not None:
             raise
-        errors.print(f"planner: Kubernetes is not read: {error}", markup=False, highlight=False)
+        errors.print(f"planner: Kubernetes is not read: {error}")
         return None
 
 
@@ -193,7 +193,7 @@ def _serving(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
     workload = result.deployment
     if workload is None:
         for problem in result.problems[:3]:
-            errors.print(f"planner: {problem}", markup=False, highlight=False)
+            errors.print(f"planner: {problem}")
         return None
     return Target(workload.namespace, workload.name, kubeconfig)
 

@@ -84,7 +84,7 @@ def main() -> None:
     try:
         app(apply.with_dry_run_mode(sys.argv[1:]))
     except PlannerError as error:
-        errors.print(f"planner: {error}", style="red", markup=False, highlight=False)
+        errors.print(f"planner: {error}", style="red")
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe went away (planner … | head): nothing is wrong with the answer.

@@ -289,5 +289,5 @@ def _print(made: "RolloutPlan", queues: int, to: Destination, answer: Answer) ->
         return
     print_explanation(explain_plan(made, is_short=True))
     if to.file is not None:
-        text_console().print(f"Plan written to {to.file}. A person approves it.", markup=False, soft_wrap=True)
+        text_console().print(f"Plan written to {to.file}. A person approves it.", soft_wrap=True)
     print_next(step)

@@ -67,10 +67,10 @@ def plan(
     step = _next(planned, policy, snapshot, to.file)
     if to.answer is None or not to.answer.is_text:
         for doubt in planned.doubts:
-            errors.print(f"planner: doubt this: {doubt}", markup=False)
+            errors.print(f"planner: doubt this: {doubt}")
     if to.answer is None:
         if planned.plan is None:
-            errors.print(f"planner: next: {step}", markup=False, highlight=False)
+            errors.print(f"planner: next: {step}")
     elif to.answer.is_text:
         _print(planned, step, to.file)
     else:
@@ -112,13 +112,13 @@ def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None) -> 
 def _print(planned: Planned, step: "NextStep | str", file: Path | None) -> None:
     """Print the decision, where it was written, and what comes next, for people."""
     console = text_console()
-    console.print(planned.record.decision.reason, style="bold", markup=False)
+    console.print(planned.record.decision.reason, style="bold")
     if file is not None:
-        console.print(f"{'Plan' if planned.plan else 'Decision'} written to {file}", markup=False, soft_wrap=True)
+        console.print(f"{'Plan' if planned.plan else 'Decision'} written to {file}", soft_wrap=True)
     if planned.plan:
-        console.print(approval(planned.reasons), markup=False, soft_wrap=True)
+        console.print(approval(planned.reasons), soft_wrap=True)
     for line in planned.track.lines if planned.track else ():
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     print_next(str(step))
 
 
@@ -144,11 +144,11 @@ def _of_today(
 
     taken = under_policy(original, policy.snapshot_settings)
     for unknown in unknown_settings(original):
-        errors.print(f"planner: not compared with the policy of today, {unknown}", markup=False, highlight=False)
+        errors.print(f"planner: not compared with the policy of today, {unknown}")
     for difference in differences(original, taken):
-        errors.print(f"planner: by the policy of today, {difference}", markup=False, highlight=False)
+        errors.print(f"planner: by the policy of today, {difference}")
     if file is not None and SNAPSHOT.claimed_digest(source) != SNAPSHOT.digest(taken):
         path = snapshot_beside(file)
         write_atomically(path, SNAPSHOT.dump(taken))
-        errors.print(f"planner: the plan rests on the snapshot as {path} has it", markup=False, highlight=False)
+        errors.print(f"planner: the plan rests on the snapshot as {path} has it")
     return taken

@@ -125,7 +125,7 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
             return _to_the_end(ports, stored, shown, executor, waits_for_approval, stop)
     except KeyboardInterrupt:
         give_back(ports, stored, executor)
-        errors.print(f"planner: {_left(last)}", markup=False)
+        errors.print(f"planner: {_left(last)}")
         raise typer.Exit(1) from None
 
 
@@ -198,7 +198,7 @@ def keep_record(data: Path | None, stored: "StoredPlan") -> None:
     verdict = stored.status.verdict
     if data is not None and verdict is not None and verdict.figures:
         path = land_record(data, stored.plan, verdict)
-        errors.print(f"planner: how the forecast did is kept in {path}", markup=False, soft_wrap=True)
+        errors.print(f"planner: how the forecast did is kept in {path}", soft_wrap=True)
 
 
 def answer(stored: "StoredPlan", namespace: str) -> dict[str, Any]:
@@ -233,9 +233,9 @@ def tell_end(stored: "StoredPlan") -> None:
 
     status, console = stored.status, text_console()
     style = {Phase.SUCCEEDED: "bold green", Phase.STUCK: "bold red"}.get(status.phase, "bold")
-    console.print(f"Plan {stored.name}: {status.phase}", style=style, markup=False)
-    console.print(status.held or status.message, markup=False, soft_wrap=True)
+    console.print(f"Plan {stored.name}: {status.phase}", style=style)
+    console.print(status.held or status.message, soft_wrap=True)
     for surprise in status.surprises:
-        console.print(f"  otherwise than planned: {surprise}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"  otherwise than planned: {surprise}", style="yellow", soft_wrap=True)
     for figure in status.verdict.figures if status.verdict else ():
-        console.print(f"  {figure.fit}: {figure.sentence}", markup=False, soft_wrap=True)
+        console.print(f"  {figure.fit}: {figure.sentence}", soft_wrap=True)

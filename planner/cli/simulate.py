@@ -50,7 +50,7 @@ def simulate(
             return
         _tell(taken, outcomes)
         if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
-            text_console().print(f"Not simulated: {why}.", style="dim", markup=False)
+            text_console().print(f"Not simulated: {why}.", style="dim")
 
 
 def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
@@ -60,7 +60,7 @@ def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> Non
     console.print(_costs(outcomes, queue_nouns(taken.system)))
     alike = _without_counts(unknown for outcome in outcomes for unknown in outcome.unknowns)
     for unknown in alike:
-        console.print(f"Unknown: {unknown}.", style="dim", markup=False)
+        console.print(f"Unknown: {unknown}.", style="dim")
 
 
 def _without_counts(unknowns: Iterable[str]) -> list[str]:

@@ -94,8 +94,6 @@ def watch_seconds(policy: "ConsumerScalingPolicy", stated: int | None) -> int:
             f"planner: a watch of {stated} s is too short for the policy's window of {spec.window.seconds} s: planner "
             f"plan holds on it (IncompleteData); {least} s are enough, and without --observe-seconds it watches "
             f"{spec.window.seconds} s",
-            markup=False,
-            highlight=False,
         )
     return stated
 
@@ -204,14 +202,14 @@ def _behind(taken: "GroupSnapshot") -> str:
 def _print_text(taken: "GroupSnapshot", file: Path | None) -> None:
     console = text_console()
     console.print(
-        f"Group [bold]{taken.group}[/bold] at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
+        f"Group {taken.group} at {taken.at:%Y-%m-%d %H:%M:%S %Z}: {_consumers(taken)}, "
         f"{queues(len(taken.data_queues), taken.system)}, {_behind(taken)}, "
         f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
     )
     for part in taken.parts:
         note = f" ({part.note})" if part.note else ""
-        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}", markup=False)
+        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}")
     for problem in taken.problems:
-        console.print(f"  problem: {problem}", style="yellow", markup=False)
+        console.print(f"  problem: {problem}", style="yellow")
     if file is not None:
-        console.print(f"Written to {file}", markup=False, soft_wrap=True)
+        console.print(f"Written to {file}", soft_wrap=True)

@@ -41,7 +41,7 @@ def _list_all(api: "RolloutApi", namespace: str, answer: Answer) -> None:
     plans, unreadable = _readable(listed)
     _list(plans, namespace, answer)
     for error in unreadable:
-        errors.print(f"not shown: {error}", markup=False)
+        errors.print(f"not shown: {error}")
 
 
 def _plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
@@ -61,7 +61,7 @@ def _show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
 
     text_console().print(plan_tree(stored, None))
     for refusal in stored.status.refusals:
-        text_console().print(f"{refusal.code}: {refusal.sentence}", markup=False, soft_wrap=True)
+        text_console().print(f"{refusal.code}: {refusal.sentence}", soft_wrap=True)
     rollouts.print_next_step(stored, namespace)
 
 
@@ -83,9 +83,9 @@ def _list(found: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
         answer.write(f"{rollouts.PROGRESS}List", [rollouts.answer(stored, namespace) for stored in found])
         return
     if not found:
-        text_console().print(f"There is no plan in namespace {namespace}.", markup=False)
+        text_console().print(f"There is no plan in namespace {namespace}.")
     for stored in found:
         step = f"step {stored.status.step} of {len(stored.plan.steps)}"
         told = stored.status.held or stored.status.message
         line = f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {told}"
-        text_console().print(line, markup=False, soft_wrap=True)
+        text_console().print(line, soft_wrap=True)

@@ -36,7 +36,7 @@ def verify(
             answer.write(rollouts.PROGRESS, {**rollouts.answer(stored, place), "fit": fit})
         elif verdict is None:
             message = f"Plan {stored.name} has no verdict: it is {stored.status.phase}, {stored.status.message}"
-            text_console().print(message, markup=False, soft_wrap=True)
+            text_console().print(message, soft_wrap=True)
         else:
             rollouts.tell_end(stored)
         if verdict is None or verdict.fit is Fit.OUTSIDE:

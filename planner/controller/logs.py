@@ -12,6 +12,7 @@ from typing import Any, Final
 from pythonjsonlogger.json import JsonFormatter
 
 from planner.controller.settings import LogFormat, LogLevel
+from planner.printable import json_text, one_line, printable, without_passwords
 
 _TALKATIVE: Final = ("kubernetes", "urllib3", "aiohttp", "asyncio")
 _FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "settings", "k8s_ref"}
@@ -21,8 +22,15 @@ class _Lines(logging.Formatter):
     """Time, level and phrase, and the fields after it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = " ".join(f"{name}={value!s}" for name, value in _fields(record).items())
-        return f"{super().format(record)} {told}".rstrip()
+        fields = " ".join(f"{name}={one_line(str(value))}" for name, value in _fields(record).items())
+        return printable(without_passwords(f"{super().format(record)} {fields}".rstrip()))
+
+
+class _Objects(JsonFormatter):
+    """JSON whose strings hold nothing raw that steers a terminal, and no password of a URL."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json_text(without_passwords(super().format(record)))
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
@@ -48,7 +56,7 @@ def formatter(form: LogFormat) -> logging.Formatter:
     """Return what makes a line of a record."""
     if form is LogFormat.TEXT:
         return _Lines("%(asctime)s %(levelname)-7s %(message)s")
-    return JsonFormatter(
+    return _Objects(
         "%(asctime)s %(levelname)s %(name)s %(message)s",
         rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
         datefmt="%Y-%m-%dT%H:%M:%S%z",

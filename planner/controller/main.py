@@ -21,6 +21,7 @@ from planner.controller.settings import (
     lease_place,
 )
 from planner.errors import PlannerError
+from planner.printable import one_line
 
 app = typer.Typer(
     name="planner-controller",
@@ -92,5 +93,5 @@ def main() -> None:
     try:
         app()
     except PlannerError as error:
-        print(f"planner-controller: {error}", file=sys.stderr)  # noqa: T201 - the log may not be set up yet
+        print(f"planner-controller: {one_line(str(error))}", file=sys.stderr)  # noqa: T201 - the log may not be set up yet
         sys.exit(error.exit_code)

@@ -11,6 +11,7 @@ from planner.documents.plan import PLAN
 from planner.errors import PlannerError
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
+from planner.printable import one_line, without_passwords
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class ClusterEvents:
             log.warning("event not told", extra={"plan": stored.name, "reason": reason, "error": str(error)})
 
     def _body(self, stored: StoredPlan, reason: str, sentence: str) -> dict[str, object]:
+        shown = one_line(without_passwords(sentence))
         at = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "metadata": {"generateName": f"{stored.name[:200]}."},
@@ -48,7 +50,7 @@ class ClusterEvents:
             },
             "type": "Warning" if reason in _WARNINGS else "Normal",
             "reason": str(reason),
-            "message": sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 1]}…",
+            "message": shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…",
             "source": {"component": SOURCE},
             "firstTimestamp": at,
             "lastTimestamp": at,

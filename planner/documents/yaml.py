@@ -7,6 +7,7 @@ import yaml
 
 from planner.bounded import MOST_DEPTH
 from planner.errors import DocumentError
+from planner.printable import printable
 
 MOST_TEXT: Final = 1_572_864
 """Characters of a document: what etcd keeps of one object at most, in bytes."""
@@ -72,6 +73,21 @@ def load_yaml(text: str, where: str) -> object:
     return documents[0]
 
 
+class _VisibleDumper(yaml.SafeDumper):
+    """Writes what no reader would see (marks of reading direction, controls, lone surrogates) as escapes in quotes."""
+
+    def analyze_scalar(self, scalar: str) -> yaml.emitter.ScalarAnalysis:
+        found = super().analyze_scalar(scalar)
+        if printable(scalar) != scalar:
+            found.allow_flow_plain = found.allow_block_plain = found.allow_single_quoted = found.allow_block = False
+        return found
+
+    def write_double_quoted(self, text: str, split: bool = True) -> None:
+        kept, self.allow_unicode = self.allow_unicode, printable(text) == text
+        super().write_double_quoted(text, split)
+        self.allow_unicode = kept
+
+
 def dump_yaml(value: object) -> str:
-    """Return ``value`` as YAML with its keys in the given order."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+    """Return ``value`` as YAML with its keys in the given order; nothing in it steers a terminal."""
+    return yaml.dump(value, Dumper=_VisibleDumper, sort_keys=False, allow_unicode=True, width=100)

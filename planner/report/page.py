@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from planner.printable import printable
 from planner.report import words
 from planner.report.extra import load
 
@@ -19,7 +20,13 @@ def template(name: str, filters: tuple[str, ...], **others: Callable[..., str]) 
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_visible,
     )
     known: Mapping[str, Callable[..., str]] = {name: getattr(words, name) for name in filters}
     environment.filters.update({**known, **others})
     return environment.get_template(name)
+
+
+def _visible(value: Any) -> Any:
+    """Return a value of the page, its control characters visible; text that is HTML already stays HTML."""
+    return type(value)(printable(value)) if isinstance(value, str) else value

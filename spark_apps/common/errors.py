@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 
 from planner import errors
 from planner.errors import PlannerError
+from planner.printable import one_line
 
 _RAISED_BY_A_WORKER = re.compile(r"^planner\.(?:\w+\.)*errors\.(\w+): (.+)$", re.MULTILINE)
 SENTENCE_MARK = "planner: "
@@ -41,6 +42,6 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
 
 
 def _leave(error: PlannerError) -> None:
-    sys.stderr.write(f"{SENTENCE_MARK}{error}\n")
+    sys.stderr.write(f"{SENTENCE_MARK}{one_line(str(error))}\n")
     sys.stderr.flush()
     raise SystemExit(error.exit_code) from error

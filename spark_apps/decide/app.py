@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.printable import one_line
 from planner.storage.layout import RunFolder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
@@ -29,7 +30,7 @@ def main() -> None:
     with session("decide") as spark:
         decisions = decide(spark, given.data, policies, given.at)
     for name, reason in decisions.items():
-        print(f"decide: {name}: {reason}")  # noqa: T201
+        print(one_line(f"decide: {name}: {reason}"))  # noqa: T201
 
 
 def decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
+from planner.printable import one_line
 from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common import arguments
@@ -36,7 +37,7 @@ def main() -> None:
     with session("snapshot") as spark:
         missing = take_snapshots(spark, given.data, policies, given.at, given.history or None)
     for sentence in missing:
-        print(sentence)  # noqa: T201
+        print(one_line(sentence))  # noqa: T201
     print(f"snapshot: {len(policies) - len(missing)} of {len(policies)} policies as of {given.at.isoformat()}")  # noqa: T201
 
 
