@@ -1,0 +1,85 @@
+"""A group's load by minute, and its level as it was known at each minute."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MINUTE_S = 60.0
+GAP_SHARE = 0.05
+"""A minute below this part of the level is a gap: producers restart, or nothing was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSettings:
+    """How the level follows the load.
+
+    ``weight`` is what one minute counts for (exponential smoothing of the logarithm); a gap leaves the level as it is
+    for ``believed_after`` minutes, because an outage is not an hour without load.
+    """
+
+    weight: float = 0.4
+    believed_after: int = 5
+
+
+class LoadSeries:
+    """Load by minute, in any unit; grows by one minute at a time.
+
+    ``load`` has the minutes so far, ``level`` the level behind each of them, ``summed`` the load of all minutes before
+    each (one entry more).
+    """
+
+    def __init__(self, settings: LevelSettings = LevelSettings(), load: Sequence[float] | Floats = ()) -> None:
+        self._settings = settings
+        self._size = 0
+        self._load: Floats = np.zeros(1024)
+        self._level: Floats = np.zeros(1024)
+        self._summed: Floats = np.zeros(1025)
+        self._gap = 0
+        for minute in load:
+            self.append(float(minute))
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def load(self) -> Floats:
+        """The load of each minute."""
+        return self._load[: self._size]
+
+    @property
+    def level(self) -> Floats:
+        """The level behind each minute."""
+        return self._level[: self._size]
+
+    @property
+    def summed(self) -> Floats:
+        """The load of all minutes before each, and of all at the end."""
+        return self._summed[: self._size + 1]
+
+    def append(self, load: float) -> None:
+        """Add the load of the next minute."""
+        if self._size == len(self._load):
+            self._grow()
+        self._load[self._size] = load
+        self._level[self._size] = self._next_level(load)
+        self._summed[self._size + 1] = self._summed[self._size] + load
+        self._size += 1
+
+    def _next_level(self, load: float) -> float:
+        before = float(self._level[self._size - 1]) if self._size else 0.0
+        if before <= 0.0:
+            return load
+        self._gap = self._gap + 1 if load < GAP_SHARE * before else 0
+        if 0 < self._gap <= self._settings.believed_after:
+            return before
+        # A minute without any load would take the logarithm to minus infinity.
+        lowest = GAP_SHARE * before
+        return float(before * (max(load, lowest) / before) ** self._settings.weight)
+
+    def _grow(self) -> None:
+        self._load, self._level = (np.concatenate([line, np.zeros_like(line)]) for line in (self._load, self._level))
+        self._summed = np.concatenate([self._summed, np.zeros(len(self._load) + 1 - len(self._summed))])
