@@ -108,115 +108,111 @@ class _Model:
     def __init__(
         self, counts: Floats, shares: Floats, futures: Floats, costs: Costs, settings: HorizonSettings
     ) -> None:
-        self._counts, self._shares = counts, shares
-        self._costs, self._pace = costs, settings.pace
-        self._drain = settings.pace / shares
+        self._counts, self._costs, self._pace = counts[:, None], costs, settings.pace
+        self._shares = shares[:, None]
+        self._drain = settings.pace / self._shares
         self._late_after = settings.late_margin * costs.late_after_s
+        self._late_price = costs.late_minute / 60.0
         self._delay = costs.pod_start_s + settings.reaction * costs.every_s
-        scale = max(float(futures[:, : min(4, futures.shape[1])].mean()), 0.1)
+        scale = max(float(futures[:, :4].mean()), 0.1)
         self._levels = np.asarray(settings.levels) * scale
-        self._rises = counts[None, :] > counts[:, None]
-        self._change = costs.change * (counts[None, :] != counts[:, None])
+        self._widths = np.diff(self._levels)
+        self._paths = np.arange(len(futures))
+        self._rows = np.arange(len(counts))[None, :, None]
 
     def end_value(self) -> Floats:
         """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
-        wait = self._levels * self._shares[:, None]
-        late = np.maximum(wait - self._late_after, 0.0) / 60.0 * self._costs.late_minute
-        return late[None, :, :]
+        wait = np.maximum(self._levels * self._shares - self._late_after, 0.0)
+        return np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
 
     def earlier(self, value: Floats, load: Floats, seconds: float) -> Floats:
-        """Return the value one bin earlier: shape (paths, counts, levels)."""
-        delay = min(self._delay, seconds)
+        """Return the value one bin earlier: shape (paths, counts, levels).
+
+        A fall takes effect at once. A rise is paid and helps after its delay; until then the old count runs.
+        """
         load = load[:, None, None]
-        whole = self._stretch(value, load, seconds)
-        rest = self._stretch(value, load, seconds - delay) if delay < seconds else value
-        # Going up: the first part runs with the old share, then the new count's value takes over.
-        between, late = self._grow(self._levels, load, self._drain[:, None], self._shares[:, None], delay)
-        index, weight = self._locate(between)
-        paths = np.arange(len(load))[:, None, None, None]
-        targets = np.arange(len(self._counts))[None, None, :, None]
-        index, weight = index[:, :, None, :], weight[:, :, None, :]
-        rest = np.broadcast_to(rest, whole.shape)
-        up = rest[paths, targets, index]
-        up = up + weight * (rest[paths, targets, index + 1] - up)
-        up += (late + self._start_cost(delay))[:, :, None, :]
-        options = np.where(self._rises[None, :, :, None], up, whole[:, None, :, :])
-        options += self._change[None, :, :, None]
-        return np.asarray(options.min(axis=2))
+        limit = self._limit(load, self._shares)
+        delay = min(self._delay, seconds)
+        whole = self._stretch(value, load, limit, seconds)
+        rest = self._stretch(value, load, limit, seconds - delay) if delay < seconds else value
+        between, late = self._grow(self._levels, load, self._drain, limit, delay)
+        rise = self._valued(_least_above(rest), between) + late + self._counts * delay
+        changed = np.minimum(rise, _least_below(whole)) + self._costs.change
+        return np.minimum(whole, changed)
 
     def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
         """Return the cost of each first action on each path; shape (paths, counts)."""
-        columns = [self._first(value, load, seconds, state, target, counts) for target in counts]
-        return np.stack(columns, axis=1)
+        load, left = load[:, None], np.full(len(counts), seconds)
+        backlog: Floats = np.full((len(load), len(counts)), state.backlog)
+        total: Floats = np.zeros_like(backlog)
+        spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
+        for count, span in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
+            row = slice(None) if count is None else counts.index(count)
+            shares, drain = self._shares[row].ravel(), self._drain[row].ravel()
+            span = np.minimum(span, left)
+            backlog, late = self._grow(backlog, load, drain, self._limit(load, shares), span)
+            total += self._counts[row].ravel() * span + late
+            left = left - span
+        total += self._costs.change * np.array([_changes(state, target) for target in counts])
+        return np.asarray(total + self._valued(value, backlog[:, :, None])[:, :, 0])
 
-    def _first(
-        self, value: Floats, load: Floats, seconds: float, state: GroupState, target: int, counts: list[int]
-    ) -> Floats:
-        """Play the first bin with one target: what runs now, what is ordered already, then the target."""
-        backlog, total = np.full(len(load), state.backlog), np.zeros(len(load))
-        left = seconds
-        for span, count in _stretches(state, target, self._costs.pod_start_s):
-            span = min(span, left)
-            index = counts.index(count)
-            backlog, late = self._grow(backlog, load, self._drain[index], self._shares[index], span)
-            total += count * span + late
-            left -= span
-        index = counts.index(target)
-        backlog, late = self._grow(backlog, load, self._drain[index], self._shares[index], left)
-        total += target * left + late
-        total += self._costs.change * _changes(state, target)
-        values = np.broadcast_to(value, (len(load), *value.shape[1:]))[:, index, :]
-        place, weight = self._locate(backlog)
-        rows = np.arange(len(load))
-        low = values[rows, place]
-        return np.asarray(total + low + weight * (values[rows, place + 1] - low))
-
-    def _stretch(self, value: Floats, load: Floats, seconds: float) -> Floats:
+    def _stretch(self, value: Floats, load: Floats, limit: Floats, seconds: float) -> Floats:
         """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
-        after, late = self._grow(self._levels, load, self._drain[:, None], self._shares[:, None], seconds)
-        index, weight = self._locate(after)
-        value = np.broadcast_to(value, after.shape)
-        low = np.take_along_axis(value, index, axis=2)
-        high = np.take_along_axis(value, index + 1, axis=2)
-        return np.asarray(low + weight * (high - low) + late + self._counts[:, None] * seconds)
+        after, late = self._grow(self._levels, load, self._drain, limit, seconds)
+        return np.asarray(self._valued(value, after) + late + self._counts * seconds)
 
-    def _start_cost(self, delay: float) -> Floats:
-        """Pods are paid once they are ready: until then the old count is."""
-        return np.asarray(self._counts[None, :, None] * delay)
+    def _limit(self, load: Floats, shares: Floats) -> Floats:
+        """Return the backlog at which the busiest consumer's oldest message is late.
+
+        It waits for the backlog over the pace at which that came in, which was a consumer's own pace at least.
+        """
+        return np.asarray(self._late_after / shares * np.maximum(self._pace, load * shares))
 
     def _grow(
-        self, backlog: Floats, load: Floats, drain: Floats, share: Floats, seconds: float
+        self, backlog: Floats, load: Floats, drain: Floats, limit: Floats, seconds: float | Floats
     ) -> tuple[Floats, Floats]:
         """Return the backlog after a stretch, and the price of the part of it in which messages are late."""
-        change = load - drain
-        after = np.maximum(backlog + change * seconds, 0.0)
-        if seconds <= 0:
-            return after, np.zeros_like(after)
-        limit = self._late_after * np.maximum(self._pace, load * share) / share
-        slope = np.where(np.abs(change) < 1e-9, 1e-9, change)
-        crossing = (limit - backlog) / slope
-        late_s = np.where(backlog > limit, np.where(change < 0, crossing, seconds), np.where(change > 0, seconds - crossing, 0))
-        price = self._costs.late_minute / 60.0
-        return after, np.clip(late_s, 0.0, seconds) * price
+        growth = (load - drain) * seconds
+        after = backlog + growth
+        part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
+        return np.maximum(after, 0.0), np.clip(part, 0.0, 1.0) * (seconds * self._late_price)
 
-    def _locate(self, backlog: Floats) -> "tuple[NDArray[np.intp], Floats]":
-        """Return between which two levels each backlog lies, and how far; beyond the last the line goes on."""
-        index = np.searchsorted(self._levels, backlog, side="right") - 1
-        index = np.clip(index, 0, len(self._levels) - 2)
-        low, high = self._levels[index], self._levels[index + 1]
-        return index, (backlog - low) / (high - low)
+    def _valued(self, value: Floats, backlog: Floats) -> Floats:
+        """Return each path's and count's value at its own backlogs; beyond the last level the line goes on."""
+        index = np.clip(np.searchsorted(self._levels, backlog, side="right") - 1, 0, len(self._widths) - 1)
+        weight = (backlog - self._levels[index]) / self._widths[index]
+        flat = index + len(self._levels) * (len(self._rows[0]) * self._paths[:, None, None] + self._rows)
+        line = np.ascontiguousarray(value).ravel()
+        low = line[flat]
+        return np.asarray(low + weight * (line[flat + 1] - low))
 
 
-def _stretches(state: GroupState, target: int, pod_start_s: float) -> list[tuple[float, int]]:
-    """Return how long which counts run before the target does: a stop is at once, a start takes its time."""
+def _least_above(value: Floats) -> Floats:
+    """Return for each count the least value of any larger one; infinite for the largest."""
+    least = np.full_like(value, np.inf)
+    least[:, :-1] = np.minimum.accumulate(value[:, :0:-1], axis=1)[:, ::-1]
+    # The interpolation takes differences, and infinity less infinity is no number.
+    least[:, -1] = 1e15
+    return least
+
+
+def _least_below(value: Floats) -> Floats:
+    """Return for each count the least value of any smaller one; infinite for the smallest."""
+    least = np.full_like(value, np.inf)
+    least[:, 1:] = np.minimum.accumulate(value[:, :-1], axis=1)
+    return least
+
+
+def _spans(state: GroupState, target: int, pod_start_s: float) -> tuple[float, float]:
+    """Return how long what runs now, and then what is ordered, run before the target does: a stop is at once."""
     if target <= state.running:
-        return []
+        return 0.0, 0.0
     if target <= state.ordered:
-        return [(state.ready_in_s, state.running)]
+        return state.ready_in_s, 0.0
     if state.ordered == state.running:
-        return [(pod_start_s, state.running)]
+        return pod_start_s, 0.0
     ready_s = min(state.ready_in_s, pod_start_s)
-    return [(ready_s, state.running), (pod_start_s - ready_s, state.ordered)]
+    return ready_s, pod_start_s - ready_s
 
 
 def _changes(state: GroupState, target: int) -> int:
