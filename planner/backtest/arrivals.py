@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.backtest.scenario import STEP_S, Floats, Scenario
+from planner.backtest.scenario import STEP_S, Floats, Ints, Scenario
 
 STEPS_AT_ONCE = 720
 
@@ -34,9 +34,9 @@ class Arrivals:
         """Yield the messages of each queue that come within each step."""
         for first in range(0, self._steps, STEPS_AT_ONCE):
             last = min(first + STEPS_AT_ONCE, self._steps)
-            yield from np.diff(self.until(STEP_S * np.arange(first, last + 1)), axis=0)
+            yield from np.diff(self.until(np.arange(first, last + 1) * np.float64(STEP_S)), axis=0)
 
-    def ages(self, now_s: float, positions: Floats, queues: Floats) -> Floats:
+    def ages(self, now_s: float, positions: Floats, queues: Ints) -> Floats:
         """Return for how many seconds the message behind each position has been waiting.
 
         ``positions`` counts the messages of a queue that came before it; ``queues`` are column numbers.
@@ -44,7 +44,7 @@ class Arrivals:
         rows = len(self._arrived)
         index = np.searchsorted(self._line, positions + self._offset * queues, side="right") - 1
         index = np.minimum(index, (queues + 1) * rows - 2).astype(np.intp)
-        start = index - (queues * rows).astype(np.intp)
+        start = index - queues * rows
         before, after = self._line[index], self._line[index + 1]
         part = (positions + self._offset * queues - before) / np.maximum(after - before, 1e-12)
         came = (start + np.clip(part, 0.0, 1.0)) * self._interval_s

@@ -11,8 +11,8 @@ class Observation:
     """What brokers and the cluster show at ``second`` of the played part; nothing later is in it.
 
     ``lag`` (end minus committed), ``arrived`` and ``consumed`` (both since the begin) count messages by queue;
-    ``owners`` are ranks among the sorted names. ``running`` consumers of the ``ordered`` ones are ready. ``busy`` is the
-    share of time in which each of them worked since the last observation or rebalance, for policies that read it.
+    ``owners`` are ranks among the sorted names. ``running`` consumers of the ``ordered`` ones are ready. ``busy`` is
+    the share of time in which each of them worked since the last observation or rebalance, for policies that read it.
     """
 
     second: float

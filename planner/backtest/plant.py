@@ -22,7 +22,7 @@ COMMIT_INTERVAL_S = 5.0
 """Clients commit by a timer: ``persistConsumerOffsetInterval`` (RocketMQ), ``auto.commit.interval.ms`` (Kafka)."""
 PAUSES_S = {("rocketmq", True): (0.1, 1.6), ("rocketmq", False): (0.2, 1.0), ("kafka", True): (0.1, 3.1)}
 PAUSES_S["kafka", False] = PAUSES_S["kafka", True]
-"""(system, is a join) -> shortest and longest pause of a moved queue; Kafka's members learn of it by a heartbeat (3 s)."""
+"""(system, is a join) -> shortest and longest pause of a moved queue; a heartbeat (3 s) notifies Kafka's members."""
 MINUTE_STEPS = round(60 / STEP_S)
 _DRAWN_AGES = 4099
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 from planner.backtest.observation import Observation, Policy
 from planner.backtest.plant import Plant, Totals
 from planner.backtest.scenario import STEP_S, Floats, Prices, Scenario
@@ -21,9 +20,7 @@ class Run:
     def cost_h(self, prices: Prices) -> float:
         """Return consumer-hours, with rebalances and late minutes at their prices."""
         totals = self.totals
-        return (
-            totals.hours + prices.rebalance_h * totals.rebalances + prices.late_minute_h * totals.late_minutes
-        )
+        return totals.hours + prices.rebalance_h * totals.rebalances + prices.late_minute_h * totals.late_minutes
 
 
 def play(scenario: Scenario, policies: Sequence[Policy]) -> list[Run]:
@@ -52,7 +49,9 @@ def _decide(
     arrived = plant.arrived.copy()
     consumed = arrived - plant.backlog
     for run in runs:
-        count = policies[run].decide(_observe(plant, run, lag[run], arrived, consumed[run], reads_busy=policies[run].reads_busy))
+        count = policies[run].decide(
+            _observe(plant, run, lag[run], arrived, consumed[run], reads_busy=policies[run].reads_busy)
+        )
         if count is None:
             continue
         count = min(max(count, lowest), highest)

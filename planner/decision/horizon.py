@@ -21,8 +21,8 @@ class HorizonSettings:
     """How the horizon counts.
 
     ``bins_min`` are the lengths of its stretches in minutes. ``pace`` is the part of a consumer's capacity that is
-    counted on; a message is late ``late_margin`` of the objective's wait. ``reaction`` is what part of the period between
-    two observations a later rise waits in addition to the pods' start.
+    counted on; a message is late from ``late_margin`` of the objective's wait. ``reaction`` is the part of the period
+    between two observations that a later rise waits in addition to the pods' start.
     """
 
     bins_min: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 5, 10, 10, 20, 20, 20, 20)
@@ -31,6 +31,9 @@ class HorizonSettings:
     reaction: float = 0.5
     levels: tuple[float, ...] = (0, 3, 8, 15, 25, 40, 60, 90, 150, 300, 900, 3600)
     """Backlogs that values are kept for, in seconds of the level's load."""
+
+
+DEFAULT_HORIZON = HorizonSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,8 @@ def horizon_bins(settings: HorizonSettings, pod_start_s: float) -> tuple[int, ..
     least = max(1, -int(-pod_start_s // 60))
     if least == 1:
         return settings.bins_min
-    total, bins = sum(settings.bins_min), []
+    total = sum(settings.bins_min)
+    bins: list[int] = []
     lengths = iter(settings.bins_min)
     while sum(bins) < total:
         bins.append(max(least, next(lengths, least)))
@@ -89,8 +93,8 @@ def choose_count(
 ) -> Bill:
     """Return the bill of every first action and the cheapest one.
 
-    ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's share
-    of the load for each. ``futures`` are loads in consumers, shape (paths, bins); bins as ``horizon_bins`` returns them.
+    ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
+    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
     """
     model = _Model(np.asarray(counts, dtype=float), shares, futures, costs, settings)
     seconds = 60.0 * np.asarray(bins_min, dtype=float)
@@ -146,10 +150,10 @@ class _Model:
         backlog: Floats = np.full((len(load), len(counts)), state.backlog)
         total: Floats = np.zeros_like(backlog)
         spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
-        for count, span in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
+        for count, longest in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
             row = slice(None) if count is None else counts.index(count)
             shares, drain = self._shares[row].ravel(), self._drain[row].ravel()
-            span = np.minimum(span, left)
+            span = np.minimum(longest, left)
             backlog, late = self._grow(backlog, load, drain, self._limit(load, shares), span)
             total += self._counts[row].ravel() * span + late
             left = left - span

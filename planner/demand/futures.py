@@ -18,7 +18,7 @@ MINUTES_A_DAY = 1440
 class FutureSettings:
     """Which forecasts that are over lend their errors: how many paths, and from where (minutes)."""
 
-    paths: int = 16
+    paths: int = 12
     recent_minutes: int = 360
     day_offsets: tuple[int, ...] = (-20, -5, 10, 25)
     days: int = 7
@@ -28,7 +28,10 @@ class FutureSettings:
     largest_ratio: float = 20.0
 
 
-def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = FutureSettings()) -> Floats:
+DEFAULT_FUTURES = FutureSettings()
+
+
+def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> Floats:
     """Return possible mean loads in the coming bins; shape (paths, bins), in the unit of the series.
 
     ``bins`` are lengths in minutes. Without enough history the paths are quantiles of a random walk around the level
@@ -54,7 +57,9 @@ def _origins(size: int, horizon: int, settings: FutureSettings) -> "np.ndarray[t
     half = settings.paths // 2
     recent = np.linspace(last - settings.recent_minutes, last, half).round().astype(int).tolist()
     earlier = [
-        size - 1 - day * MINUTES_A_DAY + offset for day in range(1, settings.days + 1) for offset in settings.day_offsets
+        size - 1 - day * MINUTES_A_DAY + offset
+        for day in range(1, settings.days + 1)
+        for offset in settings.day_offsets
     ]
     usable = [minute for minute in earlier if 0 <= minute <= last][: settings.paths - half]
     return np.array([*(minute for minute in recent if minute >= 0), *usable], dtype=np.intp)

@@ -25,6 +25,9 @@ class LevelSettings:
     believed_after: int = 5
 
 
+DEFAULT_LEVEL = LevelSettings()
+
+
 class LoadSeries:
     """Load by minute, in any unit; grows by one minute at a time.
 
@@ -32,7 +35,7 @@ class LoadSeries:
     each (one entry more).
     """
 
-    def __init__(self, settings: LevelSettings = LevelSettings(), load: Sequence[float] | Floats = ()) -> None:
+    def __init__(self, settings: LevelSettings = DEFAULT_LEVEL, load: Sequence[float] | Floats = ()) -> None:
         self._settings = settings
         self._size = 0
         self._load: Floats = np.zeros(1024)

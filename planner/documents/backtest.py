@@ -258,9 +258,10 @@ class _Reader:
         order = sorted(range(len(queues)), key=lambda index: queues[index])
         ranks = np.empty(len(queues), dtype=np.intp)
         ranks[order] = np.arange(len(queues))
-        cells = np.frombuffer(self._intervals, dtype=np.int64) * len(queues) + ranks[
-            np.frombuffer(self._columns, dtype=np.int64)
-        ]
+        cells = (
+            np.frombuffer(self._intervals, dtype=np.int64) * len(queues)
+            + ranks[np.frombuffer(self._columns, dtype=np.int64)]
+        )
         self._check_distinct(cells, intervals * len(queues))
         messages = np.zeros(intervals * len(queues))
         messages[cells] = np.frombuffer(self._messages)
@@ -276,6 +277,6 @@ class _Reader:
             second = self._intervals[row] * self._document.interval_s
             names = list(self._numbers)[self._columns[row]]
             raise BadInputError(
-                f"arrivals {self._where}: found queue {names[1]} of topic {names[0]} more than once at second {second}, "
+                f"arrivals {self._where}: found queue {names[1]} of topic {names[0]} twice at second {second}, "
                 "expected one row: add the rows up"
             )

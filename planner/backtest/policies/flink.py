@@ -1,7 +1,7 @@
 """Flink's autoscaler, with the group as its only vertex: one source without anything downstream.
 
-Source: ``flink-autoscaler`` of ``apache/flink-kubernetes-operator`` 1.15 (``ScalingMetrics``, ``ScalingMetricEvaluator``,
-``JobVertexScaler``, ``DelayedScaleDown``), alignment ``BALANCED`` as in 1.16.
+Source: ``flink-autoscaler`` of ``apache/flink-kubernetes-operator`` 1.15 (``ScalingMetrics``,
+``ScalingMetricEvaluator``, ``JobVertexScaler``, ``DelayedScaleDown``), alignment ``BALANCED`` as in 1.16.
 """
 
 import math

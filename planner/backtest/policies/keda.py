@@ -61,9 +61,7 @@ class Keda:
     every_s = SYNC_PERIOD_S
     reads_busy = False
 
-    def __init__(
-        self, scenario: Scenario, options: ScalerOptions, window_s: float = DOWNSCALE_STABILISATION_S
-    ) -> None:
+    def __init__(self, scenario: Scenario, options: ScalerOptions, window_s: float = DOWNSCALE_STABILISATION_S) -> None:
         self._options, self._window_s = options, window_s
         self._stabiliser = Stabiliser(scenario.lowest, scenario.highest, window_s)
         self._stabiliser.remember(0.0, scenario.start)

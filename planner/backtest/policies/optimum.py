@@ -1,4 +1,4 @@
-"""The best schedule of one who knows the future: dynamic programming over (count, backlog), then played like the others.
+"""The best schedule for a known future: dynamic programming over (count, backlog), then played like all others.
 
 Rises are ordered a pod's start ahead, so that they cost no delay. The programme knows the fluid and its prices, not the
 draws of pauses and repeats: played schedules of several safety margins are compared, and the cheapest counts.
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Scenario
-from planner.allocation.strategy import NOBODY
 
 MARGINS = (0.5, 0.7, 0.85, 0.95)
 """Parts of the allowed wait from which a schedule takes a message for late."""
@@ -66,7 +66,9 @@ def bin_loads(scenario: Scenario) -> Floats:
     rows = np.minimum(np.arange(bins + 1) * BIN_S / scenario.interval_s, len(arrived) - 1)
     below = np.minimum(rows.astype(np.intp), len(arrived) - 2)
     part = (rows - below)[:, None]
-    return np.asarray(np.diff(arrived[below] * (1 - part) + arrived[below + 1] * part, axis=0) / BIN_S / scenario.capacity)
+    return np.asarray(
+        np.diff(arrived[below] * (1 - part) + arrived[below + 1] * part, axis=0) / BIN_S / scenario.capacity
+    )
 
 
 def _busiest_shares(scenario: Scenario, loads: Floats) -> tuple[Ints, Floats]:
@@ -100,7 +102,9 @@ def _schedule(scenario: Scenario, counts: Ints, shares: Floats, loads: Floats, m
         options[current] -= change
         current = int(options.argmin())
         schedule[index] = counts[current]
-        after, _ = _grow(np.array([backlog]), float(loads[index]), shares[index][current : current + 1], scenario, margin)
+        after, _ = _grow(
+            np.array([backlog]), float(loads[index]), shares[index][current : current + 1], scenario, margin
+        )
         backlog = float(after[0])
     return schedule
 

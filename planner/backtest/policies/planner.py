@@ -8,9 +8,9 @@ from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners, busiest_share
 from planner.backtest.plant import COMMIT_INTERVAL_S
 from planner.backtest.scenario import SECONDS_AN_HOUR, Floats, Scenario
-from planner.decision.horizon import Costs, GroupState, HorizonSettings, choose_count, horizon_bins
-from planner.demand.futures import FutureSettings, futures
-from planner.demand.series import MINUTE_S, LevelSettings, LoadSeries
+from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, HorizonSettings, choose_count, horizon_bins
+from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
+from planner.demand.series import DEFAULT_LEVEL, MINUTE_S, LevelSettings, LoadSeries
 
 SHARES_S = 1800.0
 """Queue shares are those of the last half an hour."""
@@ -27,9 +27,9 @@ class Planner:
     def __init__(
         self,
         scenario: Scenario,
-        horizon: HorizonSettings = HorizonSettings(),
-        level: LevelSettings = LevelSettings(),
-        paths: FutureSettings = FutureSettings(),
+        horizon: HorizonSettings = DEFAULT_HORIZON,
+        level: LevelSettings = DEFAULT_LEVEL,
+        paths: FutureSettings = DEFAULT_FUTURES,
     ) -> None:
         self.every_s = scenario.every_s
         self._scenario, self._horizon, self._paths = scenario, horizon, paths
