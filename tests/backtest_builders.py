@@ -10,7 +10,7 @@ from planner.model.queues import MessageQueue, TopicPartition
 
 
 def scenario(queues: int = 4, rates: Sequence[float] = (100.0,) * 30, known: int = 0, **fields: Any) -> Scenario:
-    """Return a group whose queues share ``rates`` (messages a second, by minute) evenly; ``known`` minutes are history."""
+    """Return a group whose queues share ``rates`` (messages a second, by minute) evenly; ``known`` are history."""
     system = fields.get("system", "rocketmq")
     named = [TopicPartition("t", n) if system == "kafka" else MessageQueue("t", "", n) for n in range(queues)]
     messages = np.repeat(60.0 * np.array(rates)[:, None] / queues, queues, axis=1)

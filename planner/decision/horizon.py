@@ -179,11 +179,11 @@ class _Model:
         growth = (load - drain) * seconds
         after = backlog + growth
         part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
-        return np.maximum(after, 0.0), np.clip(part, 0.0, 1.0) * (seconds * self._late_price)
+        return np.maximum(after, 0.0), np.minimum(np.maximum(part, 0.0), 1.0) * (seconds * self._late_price)
 
     def _valued(self, value: Floats, backlog: Floats) -> Floats:
         """Return each path's and count's value at its own backlogs; beyond the last level the line goes on."""
-        index = np.clip(np.searchsorted(self._levels, backlog, side="right") - 1, 0, len(self._widths) - 1)
+        index = np.searchsorted(self._levels[1:-1], backlog, side="right")
         weight = (backlog - self._levels[index]) / self._widths[index]
         flat = index + len(self._levels) * (len(self._rows[0]) * self._paths[:, None, None] + self._rows)
         line = np.ascontiguousarray(value).ravel()

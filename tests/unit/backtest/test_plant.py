@@ -8,8 +8,8 @@ import pytest
 from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners, busiest_share, strategy_names
-from planner.backtest.play import Run, play
 from planner.backtest.plant import Plant
+from planner.backtest.play import Run, play
 from planner.backtest.policies.fixed import Fixed
 from planner.backtest.scenario import Scenario
 from tests.backtest_builders import scenario
