@@ -25,11 +25,11 @@ class HorizonSettings:
     between two observations that a later rise waits in addition to the pods' start.
     """
 
-    bins_min: tuple[int, ...] = (1, 1, 1, 1, 2, 2, 3, 4, 5, 10, 10, 20, 20, 20, 20)
-    pace: float = 0.97
-    late_margin: float = 2 / 3
-    reaction: float = 0.5
-    levels: tuple[float, ...] = (0, 3, 8, 15, 25, 40, 60, 90, 150, 300, 900, 3600)
+    bins_min: tuple[int, ...] = (1, 1, 2, 2, 4, 5, 10, 15, 20, 20, 20, 20)
+    pace: float = 0.99
+    late_margin: float = 0.85
+    reaction: float = 0.0
+    levels: tuple[float, ...] = (0, 5, 12, 25, 40, 60, 100, 200, 600, 3600)
     """Backlogs that values are kept for, in seconds of the level's load."""
 
 
