@@ -19,9 +19,9 @@ class LevelSettings:
     """How the level follows the load.
 
     ``weights`` are what one minute may count for (exponential smoothing of the logarithm): a noisy load wants a small
-    one, a jumping one a large one. The level is that of the weight with the least error of late in the next
-    minute's forecast; errors are forgotten within about ``memory_minutes``. A gap leaves the level as it is for ``believed_after`` minutes, because an outage is not
-    an hour without load.
+    one, a jumping one a large one. The level is that of the weight with the least error of late in the next minute's
+    forecast; errors are forgotten within about ``memory_minutes``. A gap leaves the level as it is for
+    ``believed_after`` minutes, because an outage is not an hour without load.
     """
 
     weights: tuple[float, ...] = (0.1, 0.2, 0.4)

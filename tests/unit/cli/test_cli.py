@@ -172,7 +172,7 @@ def test_wrong_usage_is_exit_code_2() -> None:
 
 
 def test_help_and_version() -> None:
-    assert "Not built yet in" in planner("--help").stdout
+    assert "backtest" in planner("--help").stdout
     assert planner("--version").stdout.startswith("planner ")
     for name in ("snapshot", "simulate", "plan", "explain"):
         assert planner(name, "--help").returncode == 0

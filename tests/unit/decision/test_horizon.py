@@ -33,7 +33,12 @@ def test_a_steady_load_costs_the_consumers_of_the_horizon() -> None:
 
 
 def test_a_load_above_the_count_is_answered_by_the_next_one_that_keeps_up() -> None:
-    assert bill(3.0, 2).chosen == 4
+    # A minute later its busiest consumer would be behind by more than the objective's wait.
+    assert bill(3.0, 2, backlog=120.0).chosen == 4
+
+
+def test_a_rise_waits_while_nobody_waits_too_long() -> None:
+    assert bill(3.0, 2).chosen == 2
 
 
 def test_a_backlog_that_nobody_waits_for_too_long_is_left_to_drain() -> None:
@@ -48,10 +53,10 @@ def test_a_change_that_does_not_pay_back_is_left() -> None:
 
 
 def test_what_is_ordered_already_is_not_ordered_twice() -> None:
-    ordered = bill(3.0, 2, ordered=4, ready_in_s=20.0)
+    ordered = bill(3.0, 2, ordered=4, ready_in_s=20.0, backlog=120.0)
     assert ordered.chosen == 4
     # Going on costs the one rebalance that is under way; taking it back costs none, and lateness.
-    assert ordered.costs[2] < bill(3.0, 2).costs[2] + 1
+    assert ordered.costs[2] < bill(3.0, 2, backlog=120.0).costs[2] + 1
 
 
 def test_bins_are_no_shorter_than_the_start_of_a_pod() -> None:
