@@ -143,7 +143,9 @@ def _parse(content: bytes, where: str) -> ScenarioDocument:
     try:
         return ScenarioDocument.model_validate(document)
     except ValidationError as error:
-        raise document_error(error, where, schema=ScenarioDocument.model_json_schema()) from error
+        refusal = document_error(error, where, schema=ScenarioDocument.model_json_schema())
+        # What several fields together do wrong has no field of its own.
+        raise DocumentError(str(refusal).replace("field : ", "")) from error
 
 
 def read_arrivals(path: Path, document: ScenarioDocument) -> tuple[list[Queue], Floats]:
