@@ -5,47 +5,101 @@ draws of pauses and repeats: played schedules of several safety margins are comp
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.allocation.strategy import NOBODY
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners
+from planner.backtest.plant import COMMIT_INTERVAL_S
 from planner.backtest.scenario import SECONDS_AN_HOUR, STEP_S, Floats, Ints, Scenario
 
 MARGINS = (0.6, 0.8, 0.9, 0.97)
 """Parts of the allowed wait from which a schedule takes a message for late."""
 PACE = 0.995
 BIN_S = 60.0
+MOVED_PART = 0.7
 LEVELS: Floats = np.concatenate([4000.0 * np.linspace(0, 1, 140) ** 2, [5e3, 7e3, 1e4, 2e4, 1e5, 1e6]])
 """Backlogs in consumer-seconds of the whole group; close, as interpolation blurs what is late."""
 
 
+class Programme(NamedTuple):
+    """The solved programme: ``costs`` has what is left to pay from each bin on, by count run in it and backlog."""
+
+    scenario: Scenario
+    counts: Ints
+    shares: Floats
+    loads: Floats
+    margin: float
+    costs: NDArray[np.float32]
+
+    def choose(self, bin_number: int, backlog: float, current: int) -> int:
+        """Return the count to run in a bin that begins with this backlog, where ``current`` ran before."""
+        costs = self.costs[min(bin_number, len(self.costs) - 1)]
+        repeated = _repeated(float(self.loads[min(bin_number, len(self.loads) - 1)]))
+        options = _at(costs, backlog + repeated) + self.scenario.prices.rebalance_h * SECONDS_AN_HOUR
+        index = int(np.searchsorted(self.counts, current))
+        if index < len(self.counts) and self.counts[index] == current:
+            options[index] = _at(costs, backlog)[index]
+        return int(self.counts[int(options.argmin())])
+
+    def later(self, bin_number: int, backlog: float, count: int, seconds: float) -> float:
+        """Return the backlog after so many seconds of one bin with one count."""
+        index = int(np.searchsorted(self.counts, count).clip(0, len(self.counts) - 1))
+        row = min(bin_number, len(self.loads) - 1)
+        growth = float(self.loads[row] - PACE / self.shares[row, index])
+        return max(backlog + growth * seconds, 0.0)
+
+
 class Optimum:
-    """One schedule, made beforehand."""
+    """The programme's answer at each bin, for the backlog that there really is."""
 
     name = "optimum"
     every_s = STEP_S
     reads_busy = False
 
-    def __init__(self, counts: Ints, margin: float, pod_start_s: float) -> None:
-        """``counts`` has the count that should run in each bin."""
-        self._counts, self._margin = counts, margin
-        self._ahead_s = pod_start_s
+    def __init__(self, programme: Programme) -> None:
+        self._programme = programme
+        self._ahead_s = programme.scenario.pod_start_s
 
     @property
     def tuning(self) -> str:
         """The safety margin."""
-        return f"knows the future; late from {self._margin:.0%} of the allowed wait"
+        return f"knows the future; late from {self._programme.margin:.0%} of the allowed wait"
 
     def decide(self, observation: Observation) -> int | None:
-        """Return what the schedule says: a rise as soon as its pods can be ready, anything else at its time."""
-        now = self._at(observation.second)
-        ahead = self._at(observation.second + self._ahead_s)
-        return max(now, ahead)
+        """Return the count of the bin that begins now, or a higher one of that which begins when its pods are ready."""
+        now = observation.second
+        if now % BIN_S == 0:
+            present = self._programme.choose(int(now // BIN_S), self._backlog(observation), observation.ordered)
+            # A rise that was ordered ahead for a later bin stays ordered.
+            return present if observation.running == observation.ordered or present > observation.ordered else None
+        if (now + self._ahead_s) % BIN_S < STEP_S and observation.running == observation.ordered:
+            begin = int((now + self._ahead_s) // BIN_S)
+            wished = self._programme.choose(begin, self._ahead(observation), observation.ordered)
+            return wished if wished > observation.ordered else None
+        return None
 
-    def _at(self, second: float) -> int:
-        return int(self._counts[min(int(second // BIN_S), len(self._counts) - 1)])
+    def _ahead(self, observation: Observation) -> float:
+        """Return the backlog by the time at which a pod that is ordered now is ready."""
+        second, backlog = observation.second, self._backlog(observation)
+        end = second + self._ahead_s
+        while second < end:
+            until = min(end, BIN_S * (second // BIN_S + 1))
+            backlog = self._programme.later(int(second // BIN_S), backlog, observation.running, until - second)
+            second = until
+        return backlog
+
+    def _backlog(self, observation: Observation) -> float:
+        """Return what waits, in consumer-seconds, as if spread like the load: the busiest consumer's, scaled up."""
+        programme = self._programme
+        waiting = np.maximum(observation.arrived - observation.consumed, 0.0)
+        worst = float(np.bincount(observation.owners, weights=waiting).max()) / programme.scenario.capacity
+        index = int(np.searchsorted(programme.counts, observation.running).clip(0, len(programme.counts) - 1))
+        row = min(int(observation.second // BIN_S), len(programme.shares) - 1)
+        return worst / float(programme.shares[row, index])
 
 
 def optimum_grid(scenario: Scenario) -> Iterator[Optimum]:
@@ -54,7 +108,8 @@ def optimum_grid(scenario: Scenario) -> Iterator[Optimum]:
     counts, shares = _busiest_shares(scenario, loads)
     totals = loads.sum(axis=1)
     for margin in MARGINS:
-        yield Optimum(_schedule(scenario, counts, shares, totals, margin), margin, scenario.pod_start_s)
+        costs = _solve(scenario, counts, shares, totals, margin)
+        yield Optimum(Programme(scenario, counts, shares, totals, margin, costs))
 
 
 def bin_loads(scenario: Scenario) -> Floats:
@@ -85,26 +140,23 @@ def _busiest_shares(scenario: Scenario, loads: Floats) -> tuple[Ints, Floats]:
     return np.array(counts, dtype=np.intp), np.stack(shares, axis=1)
 
 
-def _schedule(scenario: Scenario, counts: Ints, shares: Floats, loads: Floats, margin: float) -> Ints:
-    """Return the count of each bin with the least cost from begin to end."""
+def _solve(scenario: Scenario, counts: Ints, shares: Floats, loads: Floats, margin: float) -> NDArray[np.float32]:
+    """Return what is left to pay from each bin on; shape (bins, counts, levels)."""
     bins, change = len(loads), scenario.prices.rebalance_h * SECONDS_AN_HOUR
     costs = np.zeros((bins, len(counts), len(LEVELS)), dtype=np.float32)
     value = np.zeros((len(counts), len(LEVELS)))
     for index in range(bins - 1, -1, -1):
         after, late = _grow(LEVELS, float(loads[index]), shares[index][:, None], scenario, margin)
         costs[index] = counts[:, None] * BIN_S + late + _interpolated(value, after)
-        value = np.minimum(costs[index], change + costs[index].min(axis=0))
-    schedule, backlog, current = np.zeros(bins, dtype=np.intp), 0.0, int(np.searchsorted(counts, scenario.start))
-    for index in range(bins):
-        options = _at(costs[index], backlog) + change
-        options[current] -= change
-        current = int(options.argmin())
-        schedule[index] = counts[current]
-        after, _ = _grow(
-            np.array([backlog]), float(loads[index]), shares[index][current : current + 1], scenario, margin
-        )
-        backlog = float(after[0])
-    return schedule
+        cheapest = costs[index].min(axis=0)
+        changed = np.interp(LEVELS + _repeated(float(loads[index])), LEVELS, cheapest) + change
+        value = np.minimum(costs[index], changed)
+    return costs
+
+
+def _repeated(load: float) -> float:
+    """Return the work that a change adds: moved queues, most of all, repeat half a commit interval's messages."""
+    return MOVED_PART * COMMIT_INTERVAL_S / 2 * load
 
 
 def _grow(backlog: Floats, load: float, share: Floats, scenario: Scenario, margin: float) -> tuple[Floats, Floats]:
@@ -126,7 +178,7 @@ def _interpolated(value: Floats, backlog: Floats) -> Floats:
     return np.asarray(low + weight * (value[rows, index + 1] - low))
 
 
-def _at(costs: "np.ndarray[tuple[int, int], np.dtype[np.float32]]", backlog: float) -> Floats:
+def _at(costs: NDArray[np.float32], backlog: float) -> Floats:
     index = min(max(int(np.searchsorted(LEVELS, backlog, side="right")) - 1, 0), len(LEVELS) - 2)
     weight = (backlog - LEVELS[index]) / (LEVELS[index + 1] - LEVELS[index])
     low, high = costs[:, index].astype(float), costs[:, index + 1].astype(float)
