@@ -163,6 +163,8 @@ class Plant:
         parts = done / np.maximum(loads, 1e-9)
         self.served = backlog * parts.ravel()[self._flat].reshape(backlog.shape)
         backlog -= self.served
+        # Rounding may take a little too much, which the next step would multiply.
+        np.maximum(backlog, 0.0, out=backlog)
         self._worked += done
         self.step += 1
         self._restore_capacity()

@@ -1,6 +1,7 @@
 """The simulated group: who is paid when, what waits, what a rebalance repeats."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -117,3 +118,14 @@ def test_the_plant_counts_minutes_and_not_steps() -> None:
         plant.advance(arrived)
     plant.finish()
     assert plant.totals[0].late_minutes == 2
+
+
+def test_rounding_leaves_no_backlog_below_zero_while_nothing_comes() -> None:
+    group = scenario(queues=32, rates=[700.0, 0.0] * 30, start=5)
+    weights = np.random.default_rng(7).permutation(np.linspace(0.5, 1.5, 32))
+    uneven = replace(group, messages=group.messages * weights)
+    plant = Plant(uneven, 3)
+    for arrived in plant.arrivals.by_step():
+        plant.advance(arrived)
+        assert plant.backlog.min() >= 0.0
+    assert plant.arrived.sum() == pytest.approx(uneven.played.sum())
