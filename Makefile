@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench capture docs replay conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ demo-doctor: setup ## a deliberately sick RocketMQ on loopback, and what planner
 bench: setup ## measure, and print figures and ratios
 	@bash scripts/java.sh $(TEST_TOOLS)
 	@$(BIN)/python -m benchmarks
+
+backtest: setup ## the nine backtests of docs/backtest.md, from public traces: TRACES=FOLDER, ONLY=nasa takes some
+	@$(BIN)/python -m benchmarks.backtest "$(or $(TRACES),traces)" --only "$(ONLY)"
 
 capture: setup ## record a real group again: RocketMQ (35 minutes), SYSTEM=kafka (18 minutes)
 	@bash scripts/java.sh $(TEST_TOOLS)

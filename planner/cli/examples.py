@@ -36,6 +36,10 @@ EXAMPLES = {
         "planner history --prometheus http://127.0.0.1:9090 --all",
         "planner history -p policy.yaml --days 3 --format json",
     ),
+    "backtest": (
+        "planner backtest scenario.json",
+        "planner backtest scenario.json -o json",
+    ),
     "migrate update": (
         "planner migrate update snap.json -p policy.yaml -o plan.yaml --image shop:2",
         "planner migrate update snap.json -p policy.yaml -o plan.yaml --env LEVEL=debug --surge 1",

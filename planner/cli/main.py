@@ -8,11 +8,11 @@ import typer
 from planner import __version__
 from planner.cli import (
     abort,
-    absent,
     advise,
     allocate,
     apply,
     approve,
+    backtest,
     doctor,
     explain,
     forecast,
@@ -33,7 +33,6 @@ from planner.errors import PlannerError
 app = typer.Typer(
     name="planner",
     help="Predict what a change in the number of consumers does, and plan the change that costs least.",
-    epilog=absent.epilog(),
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -53,10 +52,10 @@ app.command("apply", epilog=epilog("apply"))(apply.apply)
 app.command("status", epilog=epilog("status"))(status.status)
 app.command("abort", epilog=epilog("abort"))(abort.abort)
 app.command("verify", epilog=epilog("verify"))(verify.verify)
+app.command("backtest", epilog=epilog("backtest"))(backtest.backtest)
 app.command("report", epilog=epilog("report"))(report.report)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
 app.command("history", epilog=epilog("history"))(history.history)
-absent.register(app)
 
 
 def _print_version(wanted: bool) -> None:

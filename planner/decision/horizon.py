@@ -1,0 +1,228 @@
+"""The count whose consumer time, changes and lateness cost least over possible futures: a receding horizon.
+
+For each first action the cost over all futures is the mean of what each future costs with the best later actions
+(hindsight optimisation: Chong, Givan, Chang 2000). Only the first action is taken; then the group is observed again.
+
+The state is a count and a backlog. The backlog is the group's, in consumer-seconds, as if spread like the load, so that
+a change of the count leaves it as it is: the busiest of ``n`` consumers has its share ``s(n)`` of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class HorizonSettings:
+    """How the horizon counts.
+
+    ``bins_min`` are the lengths of its stretches in minutes. ``pace`` is the part of a consumer's capacity that is
+    counted on; a message is late from ``late_margin`` of the objective's wait. ``reaction`` is the part of the period
+    between two observations that a later rise waits in addition to the pods' start.
+    """
+
+    bins_min: tuple[int, ...] = (1, 1, 2, 2, 4, 5, 10, 15, 20, 20, 20, 20)
+    pace: float = 0.99
+    late_margin: float = 0.85
+    reaction: float = 0.0
+    levels: tuple[float, ...] = (0, 5, 12, 25, 40, 60, 100, 200, 600, 3600)
+    """Backlogs that values are kept for, in seconds of the level's load."""
+
+
+DEFAULT_HORIZON = HorizonSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A group as it is: consumers that run, those ordered (with them), when the next are ready, and the backlog.
+
+    ``backlog`` is in consumer-seconds of the whole group.
+    """
+
+    running: int
+    ordered: int
+    ready_in_s: float
+    backlog: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Prices and objective: consumer-seconds of one change and of one late minute, and the wait that is late."""
+
+    change: float
+    late_minute: float
+    late_after_s: float
+    pod_start_s: float
+    every_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bill:
+    """Expected cost of every first action, in consumer-seconds over the horizon; ``chosen`` is the cheapest."""
+
+    counts: tuple[int, ...]
+    costs: Floats
+    chosen: int
+
+
+def horizon_bins(settings: HorizonSettings, pod_start_s: float) -> tuple[int, ...]:
+    """Return the bins in minutes, none shorter than a pod's start, of about the same length in all."""
+    least = max(1, -int(-pod_start_s // 60))
+    if least == 1:
+        return settings.bins_min
+    total = sum(settings.bins_min)
+    bins: list[int] = []
+    lengths = iter(settings.bins_min)
+    while sum(bins) < total:
+        bins.append(max(least, next(lengths, least)))
+    return tuple(bins)
+
+
+def choose_count(
+    counts: Sequence[int],
+    shares: Floats,
+    futures: Floats,
+    bins_min: Sequence[int],
+    state: GroupState,
+    costs: Costs,
+    settings: HorizonSettings,
+) -> Bill:
+    """Return the bill of every first action and the cheapest one.
+
+    ``counts`` are ascending and hold ``state.running`` and ``state.ordered``; ``shares`` has the busiest consumer's
+    share of the load for each. ``futures`` are loads in consumers, shape (paths, bins), bins from ``horizon_bins``.
+    """
+    model = _Model(np.asarray(counts, dtype=float), shares, futures, costs, settings)
+    seconds = 60.0 * np.asarray(bins_min, dtype=float)
+    value = model.end_value()
+    for index in range(len(seconds) - 1, 0, -1):
+        value = model.earlier(value, futures[:, index], float(seconds[index]))
+    first = model.first(value, futures[:, 0], float(seconds[0]), state, list(counts))
+    means = first.mean(axis=0)
+    return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
+
+
+class _Model:
+    """The arrays that all bins share: paths × counts × backlog levels."""
+
+    def __init__(
+        self, counts: Floats, shares: Floats, futures: Floats, costs: Costs, settings: HorizonSettings
+    ) -> None:
+        self._counts, self._costs, self._pace = counts[:, None], costs, settings.pace
+        self._shares = shares[:, None]
+        self._drain = settings.pace / self._shares
+        self._late_after = settings.late_margin * costs.late_after_s
+        self._late_price = costs.late_minute / 60.0
+        self._delay = costs.pod_start_s + settings.reaction * costs.every_s
+        scale = max(float(futures[:, :4].mean()), 0.1)
+        self._levels = np.asarray(settings.levels) * scale
+        self._widths = np.diff(self._levels)
+        self._paths = np.arange(len(futures))
+        self._rows = np.arange(len(counts))[None, :, None]
+
+    def end_value(self) -> Floats:
+        """Return the value at the horizon's end: what is late then stays late for as long as it waits."""
+        wait = np.maximum(self._levels * self._shares - self._late_after, 0.0)
+        return np.broadcast_to(wait * self._late_price, (len(self._paths), *wait.shape))
+
+    def earlier(self, value: Floats, load: Floats, seconds: float) -> Floats:
+        """Return the value one bin earlier: shape (paths, counts, levels).
+
+        A fall takes effect at once. A rise is paid and helps after its delay; until then the old count runs.
+        """
+        load = load[:, None, None]
+        limit = self._limit(load, self._shares)
+        delay = min(self._delay, seconds)
+        whole = self._stretch(value, load, limit, seconds)
+        rest = self._stretch(value, load, limit, seconds - delay) if delay < seconds else value
+        between, late = self._grow(self._levels, load, self._drain, limit, delay)
+        rise = self._valued(_least_above(rest), between) + late + self._counts * delay
+        changed = np.minimum(rise, _least_below(whole)) + self._costs.change
+        return np.minimum(whole, changed)
+
+    def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
+        """Return the cost of each first action on each path; shape (paths, counts)."""
+        load, left = load[:, None], np.full(len(counts), seconds)
+        backlog: Floats = np.full((len(load), len(counts)), state.backlog)
+        total: Floats = np.zeros_like(backlog)
+        spans = np.array([_spans(state, target, self._costs.pod_start_s) for target in counts])
+        for count, longest in ((state.running, spans[:, 0]), (state.ordered, spans[:, 1]), (None, left)):
+            row = slice(None) if count is None else counts.index(count)
+            shares, drain = self._shares[row].ravel(), self._drain[row].ravel()
+            span = np.minimum(longest, left)
+            backlog, late = self._grow(backlog, load, drain, self._limit(load, shares), span)
+            total += self._counts[row].ravel() * span + late
+            left = left - span
+        total += self._costs.change * np.array([_changes(state, target) for target in counts])
+        return np.asarray(total + self._valued(value, backlog[:, :, None])[:, :, 0])
+
+    def _stretch(self, value: Floats, load: Floats, limit: Floats, seconds: float) -> Floats:
+        """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
+        after, late = self._grow(self._levels, load, self._drain, limit, seconds)
+        return np.asarray(self._valued(value, after) + late + self._counts * seconds)
+
+    def _limit(self, load: Floats, shares: Floats) -> Floats:
+        """Return the backlog at which the busiest consumer's oldest message is late.
+
+        It waits for the backlog over the pace at which that came in, which was a consumer's own pace at least.
+        """
+        return np.asarray(self._late_after / shares * np.maximum(self._pace, load * shares))
+
+    def _grow(
+        self, backlog: Floats, load: Floats, drain: Floats, limit: Floats, seconds: float | Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the backlog after a stretch, and the price of the part of it in which messages are late."""
+        growth = (load - drain) * seconds
+        after = backlog + growth
+        part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
+        return np.maximum(after, 0.0), np.minimum(np.maximum(part, 0.0), 1.0) * (seconds * self._late_price)
+
+    def _valued(self, value: Floats, backlog: Floats) -> Floats:
+        """Return each path's and count's value at its own backlogs; beyond the last level the line goes on."""
+        index = np.searchsorted(self._levels[1:-1], backlog, side="right")
+        weight = (backlog - self._levels[index]) / self._widths[index]
+        flat = index + len(self._levels) * (len(self._rows[0]) * self._paths[:, None, None] + self._rows)
+        line = np.ascontiguousarray(value).ravel()
+        low = line[flat]
+        return np.asarray(low + weight * (line[flat + 1] - low))
+
+
+def _least_above(value: Floats) -> Floats:
+    """Return for each count the least value of any larger one; infinite for the largest."""
+    least = np.full_like(value, np.inf)
+    least[:, :-1] = np.minimum.accumulate(value[:, :0:-1], axis=1)[:, ::-1]
+    # The interpolation takes differences, and infinity less infinity is no number.
+    least[:, -1] = 1e15
+    return least
+
+
+def _least_below(value: Floats) -> Floats:
+    """Return for each count the least value of any smaller one; infinite for the smallest."""
+    least = np.full_like(value, np.inf)
+    least[:, 1:] = np.minimum.accumulate(value[:, :-1], axis=1)
+    return least
+
+
+def _spans(state: GroupState, target: int, pod_start_s: float) -> tuple[float, float]:
+    """Return how long what runs now, and then what is ordered, run before the target does: a stop is at once."""
+    if target <= state.running:
+        return 0.0, 0.0
+    if target <= state.ordered:
+        return state.ready_in_s, 0.0
+    if state.ordered == state.running:
+        return pod_start_s, 0.0
+    ready_s = min(state.ready_in_s, pod_start_s)
+    return ready_s, pod_start_s - ready_s
+
+
+def _changes(state: GroupState, target: int) -> int:
+    """Return how many rebalances an order for the target means, those that are under way included."""
+    if target == state.ordered:
+        return int(state.ordered != state.running)
+    if target > state.ordered:
+        return 1 + int(state.ordered != state.running)
+    return int(target != state.running)

@@ -1,0 +1,1 @@
+"""Possible futures of a group's load, from what it was."""

@@ -1,0 +1,64 @@
+"""Level, gaps and futures."""
+
+import numpy as np
+import pytest
+
+from planner.demand.futures import FutureSettings, futures
+from planner.demand.series import LevelSettings, LoadSeries
+
+
+def test_a_steady_load_has_itself_as_every_future() -> None:
+    series = LoadSeries(load=[7.0] * 2000)
+    assert futures(series, (1, 5, 20)) == pytest.approx(7.0)
+
+
+def test_the_level_follows_by_the_weight_on_the_logarithm() -> None:
+    series = LoadSeries(LevelSettings(weights=(0.5,)), [4.0, 16.0])
+    assert series.level.tolist() == pytest.approx([4.0, 8.0])
+
+
+def test_a_gap_is_not_believed_before_some_minutes() -> None:
+    series = LoadSeries(LevelSettings(believed_after=5), [10.0] * 50 + [0.0] * 5)
+    assert series.level[-1] == pytest.approx(10.0)
+    series.append(0.0)
+    assert series.level[-1] < 10.0
+
+
+def test_a_jump_of_the_last_hours_is_a_jump_in_one_of_the_futures() -> None:
+    load = [10.0] * 700 + [30.0] * 20 + [10.0] * 200
+    ahead = futures(LoadSeries(load=load), (5, 5, 10), FutureSettings(paths=40))
+    assert ahead.max() > 25.0
+    assert np.median(ahead) == pytest.approx(10.0)
+
+
+def test_the_same_time_of_earlier_days_brings_the_ramp() -> None:
+    daily = np.where(np.arange(1440) < 720, 10.0, 20.0)
+    load = [*np.tile(daily, 3), *daily[:715]]
+    assert futures(LoadSeries(load=load), (60,)).mean() > 12.0
+
+
+def test_without_history_the_futures_are_wide_around_the_level() -> None:
+    ahead = futures(LoadSeries(load=[10.0, 10.0]), (1, 60))
+    assert ahead[:, 1].min() < 8.0
+    assert ahead[:, 1].max() > 12.0
+    assert np.ptp(ahead[:, 0]) < np.ptp(ahead[:, 1])
+
+
+def test_a_series_grows_beyond_its_first_size() -> None:
+    series = LoadSeries(load=np.arange(3000.0))
+    assert len(series) == len(series.load) == len(series.summed) - 1 == 3000
+    assert series.summed[-1] == pytest.approx(np.arange(3000.0).sum())
+
+
+def test_an_empty_series_has_no_future() -> None:
+    with pytest.raises(ValueError, match="without any minute"):
+        futures(LoadSeries(), (1,))
+
+
+def test_a_noisy_load_is_smoothed_and_a_jumping_one_is_followed() -> None:
+    noisy = 10.0 * np.exp(np.random.default_rng(1).normal(0, 0.3, 500))
+    jumping = np.repeat(10.0 * np.exp(np.random.default_rng(1).normal(0, 0.5, 50)), 10)
+    settings = LevelSettings(weights=(0.1, 0.8))
+    smooth, fast = LoadSeries(settings, noisy), LoadSeries(settings, jumping)
+    assert np.ptp(np.log(smooth.level[-100:])) < np.ptp(np.log(noisy[-100:])) / 2
+    assert fast.level[-1] == pytest.approx(jumping[-1], rel=0.05)
