@@ -27,9 +27,24 @@ _WORDS = {
 
 
 def canonical(value: object) -> bytes:
-    """Return the one JSON text of ``value``: keys sorted, no blanks, UTF-8; equal values give equal bytes."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
+    """Return the one JSON text of ``value``: keys sorted, no blanks, UTF-8; equal values give equal bytes.
+
+    Raises ``DocumentError`` for what JSON cannot say: a number that is none or endless, one of thousands of digits,
+    half a surrogate pair.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode()
+    except ValueError as error:
+        raise DocumentError(
+            f"a document holds a value that JSON cannot say ({_cause(error)}): expected finite numbers of at most 4 300 "
+            "digits and whole characters"
+        ) from error
+
+
+def _cause(error: ValueError) -> str:
+    """Return what is wrong in words that need no knowledge of Python."""
+    return "half a surrogate pair" if isinstance(error, UnicodeEncodeError) else "a number out of range"
 
 
 def digest_of(value: object) -> str:
@@ -38,8 +53,11 @@ def digest_of(value: object) -> str:
 
 
 def check_digest(value: object, claimed: object, where: str) -> None:
-    """Raise ``DigestError`` unless ``claimed`` is the digest of ``value``."""
-    actual = digest_of(value)
+    """Raise ``DigestError`` unless ``claimed`` is the digest of ``value``, ``DocumentError`` where it can have none."""
+    try:
+        actual = digest_of(value)
+    except DocumentError as error:
+        raise DocumentError(f"{where}: {error}") from error
     if claimed != actual:
         raise DigestError(
             f"{where}: its content has digest {actual}, the document says {claimed}: it was edited after it was made, "
@@ -54,20 +72,20 @@ def check_header(document: object, kind: str, where: str) -> dict[str, Any]:
     kind of ours is named, with the command that makes the one that was expected.
     """
     if not isinstance(document, dict):
-        raise DocumentError(f"{where}: found {_shown(document)}, expected a {kind} document{_made_by(kind)}")
+        raise DocumentError(f"{where}: found {shown(document)}, expected a {kind} document{_made_by(kind)}")
     version, found = document.get("apiVersion"), document.get("kind")
     if isinstance(version, str) and version.startswith(f"{API_GROUP}/") and version != API_VERSION:
         raise NewerVersionError(
             f"{where}: field apiVersion is {version}, this planner reads {API_VERSION}: "
             "use the planner version that wrote it"
         )
-    if version == API_VERSION and found in _MAKERS and found != kind:
+    if version == API_VERSION and isinstance(found, str) and found in _MAKERS and found != kind:
         raise DocumentError(f"{where} is a {found}, expected a {kind}{_made_by(kind)}")
     if version != API_VERSION:
-        raise DocumentError(f"{where}: field apiVersion is {_shown(version)}, expected {API_VERSION}")
+        raise DocumentError(f"{where}: field apiVersion is {shown(version)}, expected {API_VERSION}")
     if found != kind:
         close = did_you_mean(found, _MAKERS) if isinstance(found, str) else ""
-        raise DocumentError(f"{where}: field kind is {_shown(found)}, expected {kind}{close}")
+        raise DocumentError(f"{where}: field kind is {shown(found)}, expected {kind}{close}")
     return document
 
 
@@ -118,11 +136,11 @@ def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None
     if kind in _WORDS:
         return f"field {field} is missing: add it"
     if kind in ("tuple_type", "list_type", "set_type") and isinstance(found, str):
-        return f"field {field}: found {_shown(found)}, expected a list: write [{json.dumps(found, ensure_ascii=False)}]"
+        return f"field {field}: found {shown(found)}, expected a list: write [{json.dumps(found, ensure_ascii=False)}]"
     if kind == "value_error" and not isinstance(found, str | int | float):
         return f"field {field}: expected {first['msg'].removeprefix('Value error, ')}"
     expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"field {field}: found {_shown(found)}, expected {expected}"
+    return f"field {field}: found {shown(found)}, expected {expected}"
 
 
 def _meant(first: "ErrorDetails", errors: "Sequence[ErrorDetails]", schema: Mapping[str, Any] | None) -> str | None:
@@ -168,7 +186,7 @@ def _wrong_tag(field: str, context: dict[str, Any], found: object) -> str:
     name = context["discriminator"].strip("'")
     if not isinstance(found, dict) or name not in found:
         return f"field {field}.{name} is missing: add it"
-    return f"field {field}.{name}: found {_shown(found[name])}, expected {context['expected_tags']}"
+    return f"field {field}.{name}: found {shown(found[name])}, expected {context['expected_tags']}"
 
 
 def _field(parts: tuple[str, ...]) -> str:
@@ -178,6 +196,10 @@ def _field(parts: tuple[str, ...]) -> str:
     return ".".join(part for part, skip in zip(parts, is_kind, strict=True) if not skip)
 
 
-def _shown(value: object) -> str:
-    text = "nothing" if value is None else repr(value)
+def shown(value: object) -> str:
+    """Return what was found as an error sentence quotes it: 80 characters at most."""
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # Python writes no number of more than 4 300 digits
+        text = "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -8,7 +8,15 @@ from typing import Any, Generic, TypeVar, cast, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from planner.decision.decision import Decision, Rejection
-from planner.documents.format import API_VERSION, canonical, check_digest, check_header, digest_of, document_error
+from planner.documents.format import (
+    API_VERSION,
+    canonical,
+    check_digest,
+    check_header,
+    digest_of,
+    document_error,
+    shown,
+)
 from planner.documents.spelling import spell_in_camel_case
 from planner.documents.yaml import dump_yaml, load_yaml
 from planner.errors import BadInputError, DocumentError
@@ -113,9 +121,10 @@ def check_steps(spec: object, where: str) -> None:
     steps = spec.get("steps") if isinstance(spec, dict) else None
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
         kind = step.get("kind") if isinstance(step, dict) else None
-        if kind not in STEPS:
+        if not isinstance(kind, str) or kind not in STEPS:
+            found = kind if isinstance(kind, str) else shown(kind)
             raise DocumentError(
-                f"{where}: field spec.steps.{index}.kind: found {kind or 'nothing'}, expected one of {', '.join(STEPS)}"
+                f"{where}: field spec.steps.{index}.kind: found {found}, expected one of {', '.join(STEPS)}"
             )
         try:
             STEPS[kind].validate_json(canonical(step), strict=True, extra="forbid")

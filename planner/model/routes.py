@@ -1,21 +1,33 @@
 """Routes: which brokers hold which queues of a topic, as the name server tells it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 
 PERMISSION_WRITE = 2
 PERMISSION_READ = 4
+MAX_QUEUES: Final = 65_536
+"""Most queues of a topic on one broker that we believe in; whoever claims more would have us list billions."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerQueues:
-    """What one broker holds of one topic (``QueueData``): how many queues are read and written, and the permission."""
+    """What one broker holds of one topic (``QueueData``): how many queues are read and written, and the permission.
+
+    Raises ``ValueError`` for fewer queues than none or more than ``MAX_QUEUES``.
+    """
 
     broker: str
     read_queues: int
     write_queues: int
     permission: int
+
+    def __post_init__(self) -> None:
+        """Refuse counts that no broker has."""
+        for count in (self.read_queues, self.write_queues):
+            if not 0 <= count <= MAX_QUEUES:
+                raise ValueError(f"{count} queues of a topic on broker {self.broker}, expected 0 to {MAX_QUEUES}")
 
     @property
     def is_readable(self) -> bool:

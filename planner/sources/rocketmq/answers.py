@@ -11,14 +11,12 @@ from typing import Final
 
 from planner.model.membership import ClientTuning, Subscription, TopicFigures
 from planner.model.queues import MessageQueue
-from planner.model.routes import BrokerAddress, BrokerQueues, TopicRoute
+from planner.model.routes import MAX_QUEUES, BrokerAddress, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
 from planner.sources.rocketmq import fastjson, shapes
 from planner.sources.rocketmq.errors import BodyError
 from planner.sources.rocketmq.fastjson import Json, Key
 
-MAX_QUEUES: Final = 65_536
-"""Most queues of a topic on one broker that we believe in; an answer that claims more is damaged."""
 _MASTER: Final = 0
 _KEPT_PROPERTIES: Final = (
     "awaitTerminationMillisWhenShutdown",

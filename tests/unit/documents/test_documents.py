@@ -9,7 +9,7 @@ import yaml
 
 from planner.documents.data import OUTCOMES, SAMPLE, SNAPSHOT
 from planner.documents.format import digest_of
-from planner.documents.plan import DECISION, DIGEST_ANNOTATION, PLAN, read_plan_or_decision
+from planner.documents.plan import DECISION, DIGEST_ANNOTATION, PLAN, check_steps, read_plan_or_decision
 from planner.errors import BadInputError, DigestError, DocumentError, NewerVersionError
 from planner.rollout.plan import RolloutPlan
 from tests.builders import OBJECTIVE, clients, decided, queues, snapshot
@@ -180,6 +180,35 @@ def test_a_wrong_step_is_named_by_its_place_and_by_its_own_kind(step: dict[str, 
     document["metadata"]["annotations"][DIGEST_ANNOTATION] = digest_of(document["spec"])
     with pytest.raises(DocumentError, match=said):
         PLAN.parse(document, "p.yaml")
+
+
+UNSAYABLE = [float("nan"), float("inf"), "\ud800", 10**5_000]
+
+
+@pytest.mark.parametrize("value", UNSAYABLE, ids=["nan", "inf", "surrogate", "digits"])
+def test_what_json_cannot_say_is_refused_in_a_sentence(value: object) -> None:
+    document = PLAN.document(with_every_step(), "billing-1")
+    document["spec"]["reason"] = value
+    with pytest.raises(DocumentError, match=r"p\.yaml: a document holds a value that JSON cannot say"):
+        PLAN.parse(document, "p.yaml")
+
+
+@pytest.mark.parametrize("kind", [["awaitReady"], {"a": 1}, 3, 10**5_000], ids=["list", "object", "number", "digits"])
+def test_a_kind_that_is_no_text_is_refused_in_a_sentence(kind: object) -> None:
+    document = PLAN.document(with_every_step(), "billing-1")
+    with pytest.raises(DocumentError, match=r"field kind is .{1,90}, expected ConsumerRolloutPlan"):
+        PLAN.parse({**document, "kind": kind}, "p.yaml")
+    document["spec"]["steps"][1] = {"kind": kind}
+    with pytest.raises(DocumentError, match=r"field spec\.steps\.1\.kind: found |JSON cannot say"):
+        check_steps(document["spec"], "p.yaml")
+
+
+@pytest.mark.parametrize("count", [-5, 65_537, 2_147_483_647])
+def test_a_sample_of_billions_of_queues_is_refused(count: int) -> None:
+    body = SAMPLE.body(watch(1)[0])
+    body["routes"]["topics"][0]["brokers"][0]["read_queues"] = count
+    with pytest.raises(DocumentError, match="expected 0 to 65536"):
+        SAMPLE.validate(body, "sample.json")
 
 
 def test_a_plan_of_1000_queues_is_small_enough_for_the_api_server() -> None:
