@@ -37,8 +37,8 @@ def canonical(value: object) -> bytes:
         return text.encode()
     except ValueError as error:
         raise DocumentError(
-            f"a document holds a value that JSON cannot say ({_cause(error)}): expected finite numbers of at most 4 300 "
-            "digits and whole characters"
+            f"a document holds a value that JSON cannot say ({_cause(error)}): finite numbers of at most 4 300 digits "
+            "and whole characters are expected"
         ) from error
 
 
