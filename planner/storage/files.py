@@ -1,8 +1,9 @@
 """Write a file whole or not at all."""
 
 import os
-import tempfile
+import stat
 from pathlib import Path
+from uuid import uuid4
 
 from planner.errors import BadInputError, StorageError
 
@@ -10,29 +11,53 @@ from planner.errors import BadInputError, StorageError
 def write_atomically(path: Path, content: bytes | str) -> Path:
     """Put ``content`` at ``path`` and return the path; readers see the old file or the new one, never a part.
 
-    Written to a temporary file beside it, flushed to disk, then renamed. Raises ``StorageError`` when that fails
-    (disk full, no permission), ``BadInputError`` for a folder; the old file, if there was one, is then untouched and no
-    temporary file is left.
+    Written to a temporary file beside it, flushed to disk, then renamed, and the folder is flushed. A file that was
+    there keeps its mode, a new one gets what the umask leaves; a link stays a link. A device or a pipe is written
+    into, as nothing can be renamed over it without taking it away. Raises ``StorageError`` when that fails (disk full,
+    no permission), ``BadInputError`` for a folder; the old file, if there was one, is then untouched and no temporary
+    file is left.
     """
     if path.is_dir():
         raise BadInputError(f"{path} is a folder, expected a file to write: add a name, like {path / 'answer.json'}")
     data = content.encode() if isinstance(content, str) else content
-    temporary: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
+        if _is_device(path):
+            path.write_bytes(data)
+        else:
+            _replace(path.resolve(), data)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         reason = error.strerror or str(error)
         raise StorageError(
             f"{path} cannot be written ({reason}): make room or check the permissions, then run again"
         ) from error
     return path
+
+
+def _is_device(path: Path) -> bool:
+    """True for what is there and neither a file nor a folder: a device, a pipe, a socket."""
+    return path.exists() and not path.is_file()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Have the rename itself on disk: a crash of the machine would otherwise bring the old file back."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
