@@ -1,5 +1,7 @@
 """The command line's entry point: commands, and errors as one sentence with an exit code."""
 
+import errno
+import os
 import sys
 from typing import Annotated
 
@@ -28,7 +30,7 @@ from planner.cli import (
 )
 from planner.cli.console import errors, print_help_alone
 from planner.cli.examples import epilog
-from planner.errors import PlannerError
+from planner.errors import PlannerError, StorageError
 
 app = typer.Typer(
     name="planner",
@@ -81,7 +83,7 @@ def _options(
 def main() -> None:
     """Run the command line; a ``PlannerError`` ends as one sentence on stderr and its own exit code."""
     try:
-        app(apply.with_dry_run_mode(sys.argv[1:]))
+        _run()
     except PlannerError as error:
         errors.print(f"planner: {error}", style="red")
         sys.exit(error.exit_code)
@@ -89,6 +91,28 @@ def main() -> None:
         # The reader of a pipe went away (planner … | head): nothing is wrong with the answer.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _end_without_an_answer(error)
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""Only standard output fails so: files are written by ``write_atomically``, which names them."""
+
+
+def _run() -> None:
+    try:
+        app(apply.with_dry_run_mode(sys.argv[1:]))
+    finally:
+        sys.stdout.flush()
+
+
+def _end_without_an_answer(error: OSError) -> None:
+    """Say that standard output takes nothing; Python would try it again, and complain, at its own end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    errors.print(f"planner: standard output cannot be written ({error.strerror}): make room, then run again")
+    sys.exit(StorageError.exit_code)
 
 
 if __name__ == "__main__":

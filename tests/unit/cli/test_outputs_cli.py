@@ -3,6 +3,8 @@
 import json
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,3 +138,17 @@ def test_an_address_of_the_other_system_is_named() -> None:
         refused(planner("doctor", "--all", "--kafka", address), 2, f"{address} is a RocketMQ server")
     with listener(kafka_answer(18, 60)) as address:
         refused(planner("doctor", "--all", "--kafka", address), 2, "controller port")
+
+
+@pytest.mark.parametrize("word", ["--help", "-"])
+def test_a_full_standard_output_is_one_sentence(word: str) -> None:
+    """Red when Python's own trace or its exit code 120 reaches the user."""
+    command = [sys.executable, "-m", "planner.cli.main", "allocate", word]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            command, input=json.dumps(REQUEST), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines() == [
+        "planner: standard output cannot be written (No space left on device): make room, then run again"
+    ]
