@@ -11,15 +11,13 @@ To replay a recording, choose the source `recording` and give its folder and tim
 
 # Tasks hand each other one message of paths and times, and what they leave lies below the data folder, as
 # planner.storage.layout says. The plain tasks are functions of planner.stages, the Spark tasks are
-# spark_apps/<task>/app.py on the connection spark_default.
+# spark_apps/<task>/app.py on the connection spark_default, or what CONSUMER_PLANNER_SPARK_CONNECTION names.
 
 import os
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_current_context, task
 
 from planner.orchestration.forms import (
@@ -40,6 +38,7 @@ from planner.orchestration.forms import (
 )
 from planner.orchestration.notifying import notify, notify_of_failure
 from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.spark import SparkStage
 
 if TYPE_CHECKING:
     from planner.stages import RunMessage
@@ -136,27 +135,24 @@ def conclude(ti: Any = None) -> str:
         return stages.conclude(run, ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report"))
 
 
-def spark(
-    task_id: str, display_name: str, doc: str, params: tuple[str, ...] = (), **arguments: str
-) -> SparkSubmitOperator:
+def spark(task_id: str, display_name: str, doc: str, params: tuple[str, ...] = (), **arguments: str) -> SparkStage:
     """Return the task that submits ``spark_apps/<task_id>/app.py``; ``display_name`` and ``doc`` are for people.
 
     Each argument is a field of the run's message; params are passed on under their own names.
     """
     passed = [_argument(name, returned("observe", field)) for name, field in arguments.items()]
     passed += [_argument(name, optional(name)) for name in params]
-    return SparkSubmitOperator(
+    return SparkStage(
         task_id=task_id,
         task_display_name=display_name,
         doc_md=doc,
         retries=1,
         retry_delay=timedelta(seconds=20),
         execution_timeout=LONG,
-        conn_id="spark_default",
         application=str(ROOT / "spark_apps" / task_id / "app.py"),
         name=f"consumer-planner-{task_id}",
         application_args=passed,
-        env_vars={"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)},
+        code=str(ROOT),
     )
 
 

@@ -45,10 +45,11 @@ def session(name: str) -> Iterator[SparkSession]:
     The master is the one that spark-submit names, ``local[*]`` when there is none. What spark-submit was told takes
     precedence over our settings.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     stated = _told()
     master = stated.get("spark.master") or "local[*]"
     is_local = re.match(r"local(\[|$)", master) is not None
+    if is_local:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in (EVERYWHERE | (LOCAL if is_local else {})).items():
         builder = builder.config(key, stated.get(key) or value)

@@ -1,0 +1,52 @@
+"""The operator that submits a Spark app: the connection must be there, and it names the interpreter of executors."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+
+CONNECTION: Final = os.environ.get("CONSUMER_PLANNER_SPARK_CONNECTION", "spark_default")
+"""The connection that names Spark's master; ``local[*]`` is the worker's own machine."""
+
+
+class SparkStage(SparkSubmitOperator):
+    """Submits an app on the connection ``CONNECTION``, whose extra ``python`` is the interpreter of executors.
+
+    Fails with one sentence, and is not tried again, where the connection is not defined: the provider would take YARN
+    then, and end in a trace of Java's.
+    """
+
+    def __init__(self, *, code: str, **arguments: Any) -> None:
+        super().__init__(conn_id=CONNECTION, **arguments)
+        self.code = code
+
+    def execute(self, context: Any) -> None:
+        """Submit the app and wait for its end. Raises ``AirflowFailException`` where the connection is missing."""
+        try:
+            connection = Connection.get(CONNECTION)
+        except AirflowNotFoundException as error:
+            raise AirflowFailException(
+                f"connection {CONNECTION} is not defined, which names Spark's master: airflow connections add "
+                f"{CONNECTION} --conn-type spark --conn-host 'local[*]' adds it, CONSUMER_PLANNER_SPARK_CONNECTION names "
+                "another"
+            ) from error
+        is_local = (connection.host or "").startswith("local")
+        told = os.environ.get("PYSPARK_PYTHON")
+        self.env_vars = {"PYTHONPATH": self.code, **interpreters(connection.extra_dejson, told, is_local=is_local)}
+        super().execute(context)
+
+
+def interpreters(extra: Mapping[str, Any], told: str | None, *, is_local: bool) -> dict[str, str]:
+    """Return the variables that name the interpreters of driver and executors.
+
+    The driver runs here, with the worker's own, but in the deploy mode ``cluster``. Executors take the connection's
+    ``python``, else what ``PYSPARK_PYTHON`` says here, else on this machine the worker's own and elsewhere Spark's
+    ``python3``: the path of the worker's own means nothing there.
+    """
+    executors = {"PYSPARK_PYTHON": str(extra.get("python") or told or (sys.executable if is_local else "python3"))}
+    is_driver_here = extra.get("deploy-mode") != "cluster"
+    return {**executors, "PYSPARK_DRIVER_PYTHON": sys.executable} if is_driver_here else executors
