@@ -31,8 +31,8 @@ class SparkStage(SparkSubmitOperator):
         except AirflowNotFoundException as error:
             raise AirflowFailException(
                 f"connection {CONNECTION} is not defined, which names Spark's master: airflow connections add "
-                f"{CONNECTION} --conn-type spark --conn-host 'local[*]' adds it, CONSUMER_PLANNER_SPARK_CONNECTION names "
-                "another"
+                f"{CONNECTION} --conn-type spark --conn-host 'local[*]' adds it, "
+                "CONSUMER_PLANNER_SPARK_CONNECTION names another"
             ) from error
         is_local = (connection.host or "").startswith("local")
         told = os.environ.get("PYSPARK_PYTHON")
