@@ -1,15 +1,20 @@
 """Wheel and sdist as a stranger gets them: built, installed into empty environments, tried on the recordings."""
 
 import hashlib
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
+from planner.sources.capture import open_capture
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = {
@@ -20,9 +25,9 @@ RECORDINGS = {
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1_800)]
 
 
-def run(*command: str | Path, cwd: Path, codes: tuple[int, ...] = (0,)) -> str:
-    """Run a command without our checkout in its path; return what it prints."""
-    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+def run(*command: str | Path, cwd: Path, codes: tuple[int, ...] = (0,), **more: str) -> str:
+    """Run a command without our checkout in its path, with these variables, too; return what it prints."""
+    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}} | more
     done = subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, check=False)
     assert done.returncode in codes, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
@@ -71,7 +76,7 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path
         files.extractall(tmp_path, filter="data")
     (unpacked,) = tmp_path.glob("consumer_planner-*")
     assert contents(build(unpacked, "wheel", tmp_path / "again")) == contents(wheel)
-    assert not {"tests", "scripts", "dags"} & {path.name for path in unpacked.iterdir()}
+    assert not {"tests", "scripts"} & {path.name for path in unpacked.iterdir()}
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
@@ -95,3 +100,39 @@ def test_the_sdist_alone_decides_and_names_the_extra_that_a_page_needs(sdist: Pa
     run(planner, "snapshot", "--policy", policy, "--capture", capture, "-o", "snap.json", cwd=tmp_path)
     run(planner, "plan", "snap.json", "--policy", policy, "--at", "snapshot", "-o", "plan.yaml", cwd=tmp_path)
     assert "[report]" in run(planner, "report", "plan.yaml", "-o", "page.html", cwd=tmp_path, codes=(2,))
+
+
+DAG_FILE = "from consumer_planner_dags import consumer_planner, consumer_planner_apply, consumer_planner_migration"
+"""What docs/install-airflow.md has a user write; Airflow itself looks for its own name and for dag in the file."""
+
+
+def test_a_stock_airflow_runs_the_dag_by_one_import_line(wheel: Path, tmp_path: Path) -> None:
+    """Red when DAGs or Spark apps are not in the wheel, or need the checkout."""
+    tools = install(tmp_path, f"{wheel}[airflow,spark,report]").parent
+    for name in ("dags", "policies"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "dags/planner.py").write_text(f"{DAG_FILE}  # Airflow\n")
+    shutil.copy(RECORDINGS["two-brokers-day"], tmp_path / "policies")
+    header = open_capture(ROOT / "examples/captures/two-brokers-day").header
+    conf = {
+        "policies": str(tmp_path / "policies"),
+        "data": str(tmp_path / "data"),
+        "source": "recording",
+        "recording": str(ROOT / "examples/captures/two-brokers-day"),
+        "since": f"{header.started_at:%Y-%m-%dT%H:%M:%SZ}",
+        "until": f"{header.ended_at + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    env = {
+        "AIRFLOW_HOME": str(tmp_path / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(tmp_path / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[*]"}),
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    run(tools / "airflow", "db", "migrate", cwd=tmp_path, **env)
+    said = run(tools / "airflow", "dags", "test", "consumer_planner", "--conf", json.dumps(conf), cwd=tmp_path, **env)
+    assert "1 policies: 1 to scale, 0 to hold, 0 without a decision." in said, said[-3_000:]
+    assert len(list((tmp_path / "data").rglob("plan.yaml"))) == 1
+    page = (ROOT / "docs/install-airflow.md").read_text()
+    assert all(said in page for said in (DAG_FILE, conf["since"], conf["until"])), "the page says what was run"
