@@ -33,6 +33,7 @@ from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, is_time_name, metrics_mark, time_name, time_of_name
 from planner.verification.track import TrackRecord
+from planner.words import counted
 
 log = logging.getLogger(__name__)
 
@@ -341,7 +342,8 @@ def _counts(decided: Sequence[Decided]) -> str:
     plans = sum(line["plan"] is not None for line in decided)
     undecided = sum(line["to"] is None for line in decided)
     holds = len(decided) - plans - undecided
-    return f"{len(decided)} policies: {plans} to scale, {holds} to hold, {undecided} without a decision."
+    policies = counted(len(decided), "policy", "policies")
+    return f"{policies}: {plans} to scale, {holds} to hold, {undecided} without a decision."
 
 
 def cases(run: Run) -> Iterator[Case]:

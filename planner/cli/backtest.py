@@ -58,7 +58,7 @@ def run_document(run: "Run", prices: "Prices") -> dict[str, Any]:
 
 def _report(name: str) -> None:
     if errors.is_terminal:
-        errors.print(f"planner: playing {name} …", style="dim", markup=False, highlight=False)
+        errors.print(f"planner: playing {name} …", style="dim")
 
 
 def _print(scenario: "Scenario", runs: "Sequence[Run]") -> None:
@@ -79,4 +79,4 @@ def _print(scenario: "Scenario", runs: "Sequence[Run]") -> None:
         table.add_row(run.policy, number(cost), *over, *figures, duration(totals.worst_wait_s))
     text_console().print(table)
     for run in runs:
-        text_console().print(f"{run.policy}: {run.tuning}.", style="dim", markup=False)
+        text_console().print(f"{run.policy}: {run.tuning}.", style="dim")

@@ -92,13 +92,13 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _FULL or error.filename is not None:
             raise
         _end_without_an_answer(error)
 
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
-"""Only standard output fails so: files are written by ``write_atomically``, which names them."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Without a file's name only standard output fails so: ``write_atomically`` has errors of its own."""
 
 
 def _run() -> None:

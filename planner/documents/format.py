@@ -197,7 +197,7 @@ def _field(parts: tuple[str, ...]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return what was found as an error sentence quotes it: 80 characters at most."""
+    """Return a value as an error sentence quotes it: 80 characters at most."""
     try:
         text = "nothing" if value is None else repr(value)
     except ValueError:  # Python writes no number of more than 4 300 digits

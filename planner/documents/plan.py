@@ -122,9 +122,9 @@ def check_steps(spec: object, where: str) -> None:
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
         kind = step.get("kind") if isinstance(step, dict) else None
         if not isinstance(kind, str) or kind not in STEPS:
-            found = kind if isinstance(kind, str) else shown(kind)
+            named = kind if isinstance(kind, str) else shown(kind)
             raise DocumentError(
-                f"{where}: field spec.steps.{index}.kind: found {found}, expected one of {', '.join(STEPS)}"
+                f"{where}: field spec.steps.{index}.kind: found {named}, expected one of {', '.join(STEPS)}"
             )
         try:
             STEPS[kind].validate_json(canonical(step), strict=True, extra="forbid")

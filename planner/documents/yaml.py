@@ -77,10 +77,11 @@ class _VisibleDumper(yaml.SafeDumper):
     """Writes what no reader would see (marks of reading direction, controls, lone surrogates) as escapes in quotes."""
 
     def analyze_scalar(self, scalar: str) -> yaml.emitter.ScalarAnalysis:
-        found = super().analyze_scalar(scalar)
+        analysis = super().analyze_scalar(scalar)
         if printable(scalar) != scalar:
-            found.allow_flow_plain = found.allow_block_plain = found.allow_single_quoted = found.allow_block = False
-        return found
+            analysis.allow_flow_plain = analysis.allow_block_plain = False
+            analysis.allow_single_quoted = analysis.allow_block = False
+        return analysis
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
         kept, self.allow_unicode = self.allow_unicode, printable(text) == text

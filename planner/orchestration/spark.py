@@ -1,6 +1,7 @@
 """The operator that submits a Spark app: the connection must be there, and it names the interpreter of executors."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,6 +12,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 
 CONNECTION: Final = os.environ.get("CONSUMER_PLANNER_SPARK_CONNECTION", "spark_default")
 """The connection that names Spark's master; ``local[*]`` is the worker's own machine."""
+LOCAL_MASTER: Final = re.compile(r"local(\[|$)")
+"""A host named localhost is none."""
 
 
 class SparkStage(SparkSubmitOperator):
@@ -34,19 +37,22 @@ class SparkStage(SparkSubmitOperator):
                 f"{CONNECTION} --conn-type spark --conn-host 'local[*]' adds it, "
                 "CONSUMER_PLANNER_SPARK_CONNECTION names another"
             ) from error
-        is_local = (connection.host or "").startswith("local")
-        told = os.environ.get("PYSPARK_PYTHON")
-        self.env_vars = {"PYTHONPATH": self.code, **interpreters(connection.extra_dejson, told, is_local=is_local)}
+        is_local = LOCAL_MASTER.match(connection.host or "") is not None
+        configured = os.environ.get("PYSPARK_PYTHON")
+        variables = interpreters(connection.extra_dejson, configured, is_local=is_local)
+        self.env_vars = {"PYTHONPATH": self.code, **variables}
         super().execute(context)
 
 
-def interpreters(extra: Mapping[str, Any], told: str | None, *, is_local: bool) -> dict[str, str]:
+def interpreters(extra: Mapping[str, Any], configured: str | None, *, is_local: bool) -> dict[str, str]:
     """Return the variables that name the interpreters of driver and executors.
 
     The driver runs here, with the worker's own, but in the deploy mode ``cluster``. Executors take the connection's
-    ``python``, else what ``PYSPARK_PYTHON`` says here, else on this machine the worker's own and elsewhere Spark's
+    ``python``, else the ``PYSPARK_PYTHON`` of this process, else on this machine the worker's own and elsewhere Spark's
     ``python3``: the path of the worker's own means nothing there.
     """
-    executors = {"PYSPARK_PYTHON": str(extra.get("python") or told or (sys.executable if is_local else "python3"))}
+    executors = {
+        "PYSPARK_PYTHON": str(extra.get("python") or configured or (sys.executable if is_local else "python3"))
+    }
     is_driver_here = extra.get("deploy-mode") != "cluster"
     return {**executors, "PYSPARK_DRIVER_PYTHON": sys.executable} if is_driver_here else executors

@@ -17,10 +17,12 @@ def write_atomically(path: Path, content: bytes | str) -> Path:
     no permission), ``BadInputError`` for a folder; the old file, if there was one, is then untouched and no temporary
     file is left.
     """
-    if path.is_dir():
-        raise BadInputError(f"{path} is a folder, expected a file to write: add a name, like {path / 'answer.json'}")
     data = content.encode() if isinstance(content, str) else content
     try:
+        if path.is_dir():
+            raise BadInputError(
+                f"{path} is a folder, expected a file to write: add a name, like {path / 'answer.json'}"
+            )
         if _is_device(path):
             path.write_bytes(data)
         else:

@@ -132,7 +132,7 @@ def test_a_stock_airflow_runs_the_dag_by_one_import_line(wheel: Path, tmp_path: 
     }
     run(tools / "airflow", "db", "migrate", cwd=tmp_path, **env)
     said = run(tools / "airflow", "dags", "test", "consumer_planner", "--conf", json.dumps(conf), cwd=tmp_path, **env)
-    assert "1 policies: 1 to scale, 0 to hold, 0 without a decision." in said, said[-3_000:]
+    assert "1 policy: 1 to scale, 0 to hold, 0 without a decision." in said, said[-3_000:]
     assert len(list((tmp_path / "data").rglob("plan.yaml"))) == 1
     page = (ROOT / "docs/install-airflow.md").read_text()
     assert all(said in page for said in (DAG_FILE, conf["since"], conf["until"])), "the page says what was run"

@@ -29,7 +29,7 @@ except AirflowFailException as error:
 """
 
 
-def told(folder: Path, connection: dict[str, Any] | None, **more: str) -> Any:
+def submitted(folder: Path, connection: dict[str, Any] | None, **more: str) -> Any:
     """Return the variables that the stage would submit with, or its sentence."""
     settings = Settings(policies=folder, capture=folder, work=folder)
     env = {**os.environ, **environment(settings), **more}
@@ -45,10 +45,10 @@ def told(folder: Path, connection: dict[str, Any] | None, **more: str) -> Any:
 
 def test_a_missing_connection_is_one_sentence_that_names_the_command(tmp_path: Path) -> None:
     """Red when the provider's default, YARN, is taken in silence."""
-    sentence = told(tmp_path, None)
+    sentence = submitted(tmp_path, None)
     assert sentence.startswith("connection spark_default is not defined")
     assert "airflow connections add spark_default --conn-type spark --conn-host 'local[*]'" in sentence
-    other = told(tmp_path, None, CONSUMER_PLANNER_SPARK_CONNECTION="our_spark")
+    other = submitted(tmp_path, None, CONSUMER_PLANNER_SPARK_CONNECTION="our_spark")
     assert other.startswith("connection our_spark is not defined")
 
 
@@ -57,16 +57,17 @@ def test_a_missing_connection_is_one_sentence_that_names_the_command(tmp_path: P
     [
         ({"host": "local[*]"}, sys.executable, True),
         ({"host": "spark://spark:7077"}, "python3", True),
+        ({"host": "localhost", "port": 7077}, "python3", True),
         ({"host": "spark://spark:7077", "extra": {"python": "/opt/env/bin/python"}}, "/opt/env/bin/python", True),
         ({"host": "k8s://https://api:6443", "extra": {"deploy-mode": "cluster"}}, "python3", False),
     ],
-    ids=["local", "elsewhere", "stated", "cluster"],
+    ids=["local", "elsewhere", "a host named localhost", "stated", "cluster"],
 )
 def test_the_interpreter_of_executors_is_the_connections(
     tmp_path: Path, connection: dict[str, Any], executors: str, is_driver_here: bool
 ) -> None:
     """Red when the worker's own path is sent to machines that do not have it."""
-    variables = told(tmp_path, connection)
+    variables = submitted(tmp_path, connection)
     assert variables["PYTHONPATH"] == "/code"
     assert variables["PYSPARK_PYTHON"] == executors
     assert variables.get("PYSPARK_DRIVER_PYTHON") == (sys.executable if is_driver_here else None)

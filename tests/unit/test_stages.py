@@ -58,7 +58,7 @@ def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp
     (line,) = stages.plan(run)
     assert (line["policy"], line["from"], line["to"], line["plan"]) == ("shop", 3, 6, str(files.plan))
     assert line["reason"].startswith("Scale from 3 to 6 consumers")
-    assert stages.conclude(run, [line], {}) == "1 policies: 1 to scale, 0 to hold, 0 without a decision."
+    assert stages.conclude(run, [line], {}) == "1 policy: 1 to scale, 0 to hold, 0 without a decision."
     (case,) = stages.cases(run)
     assert case.plan is not None
     assert files.plan.read_text(encoding="utf-8") == PLAN.text(

@@ -55,11 +55,11 @@ def test_no_command_shows_a_name_raw_and_none_takes_it_for_markup(folder: Path) 
         ("doctor", "--capture", "capture"),
     )
     for command in commands:
-        found = planner(*command, cwd=folder)
-        assert found.returncode in (0, 1), found.stderr
-        for text in (found.stdout, found.stderr):
+        answer = planner(*command, cwd=folder)
+        assert answer.returncode in (0, 1), answer.stderr
+        for text in (answer.stdout, answer.stderr):
             assert printable(text) == text, command
-        assert command[0] != "simulate" or SHOWN in found.stdout
+        assert command[0] != "simulate" or SHOWN in answer.stdout
     text = (folder / "plan.yaml").read_text()
     assert printable(text) == text
 
@@ -73,11 +73,11 @@ def test_nothing_of_a_plan_steers_the_terminal_of_its_approver(tmp_path: Path) -
     evil = replace(made, made_at=now, valid_until=now + timedelta(days=1), reason=reason)
     path = write_atomically(tmp_path / "plan.yaml", PLAN.dump(evil, "billing-1"))
     for command in (("explain", path), ("approve", path)):
-        found = planner(*command)
-        assert found.returncode == 0, found.stderr
-        assert printable(found.stdout) == found.stdout
-        assert "\nApproved by admin" not in found.stdout
-        assert r"\x1b[2J\x9b1A\u202e\nApproved by admin" in found.stdout
+        answer = planner(*command)
+        assert answer.returncode == 0, answer.stderr
+        assert printable(answer.stdout) == answer.stdout
+        assert "\nApproved by admin" not in answer.stdout
+        assert r"\x1b[2J\x9b1A\u202e\nApproved by admin" in answer.stdout
 
 
 def test_an_answer_of_allocate_shows_clients_as_text(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_an_answer_of_allocate_shows_clients_as_text(tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps(request))
     for form in ("text", "json", "yaml"):
-        found = planner("allocate", path, "--format", form)
-        assert found.returncode == 0, found.stderr
-        assert printable(found.stdout) == found.stdout
+        answer = planner("allocate", path, "--format", form)
+        assert answer.returncode == 0, answer.stderr
+        assert printable(answer.stdout) == answer.stdout
 
 
 def test_the_tree_of_a_plan_shows_names_as_text() -> None:
