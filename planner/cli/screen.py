@@ -36,6 +36,10 @@ class Screen(Console):
             else:
                 yield Segment(printable(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line, which ends with 0 where a pipe's reader went away; ``rich`` ends with 1."""
+        raise BrokenPipeError
+
     def status(self, status: Any, **settings: Any) -> Status:
         """Return what shows that a command is at work; ``rich`` would take markup out of a string here."""
         return super().status(Text(status) if isinstance(status, str) else status, **settings)

@@ -59,6 +59,7 @@ def snapshot(
     Rates need time: a live snapshot knows only what it watched, and planner plan holds while that is too little
     of the policy's window. A watch that is too short for the policy says so at once.
     """
+    from planner.advice.next_step import PolicyCommands
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
     from planner.errors import BadInputError
@@ -72,7 +73,9 @@ def snapshot(
     )
     write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
     if to.answer is not None:
-        _print(taken, policy, to.file, to.answer)
+        # A recording is old by nature: its plan is made as of its end, or the planner holds.
+        step = PolicyCommands(str(policy), str(to.file or "snap.json")).decide + (" --at snapshot" if capture else "")
+        _print(taken, step, to.file, to.answer)
 
 
 def watch_seconds(policy: "ConsumerScalingPolicy", stated: int | None) -> int:
@@ -153,11 +156,8 @@ def _consumers(taken: "GroupSnapshot") -> str:
     return f"{f'{count} consumers listed, others' if count else 'members'} unknown ({taken.unlisted_consumers})"
 
 
-def _print(taken: "GroupSnapshot", policy: Path, file: Path | None, answer: Answer) -> None:
+def _print(taken: "GroupSnapshot", step: str, file: Path | None, answer: Answer) -> None:
     """Print what the snapshot holds, in short, and the command that decides on it."""
-    from planner.advice.next_step import PolicyCommands
-
-    step = PolicyCommands(str(policy), str(file or "snap.json")).decide
     if answer.is_text:
         _print_text(taken, file)
         print_next(step)

@@ -1,6 +1,7 @@
 """What people and machines read: forms, files, examples, completion, and wrong input by its name."""
 
 import json
+import os
 import socket
 import struct
 import subprocess
@@ -152,3 +153,19 @@ def test_a_full_standard_output_is_one_sentence(word: str) -> None:
     assert ended.stderr.splitlines() == [
         "planner: standard output cannot be written (No space left on device): make room, then run again"
     ]
+
+
+def test_a_reader_that_went_away_is_no_fault() -> None:
+    """Red when a table into ``head`` ends with rich's own exit code 1, or with a trace."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        ended = subprocess.run(
+            [sys.executable, "-m", "planner.cli.main", "allocate", "--format", "text", "-"],
+            input=json.dumps(REQUEST),
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (0, "")

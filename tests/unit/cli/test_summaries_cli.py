@@ -89,7 +89,7 @@ def test_snapshot_sums_up_and_goes_on(folder: Path) -> None:
     short = json.loads(planner(*words, "-o", "snap.json", "--format", "json", cwd=folder).stdout)
     assert (short["apiVersion"], short["kind"]) == (API_VERSION, "SnapshotSummary")
     assert (short["members"], short["queues"], short["strategy"], short["lag"]) == (3, 22, "AVG", 22 * 24 * 5)
-    assert short["next"] == "planner plan snap.json --policy policy.yaml -o plan.yaml"
+    assert short["next"] == "planner plan snap.json --policy policy.yaml -o plan.yaml --at snapshot"
     whole = planner(*words, "-o", "json", cwd=folder).stdout
     assert SNAPSHOT.parse(whole, "it") == SNAPSHOT.read(folder / "snap.json")
     assert not (folder / "json").exists()
