@@ -209,6 +209,9 @@ def lose_and_regain(broker: Broker, groups: list[Group]) -> dict[str, dict[str, 
     found: dict[str, dict[str, Change]] = {group.consumer: {} for group in groups}
     for kind, act in (("broker_down", broker.kill), ("broker_up", broker.process.start)):
         answers = {group.consumer: group.forecast({"kind": kind, "broker": broker.name}) for group in groups}
+        starts = [expected(answers[group.consumer], "before") for group in groups]
+        # A machine that stands still for 12 s makes brokers give up somebody: what follows begins when all are back.
+        await_steady(lambda starts=starts: [one.owners() for one in groups] == starts, STEADY_S, COME_S)  # type: ignore[misc]
         before = {group.consumer: group.owners() for group in groups}
         act()
         for group in groups:
