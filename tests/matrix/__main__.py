@@ -78,8 +78,9 @@ def _record(left: Sequence[Cell], options: argparse.Namespace) -> None:
 
 
 def _batches(left: Sequence[Cell]) -> Iterator[list[Cell]]:
+    """Yield what runs side by side, groups of few messages first: so most are recorded soon, in the fewest batches."""
     batch: list[Cell] = []
-    for cell in left:
+    for cell in sorted(left, key=lambda cell: cell.rate):
         if batch and (len(batch) == MOST_CELLS or sum(c.rate for c in batch) + cell.rate > MOST_RATE):
             yield batch
             batch = []
