@@ -9,6 +9,7 @@ from planner.decision.hold_reasons import (
     HoldReason,
     first_reason_against_fewer,
     first_reason_to_hold,
+    slow,
     standing_still,
 )
 from planner.decision.misses import RECOVERY_S, Delay, delays, lasting_misses, recovery_s
@@ -16,7 +17,7 @@ from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
-from planner.words import counted, duration, number, some
+from planner.words import counted, duration, number
 
 LATE_MINUTE_H = 1.0
 """A minute beyond the objective is worth so many hours of one consumer (decision.md, measured at this price)."""
@@ -161,14 +162,14 @@ def _reason_to_stay(snapshot: GroupSnapshot, chosen: _Verdict, objective: Object
             return None
         return _reason_not_to_grow(snapshot, capacity)
     if capacity is not None and capacity.slow_clients:
-        return HoldCause.SLOW_MEMBERS, _slow(capacity)
+        return HoldCause.SLOW_MEMBERS, slow(capacity)
     return HoldCause.RIGHT_ALREADY, f"{_why(chosen, objective)}, and no smaller count meets the objective"
 
 
 def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReason | None:
     """Return why a bound from below is no reason to grow; it is one for a group that falls behind."""
     if capacity.slow_clients:
-        return HoldCause.SLOW_MEMBERS, _slow(capacity)
+        return HoldCause.SLOW_MEMBERS, slow(capacity)
     if falls_behind(snapshot):
         return None
     if snapshot.standing_queues:
@@ -179,13 +180,6 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReas
             f"whether fewer would do is not known, as what one can do is known as {capacity.source}"
         )
     return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
-
-
-def _slow(capacity: Capacity) -> str:
-    return (
-        f"{some(capacity.slow_clients)} had work all the time and did much less than another member: find out why or "
-        "replace it; more consumers are no answer to that"
-    )
 
 
 def _perhaps_enough(capacity: Capacity) -> str:

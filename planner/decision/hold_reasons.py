@@ -9,10 +9,10 @@ from planner.decision.objective import Objective
 from planner.decision.pace import falls_behind
 from planner.decision.rest import known_since, last_change
 from planner.model.deployments import Deployment
-from planner.model.snapshot import GroupSnapshot
+from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
-from planner.words import counted, duration, some
+from planner.words import counted, some
 
 HoldReason = tuple[HoldCause, str]
 
@@ -56,6 +56,8 @@ def first_reason_against_fewer(snapshot: GroupSnapshot, objective: Objective, at
 def _against_fewer(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Iterator[HoldReason]:
     if snapshot.standing_queues:
         yield HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
+    if snapshot.capacity is not None and snapshot.capacity.slow_clients:
+        yield HoldCause.SLOW_MEMBERS, slow(snapshot.capacity)
     if objective.quiet_s:
         yield from _quiet(snapshot, objective.quiet_s, at)
 
@@ -70,9 +72,17 @@ def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
 def standing_still(snapshot: GroupSnapshot) -> str:
     """Return in a sentence why queues that stand still are no matter of how many consumers there are."""
     return (
-        f"nothing was consumed of {some(snapshot.standing_queues)} in the last {duration(snapshot.window_s)} although "
-        "messages wait: look at the consumer of these first, as another count does not free it, and each move of such "
-        "a queue delivers again what its consumer has in hand"
+        f"nothing is consumed of {some(snapshot.standing_queues)} although messages wait: look at the consumer of "
+        "these first, as another count does not free it, and each move of such a queue delivers again what its "
+        "consumer has in hand"
+    )
+
+
+def slow(capacity: Capacity) -> str:
+    """Return in a sentence why another count is no answer to members that are slow for a reason of their own."""
+    return (
+        f"{some(capacity.slow_clients)} had work all the time and did much less than another member: find out why or "
+        "replace it; another count is no answer to that"
     )
 
 

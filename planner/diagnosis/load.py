@@ -14,7 +14,8 @@ from statistics import median
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture
-from planner.diagnosis.standing import POLL_S, blocked_queues, has_backlog
+from planner.diagnosis.standing import blocked_queues, has_backlog
+from planner.history.blocked import POLL_S
 from planner.history.busy import SPAN_S, ClientSpan, client_spans
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue

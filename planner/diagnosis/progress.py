@@ -12,8 +12,9 @@ from datetime import timedelta
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
-from planner.diagnosis.standing import POLL_S, STALLS_S, is_long_there
+from planner.diagnosis.standing import is_long_there
 from planner.diagnosis.turns import IN_FLIGHT
+from planner.history.blocked import POLL_S, STALLS_S
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
 from planner.model.samples import QueueOffsets

@@ -7,41 +7,18 @@ Where a watch is too short to distinguish a slow cycle from a block, the answer 
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from math import ceil
-from statistics import median
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
 from planner.diagnosis.turns import tuned, turn_s
+from planner.history.blocked import POLL_S, STALLS_S, SURE_S, Ground, Verdict, peer_pace, peers_of, verdict_on
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
 
-STALLS_S = 10.0
-"""Two commit periods of a client (5 s each): a queue that is consumed moves within that."""
-
-SURE_S = 60.0
-"""A commit that stands so long while messages wait is no slow batch of a client that commits on a timer."""
-
-POLL_S = 300.0
-"""``max.poll.interval.ms`` (Kafka 4): a consumer that works on one batch for longer leaves its group."""
-
-USUAL_GAPS = 3.0
-"""A member that commits nothing for so many times the longest gap between its commits is in no usual batch."""
-
-SLOWER = 10.0
-"""A member that is not done with what it can have in hand, even if it is so many times slower than its peers, hangs."""
-
 MOST_S = 3_600.0
 """No longer watch is advised."""
-
-
-class _Verdict(Enum):
-    MOVES = "moves"
-    UNDECIDED = "undecided"
-    SUSPECT = "suspect"
-    BLOCKED = "blocked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +27,12 @@ class _Judged:
 
     queue: QueueProgress
     work: MemberWork
-    verdict: _Verdict
+    verdict: Verdict
     because: str = ""
 
     @property
     def is_blocked(self) -> bool:
-        return self.verdict in (_Verdict.SUSPECT, _Verdict.BLOCKED)
+        return self.verdict in (Verdict.SUSPECT, Verdict.BLOCKED)
 
 
 def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
@@ -72,7 +49,7 @@ def stalled(picture: Picture) -> Iterator[Symptom | Gap]:
         return
     judged = _judge(picture)
     blocked = [one for one in judged if one.is_blocked]
-    undecided = [one for one in judged if one.verdict is _Verdict.UNDECIDED]
+    undecided = [one for one in judged if one.verdict is Verdict.UNDECIDED]
     if blocked:
         yield _blocked(picture, blocked)
     if undecided:
@@ -128,14 +105,9 @@ def _judged(picture: Picture, work: MemberWork, queue: QueueProgress) -> _Judged
     if _reports_pool(picture, work):
         verdict = _by_pool(picture, queue)
         return _Judged(queue, work, verdict)
-    if work.has_moved_since(queue.standing_since):
-        if not work.passes_over(queue):
-            is_usual = queue.standing_s <= work.longest_cycle_s
-            return _Judged(queue, work, _Verdict.MOVES if is_usual else _Verdict.UNDECIDED)
-        verdict = _Verdict.BLOCKED if queue.standing_s >= SURE_S else _Verdict.SUSPECT
-        because = f"meanwhile its member served its other {picture.queue_noun}s twice or more often"
-        return _Judged(queue, work, verdict, because)
-    return _Judged(queue, work, *_by_gaps(queue, work, [peer.pace for peer in picture.work if peer != work]))
+    peers = peers_of(work, picture.work)
+    verdict, ground = verdict_on(queue, work, peers)
+    return _Judged(queue, work, verdict, _because(picture, ground, queue, work, peers) if ground else "")
 
 
 def _reports_pool(picture: Picture, work: MemberWork) -> bool:
@@ -145,29 +117,24 @@ def _reports_pool(picture: Picture, work: MemberWork) -> bool:
     return bool(members) and pushes and not picture.is_pop
 
 
-def _by_pool(picture: Picture, queue: QueueProgress) -> _Verdict:
+def _by_pool(picture: Picture, queue: QueueProgress) -> Verdict:
     if queue.standing_s < turn_s(picture, queue.queue):
-        return _Verdict.MOVES
+        return Verdict.MOVES
     is_sure = queue.standing_s >= SURE_S or _idle(picture, [queue.queue])
-    return _Verdict.BLOCKED if is_sure else _Verdict.SUSPECT
+    return Verdict.BLOCKED if is_sure else Verdict.SUSPECT
 
 
-def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[_Verdict, str]:
-    """Judge a member that commits nothing by the gaps between its commits before, else by the pace of its peers."""
-    standing_s, own_s = queue.standing_s, work.longest_gap_s
-    if own_s is not None and standing_s <= own_s:
-        return _Verdict.MOVES, ""
-    if standing_s >= POLL_S:
-        return _Verdict.BLOCKED, ""
-    if own_s is not None and standing_s >= max(SURE_S, USUAL_GAPS * own_s):
-        return _Verdict.BLOCKED, f"its member committed at least every {seconds(own_s)} before"
-    pace, in_hand = (median(peers) if peers else 0.0), work.waited_at(queue.standing_since)
-    if pace > 0 and standing_s >= max(SURE_S, SLOWER * in_hand / pace):
-        return (
-            _Verdict.SUSPECT,
-            f"its member commits nothing; its peers do {rate(pace)} (median), and {in_hand} waited for it then",
-        )
-    return _Verdict.UNDECIDED, ""
+def _because(picture: Picture, ground: Ground, queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> str:
+    """Return the evidence for a block in a clause; none where its length says enough."""
+    if ground is Ground.PASSED_OVER:
+        return f"meanwhile its member served its other {picture.queue_noun}s twice or more often"
+    if ground is Ground.PAST_GAPS:
+        return f"its member committed at least every {seconds(work.longest_gap_s or 0.0)} before"
+    if ground is Ground.BEHIND_PEERS:
+        in_hand = work.waited_at(queue.standing_since)
+        pace = rate(peer_pace(peers))
+        return f"its member commits nothing; its peers do {pace} (median), and {in_hand} waited for it then"
+    return ""
 
 
 def _blocked(picture: Picture, blocked: Sequence[_Judged]) -> Symptom:
@@ -178,7 +145,7 @@ def _blocked(picture: Picture, blocked: Sequence[_Judged]) -> Symptom:
     with_messages = [queue for work in picture.work for queue in work.queues if queue.lags[-1]]
     waiting = sum(queue.lags[-1] or 0 for queue in queues)
     members = sorted({member for one in blocked for member in one.work.members})
-    is_sure = any(one.verdict is _Verdict.BLOCKED for one in blocked)
+    is_sure = any(one.verdict is Verdict.BLOCKED for one in blocked)
     return Symptom(
         severity=Severity.ERROR if is_sure else Severity.WARNING,
         title=f"The group stands still: no {picture.queue_noun} with messages is consumed"

@@ -140,6 +140,7 @@ class GroupSnapshot:
     shows that no listed member explains, or clients of a RocketMQ proxy would not be listed. ``None``: ``clients`` are
     all.
     ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
+    ``blocked_queues`` are those whose member hangs or passes them over, as far as its other work shows it.
     ``percentile`` (0 to 100) of the window's minutes is each queue's ``upper_arrival_rate``; ``None`` in files of a
     release that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
@@ -170,6 +171,7 @@ class GroupSnapshot:
     unlisted_consumers: str | None = None
     shared_queues: int = 0
     percentile: float | None = None
+    blocked_queues: tuple[Queue, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
@@ -187,8 +189,13 @@ class GroupSnapshot:
 
     @property
     def standing_queues(self) -> tuple[Queue, ...]:
-        """The data queues of which nothing was consumed in the whole window although messages wait."""
-        return tuple(state.queue for state in self.data_queues if state.lag and state.consumption_rate == 0)
+        """The blocked data queues, and those with messages of which nothing was consumed in the whole window."""
+        blocked = frozenset(self.blocked_queues)
+        return tuple(
+            state.queue
+            for state in self.data_queues
+            if state.queue in blocked or (state.lag and state.consumption_rate == 0)
+        )
 
     @property
     def unknown_lag(self) -> tuple[Queue, ...]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from planner.history.blocked import blocked_queues
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
+from planner.history.work import member_work
 from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember, Member
 from planner.model.queues import Queue
@@ -75,6 +77,7 @@ def build_snapshot(
         unlisted_consumers=unlisted,
         shared_queues=_shared_queues(newest),
         percentile=settings.percentile,
+        blocked_queues=_blocked_queues(newest, intervals, at, settings.window_s),
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
@@ -96,6 +99,32 @@ def _shared_queues(newest: GroupSample) -> int:
     if is_popped and not any(owners.get(queue) for queue in data):
         return len(data)
     return sum(len(owners.get(queue, ())) > 1 for queue in data)
+
+
+def _blocked_queues(
+    newest: GroupSample, intervals: Sequence[QueueInterval], at: datetime, window_s: float
+) -> tuple[Queue, ...]:
+    """Return the queues whose member hangs or passes them over, by its other commits within the window.
+
+    A push client's pool works in the order of arrival over all its queues: what its queues wait for are its own
+    figures, which no commits show, so that of its queues only those count that stand for the whole window.
+    """
+    since = at - timedelta(seconds=window_s)
+    by_queue: dict[Queue, list[QueueInterval]] = {}
+    for interval in intervals:
+        if since < interval.ended_at <= at:
+            by_queue.setdefault(interval.queue, []).append(interval)
+    pulling = {member.identity for member in newest.members if _commits_in_turn(member)}
+    owners = {queue: of_queue for queue, of_queue in newest.owners.items() if pulling.issuperset(of_queue)}
+    data = [queue for queue in newest.routes.read_queues if not queue.is_retry]
+    return blocked_queues(member_work(by_queue, owners, data))
+
+
+def _commits_in_turn(member: GroupMember) -> bool:
+    """Return whether a member polls: it works off what it polled and commits it, queue by queue."""
+    if isinstance(member, KafkaMember):
+        return True
+    return member.tuning is not None and ("PROP_CONSUME_TYPE", "CONSUME_ACTIVELY") in member.tuning.properties
 
 
 def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings) -> dict[Queue, QueueRates]:

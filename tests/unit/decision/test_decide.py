@@ -224,11 +224,33 @@ def test_nobody_is_taken_away_while_a_queue_stands_still() -> None:
     standing = replace(first, lag=400, consumption_rate=0.0)
     held = decision_on(replace(taken, queues=(standing, *others)))
     assert held.hold_cause is HoldCause.BLOCKED_QUEUES
-    assert f"nothing was consumed of {first.queue} in the last" in held.reason
+    assert f"nothing is consumed of {first.queue} although" in held.reason
     empty = replace(standing, lag=0)
     assert decision_on(replace(taken, queues=(empty, *others))).target == 3
     few = snapshot(capacity=65.0)
     assert decision_on(replace(few, queues=(replace(standing, owner=few.queues[0].owner), *few.queues[1:]))).target == 4
+
+
+def test_nobody_is_taken_away_while_a_member_is_slow() -> None:
+    """Whoever is left without the fast ones would depend on it: red when a slow member is left out and forgotten."""
+    taken = snapshot(clients=clients(8), capacity=100.0)
+    assert taken.capacity is not None
+    held = decision_on(replace(taken, capacity=replace(taken.capacity, slow_clients=("c3",))))
+    assert held.hold_cause is HoldCause.SLOW_MEMBERS
+    assert decision_on(taken).target == 3
+
+
+def test_a_blocked_queue_is_known_before_it_stood_for_the_whole_window() -> None:
+    least = Capacity(40.0, "at least 40.0 messages/s", low=40.0, is_lower_bound=True)
+    taken = snapshot(lags=dict.fromkeys(queues(), 500), capacity=40.0)
+    states = tuple(
+        replace(state, lag=900, consumption_rate=5.0) if number < 5 else replace(state, lag=0, consumption_rate=10.0)
+        for number, state in enumerate(taken.queues)
+    )
+    behind = replace(taken, capacity=least, queues=states)
+    assert decision_on(behind).hold_cause is not HoldCause.BLOCKED_QUEUES
+    blocked = tuple(state.queue for state in states[:5])
+    assert decision_on(replace(behind, blocked_queues=blocked)).hold_cause is HoldCause.BLOCKED_QUEUES
 
 
 def test_a_member_that_hangs_is_not_answered_with_consumers_while_the_others_keep_up() -> None:
