@@ -12,6 +12,7 @@ from planner.model.deployments import Deployment
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
+from planner.simulation.sharing import shares_messages
 from planner.words import counted, some
 
 HoldReason = tuple[HoldCause, str]
@@ -27,7 +28,7 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
         yield HoldCause.OLD_DATA, old
     yield from _members(snapshot)
     yield from _completeness(snapshot, objective)
-    if snapshot.shared_queues:
+    if snapshot.shared_queues and not shares_messages(snapshot):
         yield _shared(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
@@ -122,8 +123,8 @@ def _shared(snapshot: GroupSnapshot) -> HoldReason:
     shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
     if shared == queues:
         return HoldCause.UNSUPPORTED_STRATEGY, (
-            "every queue is given to several members at once (POP, or broadcasting): they share messages instead "
-            "of queues, and counts are not compared for such groups yet"
+            "every queue is given to several members at once (broadcasting, or POP with a popShareQueueNum that "
+            "gives each only some): counts are not compared for such groups"
         )
     return HoldCause.UNSETTLED, (
         f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "

@@ -10,6 +10,7 @@ from planner.model.queues import Queue
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
+from planner.simulation.sharing import shares_messages
 from planner.snapshot.unlisted import unlisted_consumption
 
 _QUIET: Final = ("Stable", "Empty", "Dead")
@@ -26,11 +27,12 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
     proxy). A member that did not answer leaves the owners unknown.
     RocketMQ's brokers know of no rebalance: there, queues that are not where the strategy puts them are the only sign
     of one.
+    Members that share messages own no queue, so that ``owners`` is empty: nothing moves, nothing can be misplaced.
     ``lag_seconds`` stays unknown: one look cannot tell how long a message has waited.
     """
     members = tuple(sorted(member.identity for member in sample.members))
     queues = tuple(state.queue for state in snapshot.data_queues)
-    owners = _owners(sample, queues)
+    owners = () if shares_messages(snapshot) else _owners(sample, queues)
     return GroupLook(
         name=sample.group,
         at=sample.at,

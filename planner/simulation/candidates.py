@@ -6,6 +6,8 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from planner.allocation.custom import CheckedStrategy
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy, runnable_strategy
@@ -28,6 +30,7 @@ from planner.simulation.partitions import (
     why_not_simulated,
 )
 from planner.simulation.positions import leave_range
+from planner.simulation.sharing import shares_messages, simulate_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,14 @@ def unsettled_queues(snapshot: GroupSnapshot) -> int | None:
     """Return how many data queues are not owned as the group's own strategy gives them to its present members.
 
     ``None`` where that cannot be computed: the strategy is unknown, or its parameters are. Of Kafka's sticky assignors
-    it is only known that each partition has an owner.
+    it is only known that each partition has an owner. Where members share messages no queue has one.
     """
     if snapshot.strategy is None:
         return None
     if snapshot.system == "kafka":
         return unsettled_partitions(snapshot, snapshot.strategy)
+    if shares_messages(snapshot):
+        return 0
     strategy = runnable_strategy(snapshot.strategy, snapshot.strategy_options)
     if strategy is None:
         return None
@@ -100,13 +105,20 @@ def can_simulate(snapshot: GroupSnapshot) -> bool:
 
 
 def strategies_to_compare(snapshot: GroupSnapshot) -> tuple[str, ...]:
-    """Return the group's own strategy and the common ones of its system."""
+    """Return the group's own strategy and the common ones of its system; members that share messages need no other."""
+    if snapshot.strategy is not None and shares_messages(snapshot):
+        return (snapshot.strategy,)
     common = COMPARED_ASSIGNORS if snapshot.system == "kafka" else COMPARED
     return tuple(dict.fromkeys([*([snapshot.strategy] if snapshot.strategy else []), *common]))
 
 
 def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[int, ...]:
-    """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order."""
+    """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order.
+
+    Where members share messages every one more relieves the others.
+    """
+    if shares_messages(snapshot):
+        return tuple(sorted({*range(lowest, highest + 1), len(snapshot.clients)}))
     is_kafka = snapshot.system == "kafka" and snapshot.strategy is not None
     sizes = useful_sizes(snapshot, snapshot.strategy or "") if is_kafka else topics_of(snapshot).sizes
     useful = useful_counts(sizes, lowest, highest)
@@ -166,6 +178,8 @@ def simulate_candidate(
         raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
     if snapshot.system == "kafka":
         return simulate_partitions(snapshot, count, strategy_name, staying)
+    if strategy_name == snapshot.strategy and shares_messages(snapshot):
+        return simulate_shared(snapshot, count, staying)
     strategy = find_strategy(strategy_name, _options(snapshot, strategy_name))
     running = find_strategy(snapshot.strategy, snapshot.strategy_options) if snapshot.strategy else strategy
     topics = topics_of(snapshot)
@@ -195,6 +209,9 @@ def leaving(snapshot: GroupSnapshot) -> Leaving:
         return leaving_partitions(snapshot, snapshot.strategy or "")
     strategy = find_strategy(snapshot.strategy or "", snapshot.strategy_options)
     topics, members = topics_of(snapshot), snapshot.clients
+    if shares_messages(snapshot):
+        nobody: list[Owners] = [np.full(size, NOBODY) for size in topics.sizes]
+        return ByPlace(members, np.zeros(len(members), dtype=np.intp), nobody, lambda _: nobody)
     before = topics.owners(strategy, members)
     owned = owned_by(before, len(members))
     if strategy.is_positional:

@@ -30,14 +30,18 @@ def consumer_loads(
 
 
 def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> ConsumerLoad:
-    lag = _sum_of_known_lags(states)
-    rate = _sum_known([state.upper_arrival_rate for state in states])
+    rate = sum_known([state.upper_arrival_rate for state in states])
+    return load_of(client, len(states), rate, sum_of_known_lags(states), capacity)
+
+
+def load_of(client: str, queues: int, rate: float | None, lag: int | None, capacity: float | None) -> ConsumerLoad:
+    """Return the load of one consumer that so many messages per second come to, and so many wait for."""
     if rate is None or capacity is None:
-        return ConsumerLoad(client, len(states), rate, None, lag, None, None)
+        return ConsumerLoad(client, queues, rate, None, lag, None, None)
     spare = capacity - rate
     return ConsumerLoad(
         client=client,
-        queues=len(states),
+        queues=queues,
         arrival_rate=rate,
         utilisation=round(rate / capacity, DECIMALS),
         lag=lag,
@@ -46,13 +50,13 @@ def _load(client: str, states: Sequence[QueueState], capacity: float | None) -> 
     )
 
 
-def _sum_of_known_lags(states: Sequence[QueueState]) -> int | None:
+def sum_of_known_lags(states: Sequence[QueueState]) -> int | None:
     """Return the sum, ``None`` as soon as one lag is unknown."""
     known = [state.lag for state in states if state.lag is not None]
     return sum(known) if len(known) == len(states) else None
 
 
-def _sum_known(rates: Sequence[float | None]) -> float | None:
+def sum_known(rates: Sequence[float | None]) -> float | None:
     """Return the sum, ``None`` as soon as one rate is unknown."""
     total = 0.0
     for rate in rates:

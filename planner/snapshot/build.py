@@ -34,6 +34,12 @@ class SnapshotSettings:
     timing: KafkaTiming | None = None
 
 
+SERVER_SIDE = ("AVG", "AVG_BY_CIRCLE")
+"""The strategies that a broker knows (``QueryAssignmentProcessor``), and so those of members that pop."""
+
+_ALL_QUEUES = -1
+"""``popShareQueueNum`` where nobody set it (``BrokerConfig#defaultPopShareQueueNum``, 5.0.0 to 5.5.0)."""
+
 RECENT = timedelta(hours=6)
 """How far back the snapshot's own picture of the past reaches."""
 
@@ -60,7 +66,7 @@ def build_snapshot(
         window_s=settings.window_s,
         strategy=strategy,
         strategy_source=strategy_source,
-        strategy_options=settings.strategy_options if strategy == settings.strategy else {},
+        strategy_options=_strategy_options(newest, strategy, settings),
         orderly=any(tuning.orderly for tuning in tunings) if tunings else None,
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
         clients=tuple(sorted(member.identity for member in newest.members)),
@@ -85,20 +91,32 @@ def build_snapshot(
 
 
 def _shared_queues(newest: GroupSample) -> int:
-    """Return how many data queues several members own at once.
+    """Return how many data queues several members own at once: all of them where members pop."""
+    data = _data_queues(newest)
+    return len(data) if _pops(newest) else sum(len(newest.owners.get(queue, ())) > 1 for queue in data)
 
-    A client whose queues the broker gives out (``clientRebalance`` false, 5.x) pops: it reports no data queue as its
-    own, and by default every member is given all of them (``popShareQueueNum`` -1).
+
+def _pops(newest: GroupSample) -> bool:
+    """Return whether brokers hand messages to whichever member asks.
+
+    A client whose queues the broker gives out (``clientRebalance`` false, 5.x) either has queues of its own or pops: it
+    then reports no data queue.
     """
-    data = [queue for queue in newest.routes.read_queues if not queue.is_retry]
-    owners = newest.owners
-    is_popped = any(
+    lets_the_broker = any(
         isinstance(member, Member) and member.tuning and ("clientRebalance", "false") in member.tuning.properties
         for member in newest.members
     )
-    if is_popped and not any(owners.get(queue) for queue in data):
-        return len(data)
-    return sum(len(owners.get(queue, ())) > 1 for queue in data)
+    return lets_the_broker and not any(newest.owners.get(queue) for queue in _data_queues(newest))
+
+
+def _data_queues(newest: GroupSample) -> list[Queue]:
+    return [queue for queue in newest.routes.read_queues if not queue.is_retry]
+
+
+def _strategy_options(newest: GroupSample, strategy: str | None, settings: SnapshotSettings) -> dict[str, Any]:
+    """Return the strategy's parameters: what the policy states, and that members pop, by default from all queues."""
+    stated = settings.strategy_options if strategy == settings.strategy else {}
+    return {"pop_share_queues": _ALL_QUEUES, **stated} if strategy in SERVER_SIDE and _pops(newest) else dict(stated)
 
 
 def _blocked_queues(
@@ -116,8 +134,7 @@ def _blocked_queues(
             by_queue.setdefault(interval.queue, []).append(interval)
     pulling = {member.identity for member in newest.members if _commits_in_turn(member)}
     owners = {queue: of_queue for queue, of_queue in newest.owners.items() if pulling.issuperset(of_queue)}
-    data = [queue for queue in newest.routes.read_queues if not queue.is_retry]
-    return blocked_queues(member_work(by_queue, owners, data))
+    return blocked_queues(member_work(by_queue, owners, _data_queues(newest)))
 
 
 def _commits_in_turn(member: GroupMember) -> bool:

@@ -71,6 +71,11 @@ class Cell:
         return self.client in KAFKA
 
     @property
+    def is_shared(self) -> bool:
+        """True where members share messages instead of queues."""
+        return self.client == "pop"
+
+    @property
     def queues(self) -> int:
         """Queues or partitions of its topic."""
         return self.members * self.queues_per_member

@@ -46,17 +46,19 @@ def truth(cell: Cell, rates: Mapping[str, float]) -> Truth:
     after each message takes long, so that a group may fall behind whose members' service time alone would do.
     """
     keeps_up = cell.load < 1 and sum(rates.values()) >= KEEPS_UP * cell.rate
-    is_busy = not keeps_up and cell.cause == NO_CAUSE and len(rates) == cell.members
+    # Who pops takes from whichever queue has messages: none is hot.
+    cause = NO_CAUSE if cell.is_shared and cell.cause == HOT_QUEUE else cell.cause
+    is_busy = not keeps_up and cause == NO_CAUSE and len(rates) == cell.members
     capacity = fmean(rates.values()) if is_busy else cell.capacity
-    causes = NAMES.get(cell.cause, frozenset() if keeps_up else frozenset({TOO_FEW}))
+    causes = NAMES.get(cause, frozenset() if keeps_up else frozenset({TOO_FEW}))
     return Truth(capacity, keeps_up, _right_targets(cell, capacity), causes)
 
 
 def _right_targets(cell: Cell, capacity: float) -> frozenset[int] | None:
     """More members heal no slow one and no blocked queue, and fewer harm; of a hot queue opinions differ."""
-    if cell.cause == HOT_QUEUE:
+    if cell.cause == HOT_QUEUE and not cell.is_shared:
         return None
-    return frozenset({cell.members}) if cell.cause else right_targets(cell, capacity)
+    return frozenset({cell.members}) if cell.cause in (SLOW_MEMBER, BLOCKED_QUEUE) else right_targets(cell, capacity)
 
 
 def right_targets(cell: Cell, capacity: float) -> frozenset[int]:
@@ -70,8 +72,10 @@ def right_targets(cell: Cell, capacity: float) -> frozenset[int]:
 
 
 def _target(cell: Cell, capacity: float, rate: float) -> int:
-    counts = range(1, min(MOST, cell.queues) + 1)
-    usage = {count: _busiest(cell.shares, count) * rate / capacity for count in counts}
+    counts = range(1, (MOST if cell.is_shared else min(MOST, cell.queues)) + 1)
+    usage = {
+        count: (1 / count if cell.is_shared else _busiest(cell.shares, count)) * rate / capacity for count in counts
+    }
     fitting = [count for count in counts if usage[count] <= BOUND]
     return fitting[0] if fitting else min(counts, key=lambda count: (round(usage[count], 6), count))
 

@@ -16,6 +16,7 @@ from planner.rollout.steps import MovedQueues, Step
 from planner.simulation.candidates import can_simulate, simulate_candidate
 from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome, Transition
+from planner.simulation.sharing import shares_messages
 from planner.simulation.transition import TRIALS, transition_of
 
 
@@ -111,6 +112,11 @@ def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> G
     if not can_simulate(snapshot):
         raise refused(
             Refusal.UNKNOWN_STRATEGY, f"the strategy of group {group} is not one whose answer can be computed"
+        )
+    if shares_messages(snapshot):
+        raise refused(
+            Refusal.UNKNOWN_STRATEGY,
+            f"the members of group {group} share messages (POP): only their number can be planned, no migration",
         )
     current = simulate_candidate(snapshot, len(snapshot.clients), snapshot.strategy or "")
     return Ground(snapshot, digest, deployment, settings, current)
