@@ -26,9 +26,6 @@ SAMPLE = (
 )
 WATCH_S = 150
 
-SHARING = "pop-50ms-4q-load120-each"
-"""Members that pop share queues: no count is compared for them yet, and the hold says so."""
-
 
 @pytest.fixture(scope="module")
 def verdicts() -> Iterator[dict[str, Verdict]]:
@@ -46,7 +43,7 @@ def test_capacity_is_right_or_an_honest_bound(verdicts: dict[str, Verdict], name
     assert verdict.capacity != WRONG, f"really {verdict.true_capacity}: {verdict.last}"
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLE if name != SHARING])
+@pytest.mark.parametrize("name", SAMPLE)
 def test_the_decision_follows_from_the_truth(verdicts: dict[str, Verdict], name: str) -> None:
     verdict = verdicts[name]
     assert verdict.decision != WRONG, f"right are {verdict.right_targets}: {verdict.last}"
@@ -56,7 +53,3 @@ def test_the_decision_follows_from_the_truth(verdicts: dict[str, Verdict], name:
 def test_the_doctor_names_the_true_cause_and_no_other(verdicts: dict[str, Verdict], name: str) -> None:
     verdict = verdicts[name]
     assert verdict.diagnosis != WRONG, f"true causes are {verdict.true_causes}: {verdict.last}"
-
-
-def test_a_group_that_shares_queues_is_held_by_its_true_name(verdicts: dict[str, Verdict]) -> None:
-    assert "UnsupportedStrategy" in str(verdicts[SHARING].last)
