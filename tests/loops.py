@@ -283,12 +283,14 @@ def rocketmq_loop(
     *,
     rate: float,
     environment: Mapping[str, str] | None = None,
+    options: Mapping[str, str | int] | None = None,
     all_arrive: bool = True,
 ) -> Iterator[Loop]:
     """Give a loop of RocketMQ consumers whose group is named as their topic, and end it.
 
     ``rate`` messages per second come to each queue. With ``environment``, which then names the ``GROUP``, consumers
-    take their group from there. With ``all_arrive`` all that was sent must have been given to somebody in the end.
+    take their group from there; ``options`` are the load program's besides. With ``all_arrive`` all that was sent must
+    have been given to somebody in the end.
     """
     namespace = cluster.namespace(topic)
 
@@ -311,7 +313,7 @@ def rocketmq_loop(
         group="$(GROUP)" if environment else topic,
         topics=[topic],
         client_version=NEW,
-        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4},
+        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4, **(options or {})},
     )
     container["env"].extend({"name": name, "value": value} for name, value in (environment or {}).items())
     loop.start(replicas, container)
