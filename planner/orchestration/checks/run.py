@@ -1,0 +1,51 @@
+"""All checks in order; one that fails, whatever the reason, keeps no other from being run."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from planner.errors import PlannerError
+from planner.orchestration.checks.brokers import check_brokers
+from planner.orchestration.checks.dags import check_dags
+from planner.orchestration.checks.java import check_java_result
+from planner.orchestration.checks.kubernetes import check_kubernetes
+from planner.orchestration.checks.packages import check_airflow, check_packages
+from planner.orchestration.checks.policies import check_policies
+from planner.orchestration.checks.result import CheckResult, CheckSettings
+from planner.orchestration.checks.spark import check_spark
+from planner.orchestration.checks.storage import check_storage
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[CheckSettings], Iterable[tuple[bool, str]]]
+"""Returns for each thing that it proves whether that is well, and the sentence."""
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "airflow": check_airflow,
+    "dags": check_dags,
+    "packages": check_packages,
+    "java": check_java_result,
+    "spark": check_spark,
+    "storage": check_storage,
+    "policies": check_policies,
+    "brokers": check_brokers,
+    "kubernetes": check_kubernetes,
+}
+"""Name -> check, in the order in which they are run and shown."""
+
+
+def run_checks(settings: CheckSettings, checks: Mapping[str, Check] = CHECKS) -> Iterator[CheckResult]:
+    """Yield every result as soon as it is known, at least one for each check."""
+    for name, check in checks.items():
+        try:
+            for is_good, sentence in check(settings):
+                yield CheckResult(name, is_good, sentence)
+        except PlannerError as error:
+            yield CheckResult(name, False, str(error))
+        except Exception as error:
+            log.debug("check %s failed", name, exc_info=True)
+            yield CheckResult(
+                name,
+                False,
+                f"the check ended with {type(error).__name__}: {error}, which the planner does not know: report it",
+            )
