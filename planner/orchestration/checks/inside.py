@@ -4,7 +4,6 @@ What it finds out goes as JSON into the file ANSWER; whatever Airflow and Spark 
 """
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -58,8 +57,6 @@ def submit_spark() -> dict[str, Any]:
 
     ``answer`` is ``None`` in the deploy mode ``cluster``, where the driver runs elsewhere.
     """
-    # As the command airflow connections does: the metadata database is one of the places where connections are.
-    os.environ["_AIRFLOW_PROCESS_CONTEXT"] = "server"
     from airflow.sdk import Connection  # noqa: PLC0415
     from airflow.sdk.exceptions import AirflowFailException  # noqa: PLC0415
 

@@ -13,8 +13,8 @@ from planner.words import some
 if TYPE_CHECKING:
     from planner.deployments.rights import Right
 
-Login = tuple[Path | None, str | None]
-"""A kubeconfig and one of its contexts."""
+Login = tuple[Path | str | None, str | None]
+"""A kubeconfig, or a connection of Airflow that has one, and one of its contexts."""
 
 
 def check_kubernetes(settings: CheckSettings) -> Iterator[tuple[bool, str]]:

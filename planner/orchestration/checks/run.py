@@ -1,7 +1,9 @@
 """All checks in order; one that fails, whatever the reason, keeps no other from being run."""
 
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from typing import Final
 
 from planner.errors import PlannerError
@@ -14,6 +16,7 @@ from planner.orchestration.checks.policies import check_policies
 from planner.orchestration.checks.result import CheckResult, CheckSettings
 from planner.orchestration.checks.spark import check_spark
 from planner.orchestration.checks.storage import check_storage
+from planner.orchestration.connections import command_connections
 
 log = logging.getLogger(__name__)
 
@@ -35,17 +38,24 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 def run_checks(settings: CheckSettings, checks: Mapping[str, Check] = CHECKS) -> Iterator[CheckResult]:
-    """Yield every result as soon as it is known, at least one for each check."""
+    """Yield the results of each check as soon as it is done, at least one for each.
+
+    Whatever Airflow and Spark print meanwhile goes to standard error.
+    """
     for name, check in checks.items():
-        try:
+        yield from _results(name, check, settings)
+
+
+def _results(name: str, check: Check, settings: CheckSettings) -> list[CheckResult]:
+    results: list[CheckResult] = []
+    try:
+        with command_connections(), redirect_stdout(sys.stderr):
             for is_good, sentence in check(settings):
-                yield CheckResult(name, is_good, sentence)
-        except PlannerError as error:
-            yield CheckResult(name, False, str(error))
-        except Exception as error:
-            log.debug("check %s failed", name, exc_info=True)
-            yield CheckResult(
-                name,
-                False,
-                f"the check ended with {type(error).__name__}: {error}, which the planner does not know: report it",
-            )
+                results.append(CheckResult(name, is_good, sentence))
+    except PlannerError as error:
+        results.append(CheckResult(name, False, str(error)))
+    except Exception as error:
+        log.debug("check %s failed", name, exc_info=True)
+        problem = f"the check ended with {type(error).__name__}: {error}, which the planner does not know: report it"
+        results.append(CheckResult(name, False, problem))
+    return results
