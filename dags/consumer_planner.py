@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_current_context, task
 
+from planner.orchestration.connections import airflow_connections
 from planner.orchestration.forms import (
     LONG,
     OWNER,
@@ -96,7 +97,8 @@ def observe(
         policies, data = local_folder(params["policies"], "policies"), local_folder(params["data"], "data")
         recording = chosen(params, "recording")
         if recording is None:
-            return stages.observe_live(policies, data, params["watch_seconds"]).message()
+            with airflow_connections():
+                return stages.observe_live(policies, data, params["watch_seconds"]).message()
         since, until = params["since"] or data_interval_start, params["until"] or data_interval_end
         return stages.observe_capture(policies, data, Path(recording), since, until).message()
 

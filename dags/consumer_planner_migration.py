@@ -18,6 +18,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import DAG, Param, chain, get_current_context, task
 
 from planner.orchestration.approval import AskApproval, typed_phrases
+from planner.orchestration.connections import airflow_connections
 from planner.orchestration.examples import examples_in_markdown
 from planner.orchestration.forms import (
     LONG,
@@ -87,7 +88,8 @@ def observe(params: Any = None) -> Any:
     with without_hopeless_retries():
         snapshot = chosen(params, "snapshot")
         if snapshot is None:
-            return stages.observe(policy, data, asked, params["watch_seconds"])
+            with airflow_connections():
+                return stages.observe(policy, data, asked, params["watch_seconds"])
         return stages.observe_snapshot(policy, data, asked, Path(snapshot))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from planner.orchestration.checks.java import check_java
 from planner.report.run import Note, Run, Sight, write_run
 from planner.stages import read_decision
 from planner.storage.layout import PolicyFiles, RunFolder
@@ -22,7 +23,7 @@ from scripts.demo_acts import WATCH_S, WINDOW_S, Airflow, Teller, airflow_proces
 from scripts.demo_stage import BUSY, CAPACITY, FEWEST, GROUP, NAMESPACE, QUEUES, QUIET, Stage, open_stage
 from scripts.demo_watch import Watch, watching
 from scripts.ends import RunFailedError, exit_code_of
-from scripts.run_local import ROOT, Settings, check_java, environment
+from scripts.run_local import ROOT, Settings, environment
 from scripts.spark_classes import class_archive
 from tests.clusters.errors import CannotRunHereError, StartFailedError
 from tests.clusters.kubernetes.build import control_plane_binary, kubernetes_version

@@ -7,7 +7,6 @@ Airflow has a home of its own in the checkout's ignored ``work`` folder and runs
 import argparse
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -21,15 +20,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.errors import MissingExtraError, OutOfReachError
+from planner.errors import MissingExtraError
 from planner.fleet import read_fleet
+from planner.orchestration.checks.java import check_java
 from planner.sources.capture import Capture, open_capture
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
 from scripts.ends import RunFailedError, exit_code_of
 
 ROOT = Path(__file__).resolve().parents[1]
-OLDEST_JAVA = 17
 STOP_WITHIN_S = 5.0
 
 STAGES = {
@@ -102,28 +101,6 @@ def run(settings: Settings) -> None:
         _tell(policy, run_folder)
     if unserved is not None:
         raise unserved
-
-
-def java_version() -> tuple[str, str]:
-    """Return the Java that Spark takes, and what it says of its version; nothing where it cannot be run."""
-    home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else "java"
-    try:
-        return java, subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    except OSError:
-        return java, ""
-
-
-def check_java() -> None:
-    """Raise ``OutOfReachError`` unless a Java is there that Spark can run on."""
-    java, said = java_version()
-    version = re.search(r'version "(\d+)', said)
-    if version is None or int(version[1]) < OLDEST_JAVA:
-        found = f"version {version[1]}" if version else f"none at {java}"
-        raise OutOfReachError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, found {found}: install it "
-            f"(Debian, Ubuntu: apt-get install openjdk-{OLDEST_JAVA}-jre-headless), then run again"
-        )
 
 
 def _introduction(capture: Capture) -> str:

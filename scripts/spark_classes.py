@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark import __version__ as pyspark_version
 
-from scripts.run_local import java_version
+from planner.orchestration.checks.java import java_version
 from tests.clusters.artifacts import cached
 from tests.clusters.errors import StartFailedError
 

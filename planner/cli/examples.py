@@ -40,6 +40,10 @@ EXAMPLES = {
         "planner backtest scenario.json",
         "planner backtest scenario.json -o json",
     ),
+    "airflow check": (
+        "planner airflow check",
+        "planner airflow check --policies /etc/consumer-planner/policies --data /data --format json",
+    ),
     "migrate update": (
         "planner migrate update snap.json -p policy.yaml -o plan.yaml --image shop:2",
         "planner migrate update snap.json -p policy.yaml -o plan.yaml --env LEVEL=debug --surge 1",

@@ -11,6 +11,7 @@ from planner import __version__
 from planner.cli import (
     abort,
     advise,
+    airflow,
     allocate,
     apply,
     approve,
@@ -58,6 +59,7 @@ app.command("backtest", epilog=epilog("backtest"))(backtest.backtest)
 app.command("report", epilog=epilog("report"))(report.report)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
 app.command("history", epilog=epilog("history"))(history.history)
+app.add_typer(airflow.app)
 
 
 def _print_version(wanted: bool) -> None:

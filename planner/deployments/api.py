@@ -63,7 +63,7 @@ class RolloutApi(KubernetesApi):
 
     def __init__(self, configuration: official.Configuration, deadline_s: float = DEADLINE_S) -> None:
         super().__init__(configuration, deadline_s)
-        self._source: tuple[Path | None, str | None] | None = None
+        self._source: tuple[Path | str | None, str | None] | None = None
         self._coordination = official.CoordinationV1Api(self._client)
         self._authentication = official.AuthenticationV1Api(self._client)
         self._authorization = official.AuthorizationV1Api(self._client)
@@ -71,7 +71,7 @@ class RolloutApi(KubernetesApi):
 
     @classmethod
     def connect(
-        cls, kubeconfig: Path | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
+        cls, kubeconfig: Path | str | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
     ) -> Self:
         """Return an API as ``KubernetesApi.connect`` does, which reads its token anew once it is taken no more."""
         made = super().connect(kubeconfig, context, deadline_s)

@@ -34,6 +34,23 @@ ALWAYS: Final[tuple[Right, ...]] = (
 """What carrying out any plan takes. To tell events is of use too (``events``, ``create``), but no plan waits for it."""
 _MARK: Final[Right] = ("", "pods", "patch")
 
+READING: Final[tuple[Right, ...]] = (
+    ("apps", "deployments", "get"),
+    ("apps", "replicasets", "list"),
+    ("", "pods", "list"),
+    ("autoscaling", "horizontalpodautoscalers", "list"),
+    ("keda.sh", "scaledobjects", "list"),
+)
+"""What reading a group's Deployment takes: k8s/rbac/reader-role.yaml."""
+
+HANDING_OVER: Final[tuple[Right, ...]] = (
+    (API_GROUP, _PLANS, "get"),
+    (API_GROUP, _PLANS, "create"),
+    (API_GROUP, _PLANS, "patch"),
+    ("coordination.k8s.io", "leases", "get"),
+)
+"""What the apply DAG takes, which hands plans over and follows them."""
+
 
 def needed(plan: RolloutPlan) -> Iterator[Right]:
     """Yield the rights that carrying out a plan and undoing it takes."""
@@ -71,8 +88,13 @@ def check_rights(
 def missing_rights(
     api: RolloutApi, namespace: str, plan: RolloutPlan, rights: Callable[[RolloutPlan], Iterable[Right]] = needed
 ) -> tuple[Right, ...]:
-    """Return the rights that we do not have."""
-    return tuple(right for right in rights(plan) if not api.may(_attributes(namespace, right)))
+    """Return the rights for the plan that we do not have."""
+    return lacking(api, namespace, rights(plan))
+
+
+def lacking(api: RolloutApi, namespace: str, rights: Iterable[Right]) -> tuple[Right, ...]:
+    """Return those of the rights that we do not have in the namespace."""
+    return tuple(right for right in rights if not api.may(_attributes(namespace, right)))
 
 
 def tell_rights(rights: Iterable[Right]) -> str:

@@ -1,16 +1,20 @@
 """``spec.source`` of a policy: where one consumer group lives, and how to get in.
 
-Secrets never stand in a policy: it names the files that hold them, as a mounted Kubernetes Secret does.
+Secrets never stand in a policy: it names the files that hold them, as a mounted Kubernetes Secret does, or connections
+of Airflow (``airflow://CONN_ID``), which only Airflow's tasks can read.
 """
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 Name = Annotated[StrictStr, Field(min_length=1)]
 Names = Annotated[tuple[Name, ...], Field(min_length=1)]
+ConnectionReference = Annotated[StrictStr, Field(pattern=r"^airflow://[A-Za-z0-9_.:-]+$")]
+Secret = Annotated[Path | ConnectionReference, WithJsonSchema({"type": "string", "format": "path"})]
+"""Where a secret is: a file, or a connection of Airflow, which is text."""
 
 
 class Part(BaseModel):
@@ -39,8 +43,8 @@ class PrometheusSpec(Part):
     url: Annotated[StrictStr, Field(pattern=r"^https?://[^\s@]+$")]
     labels: dict[str, str] = Field(default_factory=dict)
     matchers: dict[str, str] = Field(default_factory=dict)
-    bearer_token_file: Path | None = None
-    basic_auth_file: Path | None = None
+    bearer_token_file: Secret | None = None
+    basic_auth_file: Secret | None = None
     ca_file: Path | None = None
 
 
@@ -51,7 +55,7 @@ class KubernetesSpec(Part):
     ``memberLabel`` is a label of the pods whose value is one of their client's names.
     """
 
-    kubeconfig_file: Path | None = None
+    kubeconfig_file: Secret | None = None
     context: Name | None = None
     member_label: Name | None = None
 
@@ -67,7 +71,7 @@ class RocketMQSource(Part):
     cluster: Name
     group: Name
     topics: Names | None = None
-    credentials_file: Path | None = None
+    credentials_file: Secret | None = None
     tls: TlsSpec | None = None
     prometheus: PrometheusSpec | None = None
 
@@ -83,7 +87,7 @@ class KafkaSource(Part):
     cluster: Name
     group: Name
     topics: Names | None = None
-    properties_file: Path | None = None
+    properties_file: Secret | None = None
     prometheus: PrometheusSpec | None = None
 
 

@@ -2,5 +2,5 @@
 
 ``follow`` is waited in by the triggerer, ``approval`` asks a person, ``notifying`` notifies people, ``forms`` and
 ``examples`` are what the DAGs' forms show, ``retries`` tells Airflow which errors a retry cannot help, ``spark``
-submits Spark apps.
+submits Spark apps, ``connections`` lends Airflow's to policies. ``checks`` proves that all of it can work on a machine.
 """

@@ -109,6 +109,11 @@ def calibration_folder(data: Path, system: str, cluster: str, group: str) -> Pat
     return data / "calibration" / system / file_name(cluster) / file_name(group)
 
 
+def runs_folder(data: Path) -> Path:
+    """Return the folder of every run's policies, plans and pages."""
+    return data / "runs"
+
+
 def history_folder(data: Path) -> Path:
     """Return the folder of the lag history where no setting says otherwise."""
     return data / "history"
@@ -123,7 +128,7 @@ class RunFolder:
     @classmethod
     def of(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the run whose snapshots speak of ``at``."""
-        return cls(data / "runs" / time_name(at))
+        return cls(runs_folder(data) / time_name(at))
 
     @classmethod
     def of_migration(cls, data: Path, at: datetime) -> "RunFolder":

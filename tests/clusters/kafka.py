@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from planner.errors import PlannerError
 from planner.sources.kafka import KafkaSettings, wire
@@ -159,6 +167,11 @@ class KafkaCluster(Launcher):
                 producer.produce(topic, value=str(number), key=str(number), partition=partition)
         if left := producer.flush(REQUEST_S):
             raise StartFailedError(f"{left} records to {topic} were not acknowledged in {REQUEST_S:g} s")
+
+    def allow(self, account: str, kind: ResourceType, name: str, operation: AclOperation) -> None:
+        """Grant an account of a guarded cluster one operation on one thing; brokers go by it a moment later."""
+        pattern, verdict = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+        done(self.admin.create_acls([AclBinding(kind, name, pattern, f"User:{account}", "*", operation, verdict)]))
 
     def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_s: float = REQUEST_S) -> None:
         """Commit (topic, partition) -> offset for a group without members, which that makes be there.

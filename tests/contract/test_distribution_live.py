@@ -131,6 +131,9 @@ def test_a_stock_airflow_runs_the_dag_by_one_import_line(wheel: Path, tmp_path: 
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     run(tools / "airflow", "db", "migrate", cwd=tmp_path, **env)
+    folders = ("--policies", conf["policies"], "--data", conf["data"], "--spark-seconds", "1500")
+    checked = run(tools / "planner", "airflow", "check", *folders, cwd=tmp_path, codes=(1,), **env)
+    assert re.findall(r"(?m)^not ok +(\w+)", checked) == ["brokers"], "a recording's brokers are gone; all else is well"
     said = run(tools / "airflow", "dags", "test", "consumer_planner", "--conf", json.dumps(conf), cwd=tmp_path, **env)
     assert "1 policy: 1 to scale, 0 to hold, 0 without a decision." in said, said[-3_000:]
     assert len(list((tmp_path / "data").rglob("plan.yaml"))) == 1

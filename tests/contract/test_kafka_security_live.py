@@ -29,7 +29,7 @@ from planner.sources.kafka import (
     observe_group,
     observe_groups,
 )
-from tests.clusters.kafka import REQUEST_S, KafkaCluster, done
+from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import ClientProcess
 from tests.clusters.kafka_security import SECRETS, Guard
 from tests.clusters.ports import lease_block
@@ -52,9 +52,9 @@ def cluster() -> Iterator[KafkaCluster]:
         cluster.commit("open", {("open", 0): 3})
         cluster.commit("mixed", {("open", 0): 2, ("closed", 0): 1})
         cluster.commit("closed", {("open", 0): 1})
-        _allow(cluster, ResourceType.TOPIC, "open", AclOperation.DESCRIBE)
+        cluster.allow("planner", ResourceType.TOPIC, "open", AclOperation.DESCRIBE)
         for group in ("open", "mixed", "moving"):
-            _allow(cluster, ResourceType.GROUP, group, AclOperation.DESCRIBE)
+            cluster.allow("planner", ResourceType.GROUP, group, AclOperation.DESCRIBE)
         # The controller has them; the broker goes by them a moment later, and tells those that it goes by.
         cluster.brokers[0].process.wait_until("its rights", lambda: len(_rights(cluster)) == 4, REQUEST_S)
         yield cluster
@@ -255,12 +255,6 @@ def test_another_service_is_not_taken_for_kafka() -> None:
         with pytest.raises(ProtocolError, match="it is not a Kafka broker"):
             KafkaAdmin([f"127.0.0.1:{server.getsockname()[1]}"])
         answering.join()
-
-
-def _allow(cluster: KafkaCluster, kind: ResourceType, name: str, operation: AclOperation) -> None:
-    allow = AclPermissionType.ALLOW
-    binding = AclBinding(kind, name, ResourcePatternType.LITERAL, "User:planner", "*", operation, allow)
-    done(cluster.admin.create_acls([binding]))
 
 
 def _rights(cluster: KafkaCluster) -> list[AclBinding]:

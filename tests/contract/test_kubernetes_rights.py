@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.orchestration.checks import CheckSettings
+from planner.orchestration.checks.kubernetes import check_kubernetes
 from planner.sources.kubernetes import ForbiddenError, KubernetesApi, NotLetInError, read_pods, read_workload
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import ApiError, Json, Rest
+from tests.sample_builders import POLICY
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -243,3 +246,22 @@ def test_a_token_that_is_no_longer_good_is_told_apart_from_a_missing_right(contr
     control_plane.wait_until("the account's end", is_unknown)
     with KubernetesApi.connect(kubeconfig) as api, pytest.raises(NotLetInError, match=r"does not know us.*renew"):
         read_workload(api, namespace, "app", datetime.now(UTC))
+
+
+def test_the_airflow_check_names_the_rights_that_are_missing(reader: Reader, tmp_path: Path) -> None:
+    """Red when it does not ask the API server by the account of the policy, or of the plans."""
+    for name, namespace in (("granted", reader.namespace), ("denied", reader.other)):
+        policy = POLICY.replace("name: shop}", f"name: {name}, namespace: {namespace}}}", 1)
+        text = policy.replace("group: shop", f"group: {name}")
+        (tmp_path / f"{name}.yaml").write_text(f"{text}  kubernetes: {{kubeconfigFile: {reader.kubeconfig}}}\n")
+    found = list(check_kubernetes(CheckSettings(str(tmp_path), "", reader.kubeconfig, 1.0)))
+    by_sentence = {sentence: is_good for is_good, sentence in found}
+    server = reader.cluster.server
+    assert by_sentence[f"{server} lets us read the Deployments of granted in namespace {reader.namespace}"]
+    denied = next(sentence for sentence in by_sentence if "Deployments of denied" in sentence)
+    assert not by_sentence[denied]
+    assert "missing get deployments (apps), list replicasets (apps), list pods, " in denied
+    assert denied.endswith("grant what k8s/rbac/reader-role.yaml lists")
+    handing_over = [sentence for sentence in by_sentence if "hand plans over" in sentence]
+    assert len(handing_over) == 2
+    assert all("create consumerrolloutplans (consumerplanner.dev)" in sentence for sentence in handing_over)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from planner.errors import OutOfReachError
-from scripts.run_local import ROOT, Settings, check_java, environment
+from planner.orchestration.checks.java import check_java
+from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.errors import CannotRunHereError
 
 LOAD = """

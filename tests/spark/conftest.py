@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from planner.errors import OutOfReachError
-from scripts.run_local import check_java
+from planner.orchestration.checks.java import check_java
 from spark_apps.common.session import session
 from tests.clusters.errors import CannotRunHereError
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.errors import BadInputError
+from planner.sources.connections import connection
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _HIDDEN: Final = "(hidden)"
@@ -46,8 +47,13 @@ class KafkaSettings:
             raise BadInputError(f"security.protocol {self.protocol} wants sasl.mechanism: add it")
 
     @classmethod
-    def read(cls, path: Path) -> "KafkaSettings":
-        """Return the settings in a ``.properties`` file; raise ``BadInputError`` naming a property, never its value."""
+    def read(cls, path: Path | str) -> "KafkaSettings":
+        """Return the settings in a ``.properties`` file, or in a connection of Airflow where ``path`` is text.
+
+        Raises ``BadInputError`` naming a property, never its value.
+        """
+        if isinstance(path, str):
+            return cls._of_connection(path)
         try:
             lines = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -57,6 +63,18 @@ class KafkaSettings:
             return cls(_translated(_parsed(lines)))
         except BadInputError as error:
             raise BadInputError(f"{path}: {error}") from error
+
+    @classmethod
+    def _of_connection(cls, reference: str) -> "KafkaSettings":
+        """Return what the connection's extra says, with its login and password as the account."""
+        found = connection(reference)
+        account = {"sasl.username": found.login, "sasl.password": found.password}
+        given = {name: value for name, value in account.items() if value}
+        given |= {name: _text(value) for name, value in found.fields().items()}
+        try:
+            return cls(_translated(given))
+        except BadInputError as error:
+            raise BadInputError(f"{reference}: {error}") from error
 
     @property
     def protocol(self) -> str:
@@ -93,6 +111,11 @@ class KafkaSettings:
             if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, _HIDDEN)
         return text
+
+
+def _text(value: object) -> str:
+    """Return a value of JSON as a properties file would have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _parsed(text: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
+from planner.sources.connections import connection
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
 
 log = logging.getLogger(__name__)
@@ -62,17 +63,20 @@ class KubernetesApi:
 
     @classmethod
     def connect(
-        cls, kubeconfig: Path | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
+        cls, kubeconfig: Path | str | None = None, context: str | None = None, deadline_s: float = DEADLINE_S
     ) -> Self:
         """Return an API by a kubeconfig file and one of its contexts; nothing is sent yet.
+
+        Text names a connection of Airflow, whose extra holds the kubeconfig as ``kube_config``.
 
         Without either, the service account of the pod that we run in, or else kubectl's own default: ``KUBECONFIG`` or
         ``~/.kube/config`` with its current context. Raises ``BadInputError`` when there is none or it is broken.
         """
         configuration = official.Configuration()
         what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+        content = _kubeconfig_of(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
         try:
-            _within(deadline_s, what, lambda: _load(configuration, kubeconfig, context))
+            _within(deadline_s, what, lambda: _load(configuration, content, context))
         except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
             raise BadInputError(
                 f"{what}{f', context {context},' if context else ''} cannot be used: {_words(str(error))}: name a file "
@@ -220,7 +224,19 @@ class KubernetesApi:
         return kind(f"{self.server}: {request}: answered {status}: {said}")
 
 
-def _load(configuration: official.Configuration, kubeconfig: Path | None, context: str | None) -> None:
+def _kubeconfig_of(reference: str) -> Json:
+    """Return the kubeconfig in a connection's extra; its ``kube_config`` is an object, or the text of one."""
+    found = connection(reference).fields().get("kube_config")
+    try:
+        content = yaml.safe_load(found) if isinstance(found, str) else found
+    except yaml.YAMLError:
+        content = None
+    if not isinstance(content, dict):
+        raise BadInputError(f"{reference} has no kubeconfig in field kube_config of its extra: set it in Airflow")
+    return content
+
+
+def _load(configuration: official.Configuration, kubeconfig: Path | Json | None, context: str | None) -> None:
     if kubeconfig is None and context is None:
         try:
             kubeconfigs.load_incluster_config(client_configuration=configuration)
@@ -228,6 +244,11 @@ def _load(configuration: official.Configuration, kubeconfig: Path | None, contex
             log.debug("not in a pod, so by kubeconfig")
         else:
             return
+    if isinstance(kubeconfig, dict):
+        kubeconfigs.load_kube_config_from_dict(
+            kubeconfig, context=context, client_configuration=configuration, persist_config=False
+        )
+        return
     kubeconfigs.load_kube_config(
         config_file=None if kubeconfig is None else str(kubeconfig),
         context=context,

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from planner.errors import BadInputError
+from planner.sources.connections import connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +17,13 @@ class Access:
 
     ``bearer_token_file`` holds a token, ``basic_auth_file`` one line ``user:password``; both are read for every
     request, since mounted tokens are renewed. ``ca_file`` holds the authorities to trust (PEM), the system's when
-    ``None``.
+    ``None``. Instead of either file, text names a connection of Airflow: its password is the token, or login and
+    password are the account.
     """
 
     url: str
-    bearer_token_file: Path | None = None
-    basic_auth_file: Path | None = None
+    bearer_token_file: Path | str | None = None
+    basic_auth_file: Path | str | None = None
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
@@ -45,9 +47,9 @@ class Access:
     def headers(self) -> Mapping[str, str]:
         """Return the header that names the account, none without one. Raises ``BadInputError`` naming a file."""
         if self.bearer_token_file is not None:
-            return {"Authorization": f"Bearer {_secret(self.bearer_token_file)}"}
+            return {"Authorization": f"Bearer {_token(self.bearer_token_file)}"}
         if self.basic_auth_file is not None:
-            pair = _secret(self.basic_auth_file)
+            pair = _account(self.basic_auth_file)
             if ":" not in pair:
                 raise BadInputError(f"{self.basic_auth_file} is not user:password: write both into one line")
             return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
@@ -70,12 +72,29 @@ def _is_place(parts: SplitResult) -> bool:
         return False
 
 
+def _token(place: Path | str) -> str:
+    if isinstance(place, Path):
+        return _secret(place)
+    (token,) = connection(place).required(password="token")  # noqa: S106
+    return _one_line(token, place)
+
+
+def _account(place: Path | str) -> str:
+    if isinstance(place, Path):
+        return _secret(place)
+    return _one_line(":".join(connection(place).required(login="user", password="password")), place)  # noqa: S106
+
+
 def _secret(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise BadInputError(f"cannot read the secret {path}: {reason}") from error
+    return _one_line(text, path)
+
+
+def _one_line(text: str, place: Path | str) -> str:
     if not text or not text.isascii() or not text.isprintable():
-        raise BadInputError(f"secret {path} is empty, has several lines or is not ASCII: write one line")
+        raise BadInputError(f"secret {place} is empty, has several lines or is not ASCII: write one line")
     return text

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from planner.errors import BadInputError
+from planner.sources.connections import connection
 
 _ACCESS_KEY: Final = "AccessKey"
 _TOKEN: Final = "SecurityToken"  # noqa: S105 (the name of a header field)
@@ -35,28 +36,33 @@ class Credentials:
             raise BadInputError("the RocketMQ account lacks its access key or its secret key: give both or neither")
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Return the account in a file, such as a mounted Secret.
+    def read(cls, path: Path | str) -> Self:
+        """Return the account in a file, such as a mounted Secret, or in a connection of Airflow where ``path`` is text.
 
         ``accessKey``, ``secretKey`` and, where there is one, ``securityToken``, one on each line: as YAML
         (``accessKey: reader``, like RocketMQ's own ``tools.yml``) or as properties (``accessKey=reader``), in quotes or
         not. Lines that start with ``#`` and other names are left alone. Raises ``BadInputError``, which tells nothing
-        of the file's content.
+        of the file's content. A connection has the access key as its login, the secret key as its password and the
+        token as ``securityToken`` in its extra.
         """
+        if isinstance(path, str):
+            found = connection(path)
+            access_key, secret_key = found.required(login="access key", password="secret key")  # noqa: S106
+            return cls(access_key, secret_key, str(found.fields().get("securityToken", "")))
         try:
             with path.open(encoding="utf-8") as file:
                 text = file.read(_MAX_FILE)
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise BadInputError(f"credentials file {path} cannot be read ({reason}): check path and rights") from None
-        found = _values(text)
-        missing = [name for name in ("accessKey", "secretKey") if not found.get(_FIELDS[name])]
+        values = _values(text)
+        missing = [name for name in ("accessKey", "secretKey") if not values.get(_FIELDS[name])]
         if missing:
             raise BadInputError(
                 f"credentials file {path} lacks {' and '.join(missing)}: write accessKey and secretKey into it, "
                 f"one on each line, as in 'accessKey: NAME'"
             )
-        return cls(**found)
+        return cls(**values)
 
     def __repr__(self) -> str:
         """Name the account and nothing that opens a door."""

@@ -1,0 +1,27 @@
+"""The policies folder, read as the task *observe* reads it."""
+
+from collections.abc import Iterator
+
+from planner.fleet import read_fleet
+from planner.orchestration.checks.result import CheckSettings
+from planner.storage.layout import local_folder
+
+
+def check_policies(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
+    """Say of each policy which group it is for, and of each wrong file what is wrong.
+
+    Raises ``BadInputError`` where no policy can be served.
+    """
+    folder = local_folder(settings.policies, "policies")
+    fleet = read_fleet(folder)
+    for policy in fleet.policies:
+        source, spec = policy.spec.source, policy.spec
+        yield (
+            True,
+            (
+                f"policy {policy.metadata.name} is read: {source.system} group {source.group}, Deployment "
+                f"{policy.metadata.namespace}/{spec.scale_target_ref.name}, {spec.min_replicas} to {spec.max_replicas}"
+            ),
+        )
+    for sentence in fleet.refused.values():
+        yield False, sentence

@@ -1,0 +1,1 @@
+"""Whether Spark runs our apps: one row, made by an executor."""
