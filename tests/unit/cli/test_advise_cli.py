@@ -12,8 +12,9 @@ from planner.cli.address import Address
 from planner.cli.advise import document
 from planner.cli.advise_view import headline
 from planner.cli.concluding import Conclusion, conclude
-from planner.cli.default_policy import Target, default_highest, default_policy, policy_name, with_window
+from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window
 from planner.cli.policy_text import policy_text
+from planner.cli.target import Target
 from planner.cli.watching import GroupWatch
 from planner.documents.policy import parse_policy
 from planner.model.samples import GroupSample
@@ -111,7 +112,7 @@ def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
 ) -> None:
     sample = watch(1)[0]
     policy = default_policy(address, sample, target, 12)
-    text = policy_text(policy, sample, is_deployment_known=target is not None)
+    text = policy_text(policy, sample, target)
     assert parse_policy(text, "policy.yaml") == policy
     bare = [line for line in text.splitlines() if ": " in line and "#" not in line and not line.startswith(("a", "k"))]
     assert bare == []
@@ -119,7 +120,7 @@ def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
 
 def test_the_comments_of_the_written_policy_are_fields_that_a_policy_takes() -> None:
     sample = watch(1)[0]
-    text = policy_text(default_policy(ADDRESS, sample), sample, is_deployment_known=False)
+    text = policy_text(default_policy(ADDRESS, sample), sample, None)
     opened = "\n".join(
         line.replace("# ", "", 1) if line.lstrip().startswith("# ") else line for line in text.splitlines()[1:]
     )
