@@ -12,13 +12,17 @@ from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
+from planner.snapshot.unlisted import GRPC_CLIENTS
 from planner.words import counted, duration, some
 
 HoldReason = tuple[HoldCause, str]
 
 
 def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
-    """Return why no decision can rest on this snapshot at time ``at``, the gravest first, or ``None``."""
+    """Return why no decision can rest on this snapshot at time ``at``, ``None`` where one can.
+
+    The first reason is the one to act on first: what no longer watch mends comes before what one would mend.
+    """
     return next(_reasons(snapshot, objective, at), None)
 
 
@@ -26,9 +30,10 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
     yield from _members(snapshot)
+    yield from _shared_by_all(snapshot)
     yield from _completeness(snapshot, objective)
     if snapshot.shared_queues:
-        yield _shared(snapshot)
+        yield _shared_by_some(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
@@ -108,13 +113,20 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield from _rocketmq_strategy(snapshot)
 
 
-def _shared(snapshot: GroupSnapshot) -> HoldReason:
-    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
-    if shared == queues:
-        return HoldCause.UNSUPPORTED_STRATEGY, (
+def _shared_by_all(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """Members that take messages of every queue, through a proxy or by POP: so it stays, however long one looks."""
+    if snapshot.strategy is None and GRPC_CLIENTS in snapshot.strategy_source:
+        yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
+    if snapshot.shared_queues and snapshot.shared_queues == len(snapshot.data_queues):
+        yield (
+            HoldCause.UNSUPPORTED_STRATEGY,
             "every queue is given to several members at once (POP, or broadcasting): they share messages instead "
-            "of queues, and counts are not compared for such groups yet"
+            "of queues, and counts are not compared for such groups yet",
         )
+
+
+def _shared_by_some(snapshot: GroupSnapshot) -> HoldReason:
+    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
     return HoldCause.UNSETTLED, (
         f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "
         "the members differ in what they see"

@@ -15,7 +15,7 @@ from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberP
 from planner.snapshot.capacity import known_capacity
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
-from planner.snapshot.unlisted import grpc_members, is_behind_proxy, unlisted_consumers
+from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_behind_proxy, unlisted_consumers
 from planner.workload import clues_of, join_members
 
 
@@ -110,7 +110,7 @@ def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotS
 def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | None, str]:
     if through_proxy := grpc_members(newest):
         return None, (
-            f"{len(through_proxy)} of {len(newest.members)} members are gRPC clients of a proxy: each takes messages "
+            f"{len(through_proxy)} of {len(newest.members)} members {GRPC_CLIENTS}: each takes messages "
             "of every queue, so that no strategy allocates queues, which the planner does not simulate"
         )
     observed, source = observed_assignor(newest.kafka) if newest.kafka else observed_strategy(newest.members)
