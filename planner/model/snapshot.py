@@ -142,6 +142,8 @@ class GroupSnapshot:
     ``shared_queues`` counts the data queues that several members own at once: all of them in a group that pops.
     ``percentile`` (0 to 100) of the window's minutes is each queue's ``upper_arrival_rate``; ``None`` in files of a
     release that did not write it down.
+    ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
+    that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -170,6 +172,7 @@ class GroupSnapshot:
     unlisted_consumers: str | None = None
     shared_queues: int = 0
     percentile: float | None = None
+    member_label: str | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

@@ -75,6 +75,7 @@ def build_snapshot(
         unlisted_consumers=unlisted,
         shared_queues=_shared_queues(newest),
         percentile=settings.percentile,
+        member_label=settings.member_label or "",
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),

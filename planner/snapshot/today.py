@@ -47,10 +47,12 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
         yield f"percentile: {adapted.percentile:g}, the snapshot has upper rates of percentile {snapshot.percentile:g}"
 
 
-def unknown_settings(snapshot: GroupSnapshot) -> Iterator[str]:
+def unknown_settings(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Iterator[str]:
     """Yield a sentence for each setting that the snapshot does not state, so that it cannot be compared."""
     if snapshot.percentile is None:
         yield "percentile: the snapshot does not state whose upper rates it has, so they are taken as they are"
+    if snapshot.deployment is not None and snapshot.member_label is None and settings.member_label is not None:
+        yield f"label {settings.member_label}: the snapshot does not state by which label its pods were matched"
 
 
 def _of_capacity(capacity: Capacity | None) -> str:

@@ -215,6 +215,44 @@ def test_a_percentile_that_differs_from_the_snapshots_holds_and_a_deployment_tha
     assert "no percentile 99 can be computed" in held["reason"]
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes", "observed", "expected"),
+    [
+        ("cluster: DefaultCluster", "cluster: Other", "group shop of cluster DefaultCluster", "of cluster Other"),
+        ("{name: shop}", "{name: shop, namespace: blue}", "Deployment default/shop-consumer", "blue/shop-consumer"),
+        ("spec:", "spec:\n  kubernetes: {memberLabel: client}", "pods matched without a label", "by label client"),
+    ],
+)
+@pytest.mark.parametrize("command", [("plan",), ("migrate", "reset", "--to", "2026-01-01T00:00:00Z")])
+def test_a_snapshot_of_another_cluster_namespace_or_member_label_is_refused(
+    command: tuple[str, ...], was: str, becomes: str, observed: str, expected: str, tmp_path: Path
+) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    samples = tuple(replace(sample, deployment=deployment(())) for sample in watch(3))
+    taken = pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at)
+    snap, policy = tmp_path / "snap.json", tmp_path / "policy.yaml"
+    snap.write_bytes(SNAPSHOT.dump(taken))
+    assert was in POLICY
+    policy.write_text(POLICY.replace(was, becomes), encoding="utf-8")
+    refused(planner(*command, snap, "-p", policy), 2, f"is of {observed}, but policy", expected)
+
+
+def test_pods_of_a_snapshot_that_states_no_label_are_named_as_not_compared(tmp_path: Path) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    samples = tuple(replace(sample, deployment=deployment(())) for sample in watch(3))
+    taken = pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at)
+    snap, policy = tmp_path / "snap.json", tmp_path / "policy.yaml"
+    snap.write_bytes(SNAPSHOT.dump(replace(taken, member_label=None)))
+    policy.write_text(POLICY.replace("spec:", "spec:\n  kubernetes: {memberLabel: client}"), encoding="utf-8")
+    planned = planner("plan", snap, "-p", policy, "--format", "json")
+    assert planned.returncode == 0, planned.stderr
+    assert "not compared with the policy of today, label client" in planned.stderr
+
+
 def test_a_snapshot_of_an_earlier_release_is_written_beside_the_plan_that_names_it(tmp_path: Path) -> None:
     """Red when the plan names a digest that no file has: planner report would not find its snapshot."""
     from planner import pipeline
