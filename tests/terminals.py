@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-PATIENCE_S: Final = 240.0
+PATIENCE_S: Final = 120.0
 """A busy machine may take its time; a program that waits for nothing else has answered by then."""
 
 END_OF_INPUT: Final = "\x04"

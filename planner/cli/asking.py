@@ -51,4 +51,4 @@ def _answer(question: str, option: str, default: str | None) -> str:
             return str(typer.prompt(question, default=default, show_default=bool(default), err=True)).strip()
     except typer.Abort:
         errors.print()
-        raise BadInputError(f"planner: no answer to the question {question!r}: give it as {option}") from None
+        raise BadInputError(f"no answer to the question {question!r}: give it as {option}") from None

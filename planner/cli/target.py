@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from planner.words import counted
+
 if TYPE_CHECKING:
     from planner.model.deployments import Autoscaler, Deployment
     from planner.model.samples import GroupSample
@@ -83,9 +85,10 @@ def doubts(target: Target, sample: "GroupSample") -> Iterator[str]:
     yield from deployment.problems
     members, pods = len(sample.members), deployment.replicas
     if pods != members:
+        difference = f"asks for {counted(pods, 'pod')}, but the group has {counted(members, 'member')}"
         yield (
-            f"{deployment.workload} asks for {pods} pods, but the group has {members} members: the planner holds until "
-            "each pod runs one member and no member runs elsewhere"
+            f"{deployment.workload} {difference}: the planner holds until each pod runs one member and no member runs "
+            "elsewhere"
         )
     elif deployment.pods is not None:
         from planner.workload import clues_of, join_members

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from planner.documents.policy import parse_policy, read_policy
 from planner.documents.source import KafkaSource
 from tests.clusters.kafka import KafkaCluster
+from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.ports import lease_block
 from tests.terminals import END_OF_INPUT, Terminal
 from tests.unit.cli.test_cli import planner, refused
@@ -54,7 +55,7 @@ def test_system_address_and_group_are_asked_for_until_they_are_right(
         terminal.enter("")
         terminal.expect("Its servers, HOST:PORT [127.0.0.1:9092]:")
         terminal.enter(nobody)
-        terminal.expect(f"planner: Kafka at {nobody}")
+        terminal.expect(f"planner: no Kafka broker can be reached: nobody answers at {nobody}")
         terminal.expect("RocketMQ or Kafka? [kafka]:")
         terminal.enter("Kafka")
         terminal.expect("Its servers, HOST:PORT")
@@ -107,3 +108,32 @@ def test_without_a_terminal_nothing_is_asked(bootstrap: str, nobody: str, tmp_pa
     refused(wrong, 2, "there is no consumer group door-paymnets", "there are door-payments")
     refused(planner("init", cwd=tmp_path), 2, "neither of --name-server and --kafka")
     refused(planner("init", "--kafka", nobody, "-g", "door-orders", cwd=tmp_path), 3, nobody)
+
+
+@pytest.mark.timeout(2_700)
+def test_a_deployment_is_asked_for_until_it_is_there(
+    bootstrap: str, control_plane: ControlPlane, home: dict[str, str], tmp_path: Path
+) -> None:
+    """The group has no members now, so that no pod tells."""
+    namespace = control_plane.namespace("door")
+    control_plane.apply(deployment("orders", 2, {"command": ["sleep", "600"]}), namespace=namespace)
+    options = ("--kafka", bootstrap, "-g", "door-orders", "--kubeconfig", control_plane.kubeconfig)
+    with Terminal("init", *options, env=home, cwd=tmp_path) as terminal:
+        terminal.expect("Which Deployment runs its consumers")
+        terminal.enter(f"{namespace}/odrers")
+        assert "has no Deployment odrers" in terminal.expect(", but orders: correct namespace and name")
+        terminal.expect("Which Deployment runs its consumers")
+        terminal.enter(f"{namespace}/orders/app")
+        terminal.expect("expected NAMESPACE/NAME")
+        terminal.expect("Which Deployment runs its consumers")
+        terminal.enter(f"{namespace}/orders")
+        assert terminal.end() == 0, terminal.screen
+    assert "asks for 2 pods, but the group has 0 members" in terminal.screen
+    policy = read_policy(tmp_path / "policy.yaml")
+    assert (policy.metadata.namespace, policy.spec.scale_target_ref.name) == (namespace, "orders")
+    with Terminal("init", *options, "--force", env=home, cwd=tmp_path) as terminal:
+        terminal.expect("Empty: none is known:")
+        terminal.enter("")
+        assert terminal.end() == 0, terminal.screen
+    assert "No Deployment is known" in terminal.screen
+    control_plane.kubectl("delete", "deployment", "orders", "-n", namespace)
