@@ -55,13 +55,17 @@ def read_target(namespace: str, name: str, kubeconfig: Path | None, sample: "Gro
 def find_target(sample: "GroupSample", kubeconfig: Path | None) -> tuple[Target | None, tuple[str, ...]]:
     """Return the one Deployment whose pods run the group's members, ``None`` where no one does, and why so.
 
-    Raises what keeps the pods of all namespaces from being read.
+    Raises what keeps the pods of all namespaces from being read; for ``read_target`` rights in one are enough.
     """
-    from planner.sources.kubernetes import KubernetesApi, read_pods
+    from planner.sources.kubernetes import ForbiddenError, KubernetesApi, read_pods
     from planner.workload import clues_of, serving
 
     with KubernetesApi.connect(kubeconfig) as api:
-        result = serving(read_pods(api, None), tuple(map(clues_of, sample.members)))
+        try:
+            pods = read_pods(api, None)
+        except ForbiddenError as error:
+            raise ForbiddenError(f"{error}, or name the Deployment with --deployment NAMESPACE/NAME") from error
+        result = serving(pods, tuple(map(clues_of, sample.members)))
         workload = result.deployment
         if workload is None:
             return None, result.problems[:SHOWN]

@@ -142,6 +142,9 @@ def test_a_deployment_that_is_not_there_and_one_without_rights_are_one_sentence_
     account = shop.cluster.service_account(shop.namespace, f"nobody-{command}")
     forbidden = planner(command, *shop.named("payments", account), cwd=tmp_path)
     refused(forbidden, 3, "does not allow it", f"get Deployment {shop.namespace}/payments", "k8s/rbac")
+    servers = shop.named("payments", account)[:4]
+    unnamed = planner("init", *servers, "--kubeconfig", account, cwd=tmp_path)
+    refused(unnamed, 3, "list pods in all namespaces", "or name the Deployment with --deployment NAMESPACE/NAME")
     assert not (tmp_path / "policy.yaml").exists()
 
 
