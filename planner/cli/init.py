@@ -254,7 +254,7 @@ def _ask_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | Non
         workload = workload_of(answer or None, "init")
         return None if workload is None else _named_target(*workload, kubeconfig, sample)
 
-    question = "Which Deployment runs its consumers, NAMESPACE/NAME? Empty: none is known"
+    question = "Which Deployment runs its consumers, NAMESPACE/NAME (empty: none is known)?"
     return ask(question, target_of, option="--deployment NAMESPACE/NAME", default="")
 
 

@@ -132,7 +132,7 @@ def test_a_deployment_is_asked_for_until_it_is_there(
     policy = read_policy(tmp_path / "policy.yaml")
     assert (policy.metadata.namespace, policy.spec.scale_target_ref.name) == (namespace, "orders")
     with Terminal("init", *options, "--force", env=home, cwd=tmp_path) as terminal:
-        terminal.expect("Empty: none is known:")
+        terminal.expect("(empty: none is known)?:")
         terminal.enter("")
         assert terminal.end() == 0, terminal.screen
     assert "No Deployment is known" in terminal.screen
