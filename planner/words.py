@@ -4,7 +4,7 @@ Pure functions at the bottom of the layers; they import nothing of the planner.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from itertools import groupby
 
 UNKNOWN = "unknown"
@@ -118,6 +118,17 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     by_case = {other.casefold(): other for other in known}
     close = get_close_matches(name.casefold(), by_case, n=1)
     return by_case[close[0]] if close else None
+
+
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names, those that are most like ``name`` first, whatever their case."""
+    matcher = SequenceMatcher(b=name.casefold())
+
+    def likeness(other: str) -> float:
+        matcher.set_seq1(other.casefold())
+        return matcher.ratio()
+
+    return sorted(known, key=lambda other: (-likeness(other), other))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

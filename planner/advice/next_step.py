@@ -99,13 +99,17 @@ class PolicyCommands:
 
 @dataclass(frozen=True, slots=True)
 class AddressCommands:
-    """Commands of somebody who has an address alone: ``options`` are those of the present call, spelt as given."""
+    """Commands of somebody who has an address alone: ``options`` are those of the present call, spelt as given.
+
+    ``deployment`` is ``namespace/name``, ``kubeconfig`` how its API server is reached, where that was said.
+    """
 
     group: str
     server: str
     options: str = ""
     deployment: str | None = None
     highest: int | None = None
+    kubeconfig: str | None = None
 
     @property
     def _group(self) -> str:
@@ -113,7 +117,11 @@ class AddressCommands:
 
     @property
     def _serving(self) -> str:
-        return f" --deployment {shlex.quote(self.deployment)}" if self.deployment else ""
+        return f" --deployment {shlex.quote(self.deployment)}{self._access}" if self.deployment else ""
+
+    @property
+    def _access(self) -> str:
+        return f" --kubeconfig {shlex.quote(self.kubeconfig)}" if self.kubeconfig else ""
 
     @property
     def watch(self) -> str:
@@ -122,8 +130,12 @@ class AddressCommands:
 
     @property
     def doctor(self) -> str:
-        """The doctor on this group."""
-        return f"planner doctor {self._group} --watch 60"
+        """The doctor on this group, which takes the namespace as an option of its own."""
+        if self.deployment is None:
+            return f"planner doctor {self._group} --watch 60"
+        namespace, _, name = self.deployment.partition("/")
+        serving = f"--deployment {shlex.quote(name)} --namespace {shlex.quote(namespace)}{self._access}"
+        return f"planner doctor {self._group} {serving} --watch 60"
 
     @property
     def decide(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.errors import BadInputError, PlannerError, UnknownNameError
+from planner.words import nearest_first, some
 
 if TYPE_CHECKING:
     from planner.model.samples import GroupSample
@@ -135,7 +136,8 @@ class Discovery:
 def discover(address: Address, groups: Sequence[str]) -> Discovery:
     """Return one sample of each of the groups, or of all; unused ones (no member, no commit) are left out.
 
-    Raises what keeps the servers from being read, and for a group that was named the reason why it was not read.
+    Raises what keeps the servers from being read, and for a group that was named the reason why it was not read: where
+    there is no such group, with the nearest names of those that there are.
     """
     from planner.model.samples import GroupSample
 
@@ -146,12 +148,24 @@ def discover(address: Address, groups: Sequence[str]) -> Discovery:
             if isinstance(response, GroupSample):
                 samples[group] = response
             elif group in groups:
-                raise response
+                raise _with_nearest(address, group, response)
             elif not isinstance(response, UnknownNameError):
                 failures[group] = response
     if not samples and failures:
         raise next(iter(failures.values()))
     return Discovery(samples, failures)
+
+
+def _with_nearest(address: Address, group: str, error: PlannerError) -> PlannerError:
+    """Return the error on a group, with the groups that there are where it is not one of them; nobody may list them."""
+    if not isinstance(error, UnknownNameError):
+        return error
+    try:
+        with address.open(()) as installation:
+            names = installation.groups
+    except PlannerError:
+        return error
+    return error if group in names else UnknownNameError(f"{error}; there are {some(nearest_first(group, names))}")
 
 
 def workload_of(deployment: str | None, command: str) -> tuple[str, str] | None:

@@ -28,17 +28,18 @@ from planner.errors import BadInputError, OutOfReachError
 if TYPE_CHECKING:
     from planner.advice.answer import Advice
     from planner.cli.concluding import Conclusion
-    from planner.cli.default_policy import Target
+    from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the command line asks for; ``group`` ``None`` is every group."""
+    """What the command line asks for; ``group`` ``None`` is every group, ``deployment`` is namespace and name."""
 
     address: Address
     group: str | None
-    target: "Target | None"
+    deployment: tuple[str, str] | None
+    kubeconfig: Path | None
     highest: int | None
     longest_s: float
 
@@ -84,15 +85,12 @@ def advise(
 
     planner advise -n 10.0.0.5:9876 --all
     """
-    from planner.cli.default_policy import Target
-
     address = Address(name_server, kafka, cluster, credentials, tls, ca_file)
     address.check("advise")
     _check(group, deployment, kubeconfig, snapshot, everything=everything)
     workload = workload_of(deployment, "advise")
-    target = Target(*workload, kubeconfig) if workload else None
     _check_page(html)
-    conclusions, unread = answers(Request(address, group, target, highest, float(at_most)))
+    conclusions, unread = answers(Request(address, group, workload, kubeconfig, highest, float(at_most)))
     _write_files(conclusions, unread, snapshot, html, is_table=everything)
     _print(conclusions, unread, form or Format.TEXT, is_table=everything)
     if unread:
@@ -133,15 +131,13 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
     names = (request.group,) if request.group else ()
     with errors.status("reading the group" if names else "asking which groups there are"):
         discovery = discover(request.address, names)
-        policies = _policies(request, discovery)
-        check_target(request.target)
+        target = _target(request, discovery)
+        policies = _policies(request, discovery, target)
     with WatchView(errors, request.longest_s) as view:
         watch = watch_until_clear(one_installation(policies), request.longest_s, view.show)
-    target = request.target
-    deployment = f"{target.namespace}/{target.name}" if target else None
     with errors.status("working out what the change costs"):
         conclusions = [
-            conclude(one, watch.pace.sample_every_s, request.address, deployment)
+            conclude(one, watch.pace.sample_every_s, request.address, target)
             for one in watch.groups.values()
             if one.samples
         ]
@@ -152,25 +148,26 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
     return sorted(conclusions, key=lambda conclusion: by_gain(conclusion.advice)), unread
 
 
-def _policies(request: Request, discovery: Discovery) -> "list[ConsumerScalingPolicy]":
+def _target(request: Request, discovery: Discovery) -> "Target | None":
+    """Return the Deployment that is named, read before anybody waits, and print what does not fit."""
+    if request.deployment is None or request.group is None:
+        return None
+    from planner.cli.target import doubts, read_target
+
+    sample = discovery.samples[request.group]
+    target = read_target(*request.deployment, request.kubeconfig, sample)
+    for doubt in doubts(target, sample):
+        errors.print(f"planner: {doubt}")
+    return target
+
+
+def _policies(request: Request, discovery: Discovery, target: "Target | None") -> "list[ConsumerScalingPolicy]":
     from planner.cli.default_policy import default_policy
 
     return [
-        default_policy(request.address, sample, request.target, request.highest)
+        default_policy(request.address, sample, target, request.highest)
         for _, sample in sorted(discovery.samples.items())
     ]
-
-
-def check_target(target: "Target | None") -> None:
-    """Raise what no waiting mends, before anybody waits: a wrong name, no kubeconfig, no extra, no connection."""
-    if target is None:
-        return
-    from datetime import UTC, datetime
-
-    from planner.sources.kubernetes import KubernetesApi, read_workload
-
-    with KubernetesApi.connect(target.kubeconfig) as api:
-        read_workload(api, target.namespace, target.name, datetime.now(UTC))
 
 
 def _write_files(

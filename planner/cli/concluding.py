@@ -12,6 +12,7 @@ from planner.cli.watching import GroupWatch
 
 if TYPE_CHECKING:
     from planner.cli.address import Address
+    from planner.cli.target import Target
     from planner.diagnosis.finding import Finding
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.snapshot import GroupSnapshot
@@ -31,7 +32,7 @@ class Conclusion:
     plan: "RolloutPlan | None"
 
 
-def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", deployment: str | None) -> Conclusion:
+def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", target: "Target | None") -> Conclusion:
     """Return the answer on the group from all its samples, of which there is at least one."""
     from planner import pipeline
 
@@ -43,7 +44,11 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", deplo
         outcomes = _with_price(outcomes, snapshot, record)
     plan = pipeline.plan(snapshot, record, policy, outcomes)
     commands = AddressCommands(
-        watch.group, f"{address.server}{address.account}", deployment=deployment, highest=policy.spec.max_replicas
+        watch.group,
+        f"{address.server}{address.account}",
+        deployment=str(target) if target else None,
+        highest=policy.spec.max_replicas,
+        kubeconfig=str(target.kubeconfig) if target and target.kubeconfig else None,
     )
     clarity = watch.clarity
     arrival, consumption = group_rates(snapshot)
@@ -51,7 +56,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", deplo
         system=snapshot.system,
         cluster=snapshot.cluster,
         group=snapshot.group,
-        deployment=deployment if snapshot.deployment else None,
+        deployment=str(target) if target and snapshot.deployment else None,
         decision=record.decision,
         price=price_of(plan, len(snapshot.data_queues)),
         watched_s=watch.watched_s,

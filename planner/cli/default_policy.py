@@ -1,11 +1,10 @@
 """The policy of somebody who has none yet: what ``planner advise`` decides by and ``planner init`` writes down."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from planner.cli.address import Address
+    from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
 
@@ -16,48 +15,48 @@ GROWTH: Final = 10
 FEWEST_HIGHEST: Final = 20
 """No default bound is more than ten times the present members, or 20 where that is less: whoever wants more says so."""
 
+MOST: Final = 10_000
+"""The largest bound that a policy takes."""
+
 KAFKA_CLIENT: Final = "4.1.0"
 """No broker knows a Kafka client's release and settings: the price supposes the Java client and its defaults."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The Deployment that runs a group, and how its API server is reached; ``None``: counts are of members."""
-
-    namespace: str
-    name: str
-    kubeconfig: Path | None = None
-
-
-def default_highest(sample: "GroupSample") -> int:
+def default_highest(sample: "GroupSample", replicas: int = 0) -> int:
     """Return the largest count that is considered unless somebody says so: no consumer without a queue.
 
     The number of data queues, at most ``GROWTH`` times the present members or ``FEWEST_HIGHEST``, and no fewer than
-    the present members.
+    the present members or the Deployment's ``replicas``.
     """
     queues = sum(not queue.is_retry for queue in sample.routes.read_queues)
-    present = len(sample.members)
+    present = max(len(sample.members), replicas)
     return max(1, present, min(queues, max(FEWEST_HIGHEST, GROWTH * present)))
 
 
 def default_policy(
-    address: "Address", sample: "GroupSample", target: Target | None = None, highest: int | None = None
+    address: "Address", sample: "GroupSample", target: "Target | None" = None, highest: int | None = None
 ) -> "ConsumerScalingPolicy":
-    """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names."""
+    """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names.
+
+    Its bounds are those of the autoscaler that sets the Deployment's replicas, where there is one; ``highest`` comes
+    before its maximum.
+    """
     from pydantic import ValidationError
 
     from planner.documents.format import document_error
     from planner.documents.policy import ConsumerScalingPolicy
 
     name = policy_name(sample.group)
+    lowest, most = _bounds(sample, target, highest)
     spec: dict[str, Any] = {
         "source": address.source(sample.group, sample.cluster),
         "scaleTargetRef": {"name": target.name if target else name},
-        "maxReplicas": highest or default_highest(sample),
+        "minReplicas": lowest,
+        "maxReplicas": most,
         "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
     }
     if target is not None:
-        spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig}
+        spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig, "memberLabel": target.member_label}
     if sample.system == "kafka":
         spec["timing"] = {"clientVersion": KAFKA_CLIENT, "brokerVersion": KAFKA_CLIENT}
     metadata = {"name": name, "namespace": target.namespace if target else "default"}
@@ -65,6 +64,16 @@ def default_policy(
         return ConsumerScalingPolicy.model_validate({"metadata": metadata, "spec": spec})
     except ValidationError as error:
         raise document_error(error, f"the policy of group {sample.group}") from error
+
+
+def _bounds(sample: "GroupSample", target: "Target | None", highest: int | None) -> tuple[int, int]:
+    """Return the fewest and the most pods; an autoscaler may go down to none, a policy keeps one."""
+    scaler = target.autoscaler if target else None
+    if scaler is None:
+        replicas = target.deployment.replicas if target and target.deployment else 0
+        return 1, min(highest or default_highest(sample, replicas), MOST)
+    most = min(highest or scaler.maximum, MOST)
+    return max(1, min(scaler.minimum, most)), most
 
 
 def policy_name(group: str) -> str:

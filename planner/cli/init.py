@@ -1,9 +1,8 @@
 """``planner init``: ask the brokers and the cluster, and write a policy with a comment on every field."""
 
-import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -15,6 +14,7 @@ from planner.cli.address import (
     ClusterOption,
     CredentialsOption,
     DeploymentOption,
+    Discovery,
     KafkaOption,
     KubeconfigOption,
     NameServerOption,
@@ -22,15 +22,21 @@ from planner.cli.address import (
     discover,
     workload_of,
 )
+from planner.cli.asking import ask, can_ask, is_mendable, show_refusal
 from planner.cli.console import Answer, FormatOption, errors, print_next, text_console
 from planner.cli.making import destination_of, write_document
-from planner.errors import BadInputError, PlannerError
+from planner.errors import BadInputError, MissingExtraError, PlannerError, UnknownNameError
 from planner.words import counted, some
 
 if TYPE_CHECKING:
-    from planner.cli.default_policy import Target
+    from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
+
+SYSTEMS: Final = ("rocketmq", "kafka")
+
+LISTED: Final = 20
+"""Names of groups that are shown before a person is asked for one."""
 
 
 def init(
@@ -61,8 +67,8 @@ def init(
 ) -> None:
     """Write a commented policy for one group, which planner snapshot and planner plan take as it is. Only reads.
 
-    On a terminal it asks for what the options leave out. The Deployment is the one whose pods run the group's members,
-    where Kubernetes can be read.
+    On a terminal it asks for what the options leave out, and asks again where an answer is wrong. The Deployment is the
+    one whose pods run the group's members, where Kubernetes can be read.
 
     planner init --kafka 10.0.0.5:9092 --group shop-payments -o shop-payments.yaml
 
@@ -72,13 +78,13 @@ def init(
 
     to = destination_of(output, form)
     _check_output(to.file, force=force)
-    address = _address(Address(name_server, kafka, cluster, credentials, tls, ca_file))
-    with errors.status("asking the brokers"):
-        sample = _sample(address, group)
-    target = _target(sample, deployment, kubeconfig)
+    workload = workload_of(deployment, "init")
+    address, discovery = _installation(Address(name_server, kafka, cluster, credentials, tls, ca_file), group)
+    sample = _sample(address, discovery)
+    target = _target(sample, workload, kubeconfig)
     policy = _policy(address, sample, target, highest)
     document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
-    write_document(document, policy_text(policy, sample, is_deployment_known=target is not None), to)
+    write_document(document, policy_text(policy, sample, target), to)
     if to.answer is None:
         _warn_unknown_target(errors, target)
     else:
@@ -108,7 +114,7 @@ def _summary(sample: "GroupSample", target: "Target | None", file: Path | None) 
         "cluster": sample.cluster,
         "group": sample.group,
         "members": len(sample.members),
-        "deployment": f"{target.namespace}/{target.name}" if target else None,
+        "deployment": str(target) if target else None,
         "file": str(file) if file else None,
     }
 
@@ -127,75 +133,129 @@ def _check_output(output: Path | None, *, force: bool) -> None:
         raise BadInputError(f"{output} exists, and planner init replaces nothing unasked: name another file or --force")
 
 
-def _address(address: Address) -> Address:
-    """Return the address, asked for on a terminal where no option names it."""
-    if address.name_server is None and address.kafka is None and sys.stdin.isatty():
-        system = typer.prompt("RocketMQ or Kafka?", default="kafka").strip().lower()
-        servers = typer.prompt("Its servers, HOST:PORT", default="127.0.0.1:9092" if system == "kafka" else None)
-        name_server, kafka = (None, servers) if system == "kafka" else (servers, None)
-        address = Address(name_server, kafka, address.cluster, address.credentials, address.tls, address.ca_file)
+def _installation(address: Address, group: str | None) -> tuple[Address, Discovery]:
+    """Return the address and what there is, the address asked for on a terminal where no option names it."""
+    if address.name_server is None and address.kafka is None and can_ask():
+        return _ask_address(address, group)
     address.check("init")
-    return address
+    return address, _discover(address, group)
 
 
-def _sample(address: Address, group: str | None) -> "GroupSample":
-    """Return a sample of the group, of the only one where none is named, or of the one that a person chooses."""
-    if group is not None:
-        return discover(address, (group,)).samples[group]
-    samples = discover(address, ()).samples
-    names = sorted(samples)
-    if len(names) == 1:
-        return samples[names[0]]
-    if sys.stdin.isatty() and names:
-        return samples[_ask_group(names)]
-    raise BadInputError(f"planner init: there are {len(names)} groups ({some(names)}): name one with --group")
+def _ask_address(options: Address, group: str | None) -> tuple[Address, Discovery]:
+    """Return the first address at which somebody answers: system and servers are asked for until there is one.
 
-
-def _ask_group(names: Sequence[str]) -> str:
-    errors.print(f"Groups: {', '.join(names)}")
-    name = str(typer.prompt("Which group?"))
-    if name not in names:
-        raise BadInputError(f"planner init: group {name} is not among {some(names)}: correct its name")
-    return name
-
-
-def _target(sample: "GroupSample", deployment: str | None, kubeconfig: Path | None) -> "Target | None":
-    """Return the Deployment that is named, else the one whose pods run the members; ``None`` where nobody can tell.
-
-    Raises what the API server says to a Deployment that is named, or to a kubeconfig that is.
+    A group or RocketMQ cluster that an option names wrongly ends the command, as no other address is the answer to it.
     """
-    from planner.cli.default_policy import Target
+    system = "kafka"
+    while True:
+        system = ask("RocketMQ or Kafka?", _system, option="-n or --kafka", default=system)
+        is_kafka = system == "kafka"
+        option, default = ("--kafka", "127.0.0.1:9092") if is_kafka else ("-n", "127.0.0.1:9876")
+        servers = ask("Its servers, HOST:PORT", str, option=f"{option} HOST:PORT", default=default)
+        address = replace(options, kafka=servers) if is_kafka else replace(options, name_server=servers)
+        try:
+            address.check("init")
+            return address, _discover(address, group)
+        except PlannerError as error:
+            if isinstance(error, UnknownNameError) or not is_mendable(error):
+                raise
+            show_refusal(error)
 
-    workload = workload_of(deployment, "init")
-    if workload is not None:
-        from planner.cli.advise import check_target
 
-        target = Target(*workload, kubeconfig)
-        check_target(target)
-        return target
+def _system(answer: str) -> str:
+    """Return ``rocketmq`` or ``kafka``; raises ``BadInputError`` for anything else."""
+    system = answer.lower()
+    if system not in SYSTEMS:
+        raise BadInputError(f"found {answer!r}, expected {' or '.join(SYSTEMS)}")
+    return system
+
+
+def _discover(address: Address, group: str | None) -> Discovery:
+    """Return the named group, or all that have members or commits; raises ``BadInputError`` where there is none."""
+    with errors.status("asking the brokers"):
+        discovery = discover(address, () if group is None else (group,))
+    if not discovery.samples:
+        raise BadInputError(
+            f"planner init: no group at {address.kafka or address.name_server} has members or commits: start a "
+            "consumer, or check the address"
+        )
+    return discovery
+
+
+def _sample(address: Address, discovery: Discovery) -> "GroupSample":
+    """Return a sample of the group that is named, of the only one, or of the one that a person chooses."""
+    names = sorted(discovery.samples)
+    if len(names) == 1:
+        return discovery.samples[names[0]]
+    if not can_ask():
+        raise BadInputError(f"planner init: there are {len(names)} groups ({some(names)}): name one with --group")
+    errors.print(f"Groups: {some(names, LISTED)}", soft_wrap=True)
+
+    def sample_of(name: str) -> "GroupSample":
+        # Read again where it is not among them: it may be new, or the brokers say what it is instead.
+        return discovery.samples[name] if name in discovery.samples else _discover(address, name).samples[name]
+
+    return ask("Which group?", sample_of, option="--group NAME")
+
+
+def _target(sample: "GroupSample", workload: tuple[str, str] | None, kubeconfig: Path | None) -> "Target | None":
+    """Return the Deployment that is named, else the one whose pods run the members, else the one that a person names.
+
+    ``None`` where nobody can tell. Raises what the API server says to a Deployment that is named, or to a kubeconfig
+    that is.
+    """
+    target = _found_target(sample, kubeconfig) if workload is None else _named_target(*workload, kubeconfig, sample)
+    if target is not None:
+        from planner.cli.target import doubts
+
+        for doubt in doubts(target, sample):
+            errors.print(f"planner: {doubt}")
+    return target
+
+
+def _named_target(namespace: str, name: str, kubeconfig: Path | None, sample: "GroupSample") -> "Target":
+    from planner.cli.target import read_target
+
+    with errors.status(f"reading Deployment {namespace}/{name}"):
+        return read_target(namespace, name, kubeconfig, sample)
+
+
+def _found_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
+    """Return the Deployment whose pods run the members; where their pods do not tell, a person may."""
+    from planner.cli.target import find_target
+
     try:
-        return _serving(sample, kubeconfig)
+        with errors.status("asking Kubernetes which Deployment runs the group"):
+            target, problems = find_target(sample, kubeconfig)
     except PlannerError as error:
-        if kubeconfig is not None:
+        is_forbidden = _is_forbidden(error)
+        if kubeconfig is not None and not (is_forbidden and can_ask()):
             raise
         errors.print(f"planner: Kubernetes is not read: {error}")
-        return None
+        return _ask_target(sample, kubeconfig) if is_forbidden and can_ask() else None
+    for problem in problems:
+        errors.print(f"planner: {problem}")
+    return _ask_target(sample, kubeconfig) if target is None and can_ask() else target
 
 
-def _serving(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
-    """Return the Deployment whose pods run the members; raises what keeps the pods from being read."""
-    from planner.cli.default_policy import Target
-    from planner.sources.kubernetes import KubernetesApi, read_pods
-    from planner.workload import clues_of, serving
+def _is_forbidden(error: PlannerError) -> bool:
+    """Return whether the pods of all namespaces are not ours to read: one Deployment may be."""
+    if isinstance(error, MissingExtraError):
+        return False
+    from planner.sources.kubernetes import ForbiddenError
 
-    with errors.status("asking Kubernetes which Deployment runs the group"), KubernetesApi.connect(kubeconfig) as api:
-        result = serving(read_pods(api, None), tuple(map(clues_of, sample.members)))
-    workload = result.deployment
-    if workload is None:
-        for problem in result.problems[:3]:
-            errors.print(f"planner: {problem}")
-        return None
-    return Target(workload.namespace, workload.name, kubeconfig)
+    return isinstance(error, ForbiddenError)
+
+
+def _ask_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
+    """Return the Deployment that a person names; ``None`` where the answer is empty."""
+
+    def target_of(answer: str) -> "Target | None":
+        workload = workload_of(answer or None, "init")
+        return None if workload is None else _named_target(*workload, kubeconfig, sample)
+
+    question = "Which Deployment runs its consumers, NAMESPACE/NAME (empty: none is known)?"
+    return ask(question, target_of, option="--deployment NAMESPACE/NAME", default="")
 
 
 def _policy(

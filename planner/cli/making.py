@@ -39,7 +39,8 @@ At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, o
 def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerScalingPolicy]":
     """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups.
 
-    Two systems or two Deployments are refused, too: no plan for one rests on what was seen of the other.
+    Two systems, clusters or Deployments are refused, too: no plan for one rests on what was seen of the other. So are
+    pods that were matched with members by another label: the plan would stop others.
     """
     from planner.documents.data import SNAPSHOT
     from planner.documents.policy import read_policy
@@ -58,8 +59,19 @@ def _subjects(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy") -> Iterat
     source, deployment = wanted.spec.source, taken.deployment
     yield f"group {taken.group}", f"group {source.group}"
     yield f"{taken.system} group {taken.group}", f"{source.system} group {source.group}"
-    if deployment is not None:
-        yield f"Deployment {deployment.name}", f"Deployment {wanted.spec.scale_target_ref.name}"
+    yield f"group {taken.group} of cluster {taken.cluster}", f"group {source.group} of cluster {source.cluster}"
+    if deployment is None:
+        return
+    target = wanted.spec.scale_target_ref
+    yield f"Deployment {deployment.name}", f"Deployment {target.name}"
+    yield f"{deployment.workload}", f"Deployment {wanted.metadata.namespace}/{target.name}"
+    if taken.member_label is not None:
+        yield _pods_by(taken.member_label), _pods_by(wanted.snapshot_settings.member_label)
+
+
+def _pods_by(label: str | None) -> str:
+    """Return how pods are matched with members."""
+    return f"pods matched by label {label}" if label else "pods matched without a label"
 
 
 def made_at(text: str, of_snapshot: datetime) -> datetime:

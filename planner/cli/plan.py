@@ -1,5 +1,6 @@
 """``planner plan``: decide, and write the plan."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def plan(
     taken = _of_today(original, wanted, to.file, snapshot)
     planned = _planned(taken, wanted, at, data)
     write_document(planned.document, planned.text, to)
-    step = _next(planned, policy, snapshot, to.file)
+    step = _next(planned, policy, snapshot, to.file, at)
     if to.answer is None or not to.answer.is_text:
         for doubt in planned.doubts:
             errors.print(f"planner: doubt this: {doubt}")
@@ -96,8 +97,8 @@ def _planned(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy", at: str, d
     return Planned(record, made, document, PLAN.text(document), track, doubts, reasons)
 
 
-def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None) -> "NextStep | str":
-    """Return the reader's next command: what ends a hold, writes the plan, approves it or applies it."""
+def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None, at: str) -> "NextStep | str":
+    """Return the reader's next command: what ends a hold, writes the plan as of ``at``, approves it or applies it."""
     from planner.advice.next_step import NextStep, PolicyCommands, next_step
     from planner.rollout.next import apply_command, approve_command
 
@@ -105,7 +106,7 @@ def _next(planned: Planned, policy: Path, snapshot: Path, file: Path | None) -> 
     if planned.plan is None:
         return next_step(planned.record.decision.hold_cause, commands)
     if file is None:
-        return NextStep(commands.decide, "writes the plan")
+        return NextStep(commands.decide + ("" if at == "now" else f" --at {shlex.quote(at)}"), "writes the plan")
     return approve_command(planned.plan, str(file)) if planned.reasons else apply_command(str(file))
 
 
@@ -143,7 +144,7 @@ def _of_today(
     from planner.storage.files import write_atomically
 
     taken = under_policy(original, policy.snapshot_settings)
-    for unknown in unknown_settings(original):
+    for unknown in unknown_settings(original, policy.snapshot_settings):
         errors.print(f"planner: not compared with the policy of today, {unknown}")
     for difference in differences(original, taken):
         errors.print(f"planner: by the policy of today, {difference}")

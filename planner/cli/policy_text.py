@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planner.documents.source import KafkaSource, RocketMQSource
+from planner.words import counted
 
 if TYPE_CHECKING:
+    from planner.cli.target import Target
     from planner.documents.policy import ConsumerScalingPolicy
     from planner.model.samples import GroupSample
 
@@ -14,15 +16,16 @@ COLUMN = 44
 """Comments begin here, or two blanks after a longer field."""
 
 
-def policy_text(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deployment_known: bool) -> str:
+def policy_text(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Target | None") -> str:
     """Return the policy as YAML that ``parse_policy`` reads to the same policy, each field with a comment.
 
-    What most people change sooner or later stands there as a comment, with the value to begin with.
+    What most people change sooner or later stands there as a comment, with the value to begin with. Without a
+    ``target`` the Deployment is made up, and the comment says so.
     """
-    return "".join(f"{line}\n" for line in _lines(policy, sample, is_deployment_known=is_deployment_known))
+    return "".join(f"{line}\n" for line in _lines(policy, sample, target))
 
 
-def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deployment_known: bool) -> Iterator[str]:
+def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Target | None") -> Iterator[str]:
     spec, queues = policy.spec, sum(not queue.is_retry for queue in sample.routes.read_queues)
     yield f"# What is wanted for consumer group {json.dumps(sample.group)}. Every field: docs/policy.md"
     yield f"apiVersion: {policy.api_version}"
@@ -33,9 +36,12 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deploym
     yield "spec:"
     yield from _source(spec.source)
     yield "  scaleTargetRef:"
-    note = "the Deployment that runs the consumers" if is_deployment_known else "made up: name the Deployment here"
-    yield _field(4, "name", spec.scale_target_ref.name, note)
+    yield _field(4, "name", spec.scale_target_ref.name, _of_target(target))
     yield from _kubernetes(policy)
+    scaler = target.autoscaler if target else None
+    if scaler is not None:
+        note = f"{scaler} sets the replicas, from {scaler.minimum} to {scaler.maximum}: without this no plan is made"
+        yield _comment(2, "autoscaler: {mode: setBounds}", note)
     yield _field(2, "minReplicas", spec.min_replicas, "never fewer pods")
     yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues} queues")
     yield "  objective:"
@@ -57,6 +63,17 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", *, is_deploym
         yield _field(4, "clientVersion", spec.timing.client_version, "supposed: your Java client, or librdkafka 2.12.1")
         yield _field(4, "brokerVersion", spec.timing.broker_version, "supposed: no group tells it")
         yield _comment(4, 'settings: {"session.timeout.ms": 45000}', "where your clients differ from the defaults")
+
+
+def _of_target(target: "Target | None") -> str:
+    """Return what the comment says of the Deployment: the facts that a plan's waits depend on."""
+    if target is None:
+        return "made up: name the Deployment here"
+    facts = target.deployment
+    if facts is None:
+        return "the Deployment that runs the consumers"
+    pods = counted(facts.replicas, "pod")
+    return f"the Deployment that runs the consumers: {pods} now, {facts.grace_s} s for a pod to stop"
 
 
 def _source(source: RocketMQSource | KafkaSource) -> Iterator[str]:
@@ -85,7 +102,8 @@ def _kubernetes(policy: "ConsumerScalingPolicy") -> Iterator[str]:
         yield _comment(2, "kubernetes: {}", "reads the Deployment, its pods and autoscalers, too")
         return
     access = {"kubeconfigFile": str(kubernetes.kubeconfig_file)} if kubernetes.kubeconfig_file else {}
-    yield _field(2, "kubernetes", access, "reads the Deployment, its pods and autoscalers, too")
+    label = {"memberLabel": kubernetes.member_label} if kubernetes.member_label else {}
+    yield _field(2, "kubernetes", access | label, "reads the Deployment, its pods and autoscalers, too")
 
 
 def _field(indent: int, name: str, value: object, note: str) -> str:

@@ -13,13 +13,17 @@ from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import unsettled_queues
 from planner.simulation.partitions import why_not_simulated
 from planner.simulation.sharing import shares_messages
+from planner.snapshot.unlisted import GRPC_CLIENTS
 from planner.words import counted, some
 
 HoldReason = tuple[HoldCause, str]
 
 
 def first_reason_to_hold(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> HoldReason | None:
-    """Return why no decision can rest on this snapshot at time ``at``, the gravest first, or ``None``."""
+    """Return why no decision can rest on this snapshot at time ``at``, ``None`` where one can.
+
+    The first reason is the one to act on first: what no longer watch mends comes before what one would mend.
+    """
     return next(_reasons(snapshot, objective, at), None)
 
 
@@ -27,9 +31,10 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
     if old := too_old(snapshot, objective, at):
         yield HoldCause.OLD_DATA, old
     yield from _members(snapshot)
+    yield from _shared_by_all(snapshot)
     yield from _completeness(snapshot, objective)
     if snapshot.shared_queues and not shares_messages(snapshot):
-        yield _shared(snapshot)
+        yield _shared_by_some(snapshot)
     yield from _strategy(snapshot)
     if any(state.upper_arrival_rate is None for state in snapshot.data_queues):
         unknown = sum(state.upper_arrival_rate is None for state in snapshot.data_queues)
@@ -119,13 +124,21 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield from _rocketmq_strategy(snapshot)
 
 
-def _shared(snapshot: GroupSnapshot) -> HoldReason:
-    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
-    if shared == queues:
-        return HoldCause.UNSUPPORTED_STRATEGY, (
+def _shared_by_all(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """Members that take messages of every queue, in no way that is known: so it stays, however long one looks."""
+    if snapshot.strategy is None and GRPC_CLIENTS in snapshot.strategy_source:
+        yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
+    is_shared = snapshot.shared_queues and snapshot.shared_queues == len(snapshot.data_queues)
+    if is_shared and not shares_messages(snapshot):
+        yield (
+            HoldCause.UNSUPPORTED_STRATEGY,
             "every queue is given to several members at once (broadcasting, or POP with a popShareQueueNum that "
-            "gives each only some): counts are not compared for such groups"
+            "gives each only some): counts are not compared for such groups",
         )
+
+
+def _shared_by_some(snapshot: GroupSnapshot) -> HoldReason:
+    shared, queues = snapshot.shared_queues, len(snapshot.data_queues)
     return HoldCause.UNSETTLED, (
         f"{shared} of {counted(queues, 'queue')} are owned by several members at once: a rebalance is under way, or "
         "the members differ in what they see"

@@ -231,6 +231,13 @@ class Deployment:
         """Those that would undo a count set by somebody else; ``None`` when that is not known."""
         return None if self.autoscalers is None else tuple(one for one in self.autoscalers if not one.is_paused)
 
+    @property
+    def replica_owners(self) -> tuple[Autoscaler, ...] | None:
+        """The active autoscalers without the HPAs that another one of them made; ``None`` when that is not known."""
+        active = self.active_autoscalers
+        makers = {str(one) for one in active or ()}
+        return None if active is None else tuple(one for one in active if one.made_by not in makers)
+
 
 def _share(limit: str, replicas: int) -> float:
     # In this order: 0.29 * 100 is not 29 in floating point, 29 * 100 / 100 is.

@@ -143,6 +143,8 @@ class GroupSnapshot:
     ``blocked_queues`` are those whose member hangs or passes them over, as far as its other work shows it.
     ``percentile`` (0 to 100) of the window's minutes is each queue's ``upper_arrival_rate``; ``None`` in files of a
     release that did not write it down.
+    ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
+    that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
     """
 
@@ -172,6 +174,7 @@ class GroupSnapshot:
     shared_queues: int = 0
     percentile: float | None = None
     blocked_queues: tuple[Queue, ...] = ()
+    member_label: str | None = None
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:

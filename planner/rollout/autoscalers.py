@@ -53,7 +53,7 @@ def why_not_handled(deployment: Deployment, handling: Handling, counts: Sequence
             return refused(
                 Refusal.OTHER_SCALER, f"{scaler}, paused as it is, brings {deployment.workload} back to {kept}"
             )
-    owners = _owners(deployment)
+    owners = deployment.replica_owners or ()
     if not owners:
         return None
     named = ", ".join(map(str, owners))
@@ -98,7 +98,7 @@ def with_autoscaler(
     counts = [before, *_counts(steps)]
     if (why := why_not_handled(deployment, handling, counts)) is not None:
         raise why
-    owners = _owners(deployment)
+    owners = deployment.replica_owners or ()
     if not owners:
         return steps
     if any(isinstance(step, CreateDeployment) for step in steps):
@@ -160,10 +160,3 @@ def _counts(steps: Sequence[Step]) -> list[int]:
     """Return the counts that the plan gives its own Deployment, in order."""
     scales = [step for step in steps if isinstance(step, StartConsumers | StopConsumers)]
     return [step.to_replicas for step in scales if step.deployment is None]
-
-
-def _owners(deployment: Deployment) -> tuple[Autoscaler, ...]:
-    """Return the autoscalers that are at work; an HPA that one of them made is that one's."""
-    active = deployment.active_autoscalers or ()
-    makers = {str(one) for one in active}
-    return tuple(one for one in active if one.made_by not in makers)

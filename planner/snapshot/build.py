@@ -17,7 +17,7 @@ from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberP
 from planner.snapshot.capacity import known_capacity
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
-from planner.snapshot.unlisted import grpc_members, is_behind_proxy, unlisted_consumers
+from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_behind_proxy, unlisted_consumers
 from planner.workload import clues_of, join_members
 
 
@@ -84,6 +84,7 @@ def build_snapshot(
         shared_queues=_shared_queues(newest),
         percentile=settings.percentile,
         blocked_queues=_blocked_queues(newest, intervals, at, settings.window_s),
+        member_label=settings.member_label or "",
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
@@ -156,7 +157,7 @@ def _rates(intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotS
 def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | None, str]:
     if through_proxy := grpc_members(newest):
         return None, (
-            f"{len(through_proxy)} of {len(newest.members)} members are gRPC clients of a proxy: each takes messages "
+            f"{len(through_proxy)} of {len(newest.members)} members {GRPC_CLIENTS}: each takes messages "
             "of every queue, so that no strategy allocates queues, which the planner does not simulate"
         )
     observed, source = observed_assignor(newest.kafka) if newest.kafka else observed_strategy(newest.members)

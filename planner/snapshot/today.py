@@ -6,6 +6,7 @@ from dataclasses import replace
 from planner import words
 from planner.model.snapshot import Capacity, GroupSnapshot, Part
 from planner.snapshot.build import SnapshotSettings
+from planner.snapshot.unlisted import GRPC_CLIENTS
 
 STATED = "stated by the policy"
 """The source of a figure or a name that an earlier policy stated: nothing that somebody observed."""
@@ -46,10 +47,12 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
         yield f"percentile: {adapted.percentile:g}, the snapshot has upper rates of percentile {snapshot.percentile:g}"
 
 
-def unknown_settings(snapshot: GroupSnapshot) -> Iterator[str]:
+def unknown_settings(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Iterator[str]:
     """Yield a sentence for each setting that the snapshot does not state, so that it cannot be compared."""
     if snapshot.percentile is None:
         yield "percentile: the snapshot does not state whose upper rates it has, so they are taken as they are"
+    if snapshot.deployment is not None and snapshot.member_label is None and settings.member_label is not None:
+        yield f"label {settings.member_label}: the snapshot does not state by which label its pods were matched"
 
 
 def _of_capacity(capacity: Capacity | None) -> str:
@@ -75,7 +78,9 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
         # Options that ownership showed stay where the policy of today states none.
         options = settings.strategy_options or snapshot.strategy_options
         return replace(snapshot, strategy_options=options)
-    if had is None and source.startswith(CONTRADICTED) and f" {stated}, but " in source:
+    # No statement makes a proxy's clients own queues, and one that was contradicted stays so.
+    is_contradicted = source.startswith(CONTRADICTED) and f" {stated}, but " in source
+    if had is None and (GRPC_CLIENTS in source or is_contradicted):
         return snapshot
     if had is not None and source != STATED:
         wrong = f"the policy says {stated}, but {source} says {had}"

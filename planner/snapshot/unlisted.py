@@ -1,6 +1,7 @@
 """Consumers that no broker lists: what shows that they exist, and what rules them out."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member, UnlistedActivity
@@ -9,6 +10,9 @@ from planner.model.samples import GroupSample
 
 ALIVE_S = 60.0
 """A client behind a proxy that waits for messages pops at least every 20 s: three times that, for a slow machine."""
+
+GRPC_CLIENTS: Final = "are gRPC clients of a proxy"
+"""What ``strategy_source`` says of a group whose members own no queue at all, so that its strategy stays unknown."""
 
 
 def unlisted_consumers(newest: GroupSample, intervals: Iterable[QueueInterval]) -> str | None:

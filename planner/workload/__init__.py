@@ -2,6 +2,18 @@
 
 from planner.workload.clues import MemberClues, clues_of
 from planner.workload.join import Evidence, Join, Link, join_members
+from planner.workload.label import member_label
 from planner.workload.serving import Serving, check_named, serving
 
-__all__ = ["Evidence", "Join", "Link", "MemberClues", "Serving", "check_named", "clues_of", "join_members", "serving"]
+__all__ = [
+    "Evidence",
+    "Join",
+    "Link",
+    "MemberClues",
+    "Serving",
+    "check_named",
+    "clues_of",
+    "join_members",
+    "member_label",
+    "serving",
+]

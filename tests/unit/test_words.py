@@ -70,3 +70,9 @@ def test_long_lists_name_the_first_few() -> None:
     assert words.some(["a", "b", "c"], at_most=2) == "a, b and 1 more"
     assert words.counted(1, "query", "queries") == "1 query"
     assert words.counted(2, "query", "queries") == "2 queries"
+
+
+def test_the_nearest_names_come_first_whatever_their_case() -> None:
+    known = ["orders", "payments-2", "Payments"]
+    assert words.nearest_first("paymnets", known) == ["Payments", "payments-2", "orders"]
+    assert words.nearest_first("x", ()) == []

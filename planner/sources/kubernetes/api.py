@@ -23,6 +23,7 @@ from kubernetes.config.config_exception import ConfigException
 from planner.errors import BadInputError, OutOfReachError, UnknownNameError
 from planner.sources.connections import connection
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
+from planner.words import nearest_first, some
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +106,8 @@ class KubernetesApi:
         if found is None:
             raise UnknownNameError(
                 f"{self.server} has no Deployment {name} in namespace {namespace}"
-                f"{self._there(namespace)}: correct the policy's scaleTargetRef and namespace"
+                f"{self._there(namespace, name)}: correct namespace and name (in a policy: metadata.namespace and "
+                "scaleTargetRef)"
             )
         return found
 
@@ -135,14 +137,14 @@ class KubernetesApi:
 
         return self._list("ScaledObjects", namespace, listing, None)
 
-    def _there(self, namespace: str) -> str:
+    def _there(self, namespace: str, name: str) -> str:
         try:
             found = self._list("Deployments", namespace, self._apps.list_namespaced_deployment, None)
         except OutOfReachError as error:
             log.debug("other Deployments not listed", extra={"namespace": namespace, "reason": str(error)})
             return ""
-        names = sorted(one["metadata"]["name"] for one in found)
-        return f", but {', '.join(names[:10])}{' and more' if len(names) > 10 else ''}" if names else ", and no other"
+        names = nearest_first(name, (one["metadata"]["name"] for one in found))
+        return f", but {some(names, 10)}" if names else ", and no other"
 
     def _list(self, kind: str, namespace: str | None, listing: Callable[..., Any], selector: str | None) -> list[Json]:
         where = () if namespace is None else (_check_name("namespace", namespace),)

@@ -87,6 +87,13 @@ def test_next_commands_name_what_the_reader_has() -> None:
     assert next_step(None, ADDRESS).command == (
         "planner init -n 10.0.0.5:9876 --group shop --deployment shop/orders --max 12 -o shop.yaml"
     )
+    elsewhere = replace(ADDRESS, kubeconfig="/etc/my kube")
+    access = "--deployment shop/orders --kubeconfig '/etc/my kube'"
+    assert next_step(HoldCause.OLD_DATA, elsewhere).command == f"planner advise -n 10.0.0.5:9876 --group shop {access}"
+    assert next_step(HoldCause.UNKNOWN_LAG, elsewhere).command == (
+        "planner doctor -n 10.0.0.5:9876 --group shop --deployment orders --namespace shop --kubeconfig '/etc/my kube' "
+        "--watch 60"
+    )
     strange = AddressCommands("%RETRY% of $HOME", "-n 10.0.0.5:9876")
     assert "--group '%RETRY% of $HOME'" in next_step(HoldCause.UNKNOWN_LAG, strange).command
 

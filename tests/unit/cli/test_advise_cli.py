@@ -12,10 +12,12 @@ from planner.cli.address import Address
 from planner.cli.advise import document
 from planner.cli.advise_view import headline
 from planner.cli.concluding import Conclusion, conclude
-from planner.cli.default_policy import Target, default_highest, default_policy, policy_name, with_window
+from planner.cli.default_policy import default_highest, default_policy, policy_name, with_window
 from planner.cli.policy_text import policy_text
+from planner.cli.target import SHOWN, Target, doubts
 from planner.cli.watching import GroupWatch
 from planner.documents.policy import parse_policy
+from planner.model.deployments import Autoscaler
 from planner.model.samples import GroupSample
 from planner.model.snapshot import KafkaTiming
 from tests.sample_builders import POLICY, deployment, routes, steady, tuning, watch
@@ -104,22 +106,78 @@ def test_a_watch_longer_than_the_window_goes_by_the_window() -> None:
     assert [with_window(policy, seconds).spec.window.seconds for seconds in (5.0, 95.9, 3000.0)] == [60, 95, 600]
 
 
-@pytest.mark.parametrize("target", [None, Target("shop", "orders", Path("kube.yaml")), Target("shop", "on")])
+HPA = Autoscaler("HorizontalPodAutoscaler", "orders", 2, 6)
+READ = Target("shop", "orders", None, deployment(("10.0.0.1", "10.0.0.2"), (HPA,)), "client")
+
+
+@pytest.mark.parametrize("target", [None, Target("shop", "orders", Path("kube.yaml")), Target("shop", "on"), READ])
 @pytest.mark.parametrize("address", [ADDRESS, KAFKA, Address("h:1;i:2", ca_file=Path("ca.pem"))])
 def test_the_written_policy_reads_back_as_it_was_and_explains_each_field(
     address: Address, target: Target | None
 ) -> None:
     sample = watch(1)[0]
     policy = default_policy(address, sample, target, 12)
-    text = policy_text(policy, sample, is_deployment_known=target is not None)
+    text = policy_text(policy, sample, target)
     assert parse_policy(text, "policy.yaml") == policy
     bare = [line for line in text.splitlines() if ": " in line and "#" not in line and not line.startswith(("a", "k"))]
     assert bare == []
 
 
+def test_the_written_policy_has_the_facts_of_the_deployment() -> None:
+    sample = watch(1)[0]
+    policy = default_policy(ADDRESS, sample, READ)
+    assert (policy.spec.min_replicas, policy.spec.max_replicas) == (2, 6)
+    assert policy.spec.kubernetes is not None
+    assert policy.spec.kubernetes.member_label == "client"
+    text = policy_text(policy, sample, READ)
+    assert "2 pods now, 30 s for a pod to stop" in text
+    assert "# autoscaler: {mode: setBounds}" in text
+    assert "HorizontalPodAutoscaler orders sets the replicas, from 2 to 6" in text
+
+
+@pytest.mark.parametrize(
+    ("scalers", "highest", "bounds"),
+    [
+        ((HPA,), 4, (2, 4)),
+        ((HPA,), 1, (1, 1)),
+        ((replace(HPA, minimum=0),), None, (1, 6)),
+        ((replace(HPA, maximum=20_000),), None, (2, 10_000)),
+        ((replace(HPA, is_paused=True),), None, (1, 22)),
+        ((HPA, replace(HPA, name="other")), None, (1, 22)),
+        ((Autoscaler("ScaledObject", "so", 3, 9), replace(HPA, made_by="ScaledObject so")), None, (3, 9)),
+        (None, None, (1, 22)),
+    ],
+)
+def test_bounds_are_those_of_the_one_autoscaler_that_sets_the_replicas(
+    scalers: tuple[Autoscaler, ...] | None, highest: int | None, bounds: tuple[int, int]
+) -> None:
+    target = Target("shop", "orders", None, deployment(("10.0.0.1",), scalers))
+    spec = default_policy(ADDRESS, watch(1)[0], target, highest).spec
+    assert (spec.min_replicas, spec.max_replicas) == bounds
+
+
+def test_the_bound_is_no_smaller_than_what_the_deployment_asks_for() -> None:
+    target = Target("shop", "orders", None, deployment((), replicas=40))
+    assert default_policy(ADDRESS, watch(1)[0], target).spec.max_replicas == 40
+
+
+def test_doubts_name_what_does_not_fit_once() -> None:
+    sample = watch(1)[0]
+    more = Target("shop", "orders", None, deployment((), replicas=5, problems=("HPAs could not be read",)))
+    assert list(doubts(more, sample)) == [
+        "HPAs could not be read",
+        "Deployment default/shop-consumer asks for 5 pods, but the group has 3 members: the planner holds until each "
+        "pod runs one member and no member runs elsewhere",
+    ]
+    foreign = Target("shop", "orders", None, deployment(("10.9.9.1", "10.9.9.2", "10.9.9.3")))
+    assert all("runs in none of the pods looked at" in doubt for doubt in doubts(foreign, sample))
+    assert len(list(doubts(foreign, sample))) == SHOWN
+    assert list(doubts(Target("shop", "orders"), sample)) == []
+
+
 def test_the_comments_of_the_written_policy_are_fields_that_a_policy_takes() -> None:
     sample = watch(1)[0]
-    text = policy_text(default_policy(ADDRESS, sample), sample, is_deployment_known=False)
+    text = policy_text(default_policy(ADDRESS, sample), sample, None)
     opened = "\n".join(
         line.replace("# ", "", 1) if line.lstrip().startswith("# ") else line for line in text.splitlines()[1:]
     )
@@ -212,6 +270,44 @@ def test_a_percentile_that_differs_from_the_snapshots_holds_and_a_deployment_tha
     held = json.loads(planner("plan", snap, "-p", policy, "--at", "snapshot", "--format", "json").stdout)
     assert (held["decision"], held["cause"]) == ("hold", "IncompleteData")
     assert "no percentile 99 can be computed" in held["reason"]
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "observed", "expected"),
+    [
+        ("cluster: DefaultCluster", "cluster: Other", "group shop of cluster DefaultCluster", "of cluster Other"),
+        ("{name: shop}", "{name: shop, namespace: blue}", "Deployment default/shop-consumer", "blue/shop-consumer"),
+        ("spec:", "spec:\n  kubernetes: {memberLabel: client}", "pods matched without a label", "by label client"),
+    ],
+)
+@pytest.mark.parametrize("command", [("plan",), ("migrate", "reset", "--to", "2026-01-01T00:00:00Z")])
+def test_a_snapshot_of_another_cluster_namespace_or_member_label_is_refused(
+    command: tuple[str, ...], was: str, becomes: str, observed: str, expected: str, tmp_path: Path
+) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    samples = tuple(replace(sample, deployment=deployment(())) for sample in watch(3))
+    taken = pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at)
+    snap, policy = tmp_path / "snap.json", tmp_path / "policy.yaml"
+    snap.write_bytes(SNAPSHOT.dump(taken))
+    assert was in POLICY
+    policy.write_text(POLICY.replace(was, becomes), encoding="utf-8")
+    refused(planner(*command, snap, "-p", policy), 2, f"is of {observed}, but policy", expected)
+
+
+def test_pods_of_a_snapshot_that_states_no_label_are_named_as_not_compared(tmp_path: Path) -> None:
+    from planner import pipeline
+    from planner.documents.data import SNAPSHOT
+
+    samples = tuple(replace(sample, deployment=deployment(())) for sample in watch(3))
+    taken = pipeline.take_snapshot(samples, 5.0, parse_policy(POLICY, "then"), samples[-1].at)
+    snap, policy = tmp_path / "snap.json", tmp_path / "policy.yaml"
+    snap.write_bytes(SNAPSHOT.dump(replace(taken, member_label=None)))
+    policy.write_text(POLICY.replace("spec:", "spec:\n  kubernetes: {memberLabel: client}"), encoding="utf-8")
+    planned = planner("plan", snap, "-p", policy, "--format", "json")
+    assert planned.returncode == 0, planned.stderr
+    assert "not compared with the policy of today, label client" in planned.stderr
 
 
 def test_a_snapshot_of_an_earlier_release_is_written_beside_the_plan_that_names_it(tmp_path: Path) -> None:

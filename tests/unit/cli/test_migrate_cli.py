@@ -22,7 +22,7 @@ from tests.unit.rollout.test_migrations import found, kafka
 POLICY = """
 apiVersion: consumerplanner.dev/v1alpha1
 kind: ConsumerScalingPolicy
-metadata: {{name: shop}}
+metadata: {{name: shop, namespace: {namespace}}}
 spec:
   source: {{system: {system}, cluster: DefaultCluster, group: {group}, {servers}: ["127.0.0.1:9876"]}}
   scaleTargetRef: {{name: app}}
@@ -36,7 +36,8 @@ AT = ("--at", "snapshot")
 def files(folder: Path, taken: GroupSnapshot) -> tuple[Path, Path]:
     """Write a snapshot and the policy of its group; return where."""
     servers = "nameServers" if taken.system == "rocketmq" else "bootstrapServers"
-    policy = POLICY.format(system=taken.system, group=taken.group, servers=servers)
+    namespace = taken.deployment.namespace if taken.deployment else "default"
+    policy = POLICY.format(system=taken.system, group=taken.group, servers=servers, namespace=namespace)
     return (
         write_atomically(folder / "snapshot.json", SNAPSHOT.dump(taken)),
         write_atomically(folder / "policy.yaml", policy),

@@ -66,7 +66,8 @@ def test_without_output_nothing_is_written_and_the_next_command_writes(folder: P
     before = sorted(folder.iterdir())
     text = plan(folder)
     assert "Scale from 3 to 4 consumers" in text
-    assert text.splitlines()[-1] == "Next: planner plan snap.json --policy policy.yaml -o plan.yaml   # writes the plan"
+    command = "planner plan snap.json --policy policy.yaml -o plan.yaml --at snapshot"
+    assert text.splitlines()[-1] == f"Next: {command}   # writes the plan", "as of the same time, or it holds"
     assert sorted(folder.iterdir()) == before
 
 
@@ -109,7 +110,7 @@ def test_a_migration_in_short_has_the_same_fields(tmp_path: Path) -> None:
 def test_init_sums_up_and_prints_the_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = watch(1)[0]
     monkeypatch.setattr(init_command, "discover", lambda *_: Discovery({sample.group: sample}, {}))
-    monkeypatch.setattr(init_command, "_serving", lambda *_: None)
+    monkeypatch.setattr(init_command, "_found_target", lambda *_: None)
     words = ("init", "-n", "127.0.0.1:9876", "--group", sample.group)
     short = json.loads(planner(*words, "-o", "new.yaml", "--format", "json", cwd=folder).stdout)
     assert (short["kind"], short["group"], short["members"], short["deployment"]) == (

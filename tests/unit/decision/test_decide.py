@@ -1,6 +1,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import candidate_counts, simulate_candidate
+from planner.snapshot.unlisted import GRPC_CLIENTS
 from tests.builders import AT, OBJECTIVE, clients, owned, parts, queues, snapshot
 from tests.sample_builders import deployment
 
@@ -143,6 +145,25 @@ def test_hold_on_incomplete_data() -> None:
     decision = decision_on(replace(snapshot(capacity=65.0), parts=parts(completeness=0.5)))
     assert decision.hold_cause is HoldCause.INCOMPLETE_DATA
     assert "50% complete" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"clients": (), "unlisted_consumers": "consumed through a proxy"}, HoldCause.MEMBERS_UNKNOWN),
+        ({"strategy": None, "strategy_source": f"2 of 3 members {GRPC_CLIENTS}"}, HoldCause.UNKNOWN_STRATEGY),
+        ({"shared_queues": 16}, HoldCause.UNSUPPORTED_STRATEGY),
+        ({"shared_queues": 2}, HoldCause.INCOMPLETE_DATA),
+        ({"strategy": None, "strategy_source": "no member named one"}, HoldCause.INCOMPLETE_DATA),
+    ],
+)
+def test_after_a_short_watch_the_reason_that_no_longer_watch_mends_comes_first(
+    changes: dict[str, Any], cause: HoldCause
+) -> None:
+    """Red where somebody watches for the whole window only to read then that his clients are behind a proxy."""
+    short = replace(snapshot(), parts=parts(completeness=0.1), **changes)
+    assert decision_on(short).hold_cause is cause
+    assert decision_on(short, age_s=500.0).hold_cause is HoldCause.OLD_DATA
 
 
 def test_hold_on_an_unknown_strategy() -> None:

@@ -81,8 +81,8 @@ def test_upper_rates_of_another_percentile_are_unknown() -> None:
 
 def test_a_snapshot_without_its_percentile_says_that_it_cannot_be_compared() -> None:
     assert under_policy(LEARNED, SnapshotSettings(percentile=99.0)) == LEARNED
-    assert [line.split(":")[0] for line in unknown_settings(LEARNED)] == ["percentile"]
-    assert list(unknown_settings(replace(LEARNED, percentile=95.0))) == []
+    assert [line.split(":")[0] for line in unknown_settings(LEARNED, SnapshotSettings())] == ["percentile"]
+    assert list(unknown_settings(replace(LEARNED, percentile=95.0), SnapshotSettings())) == []
 
 
 def test_options_of_a_strategy_are_compared() -> None:

@@ -11,6 +11,7 @@ from planner.history.intervals import queue_intervals
 from planner.model.membership import Member, UnlistedActivity
 from planner.model.samples import GroupSample, RocketMQGroup
 from planner.snapshot.build import SnapshotSettings, build_snapshot
+from planner.snapshot.today import under_policy
 from planner.snapshot.unlisted import may_have_unlisted_consumers, unlisted_consumers, unlisted_consumption
 from tests.unit.diagnosis.patients import Picture, codes, each, finding, healthy
 
@@ -103,5 +104,9 @@ def test_grpc_members_own_no_queue_and_no_strategy_is_made_up() -> None:
     snapshot = build_snapshot(picture.newest, (), picture.newest.at, SnapshotSettings(strategy="AVG"))
     assert snapshot.strategy is None
     assert "2 of 2 members are gRPC clients of a proxy" in snapshot.strategy_source
+    assert under_policy(snapshot, SnapshotSettings(strategy="AVG")).strategy is None
+    reason = first_reason_to_hold(snapshot, Objective(1, 8, 0.8, None, None, 60.0, 0.9), snapshot.at)
+    assert reason is not None
+    assert reason[0] is HoldCause.UNKNOWN_STRATEGY, "not the short watch, of which nothing else would come"
     assert [part.completeness for part in snapshot.parts if part.name == "ownership"] == [1.0]
     assert codes(picture).keys() & {"silent-member", "no-owner", "idle-members", "other-view"} == set()
