@@ -23,6 +23,7 @@ from planner.cli import (
     migrate,
     plan,
     report,
+    run,
     simulate,
     snapshot,
     status,
@@ -54,6 +55,7 @@ app.command("apply", epilog=epilog("apply"))(apply.apply)
 app.command("status", epilog=epilog("status"))(status.status)
 app.command("abort", epilog=epilog("abort"))(abort.abort)
 app.command("verify", epilog=epilog("verify"))(verify.verify)
+app.command("run", epilog=epilog("run"))(run.run)
 app.command("backtest", epilog=epilog("backtest"))(backtest.backtest)
 app.command("report", epilog=epilog("report"))(report.report)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)

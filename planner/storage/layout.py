@@ -114,6 +114,11 @@ def history_folder(data: Path) -> Path:
     return data / "history"
 
 
+def runs_folder(data: Path) -> Path:
+    """Return the folder of all runs."""
+    return data / "runs"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The files of one run."""
@@ -123,7 +128,7 @@ class RunFolder:
     @classmethod
     def of(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the run whose snapshots speak of ``at``."""
-        return cls(data / "runs" / time_name(at))
+        return cls(runs_folder(data) / time_name(at))
 
     @classmethod
     def of_migration(cls, data: Path, at: datetime) -> "RunFolder":
