@@ -159,7 +159,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     options = (
         "watch.namespaces={shop,billing},rbac.migrations=true,rbac.autoApprove=true,rbac.autoscalers=true,networkPolicy.enabled=true,"
         "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus,podDisruptionBudget.enabled=false,"
-        "extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
+        "finishedPlans=5,extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
     )
     text = helm("template", RELEASE, CHART, "--namespace", "consumer-planner", "--set", options)
     documents = list(yaml.safe_load_all(text))
@@ -168,7 +168,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
         for one in documents
         if one["kind"] == "RoleBinding" and "namespace" in one["metadata"]
     }
-    roles = ("executor", "migrations", "autoscalers", "auto")
+    roles = ("executor", "retention", "migrations", "autoscalers", "auto")
     assert bound == {(place, role) for place in ("shop", "billing") for role in roles}
     kinds = {one["kind"] for one in documents}
     assert {"NetworkPolicy", "ServiceMonitor"} <= kinds
@@ -176,6 +176,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     (pods,) = (one["spec"]["template"]["spec"] for one in documents if one["kind"] == "Deployment")
     told = {entry["name"]: entry.get("value") for entry in pods["containers"][0]["env"]}
     assert (told["PLANNER_NAMESPACE"], told["A"]) == ("shop,billing", "b")
+    assert told["PLANNER_FINISHED_PLANS"] == "5"
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "forecasts"}} in pods["volumes"]
     assert {"name": "data", "mountPath": told["PLANNER_DATA"]} in pods["containers"][0]["volumeMounts"]
 
