@@ -174,8 +174,36 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Ru
     if len(failures) == len(wanted):
         raise failures[wanted[0].metadata.name]
     _land_pasts(wanted, data, since)
+    return _observed(fleet, failures, Run(data, policies, since, datetime.now(UTC), sample_every_s))
+
+
+def observe_each(
+    policies: Path, data: Path, watch_s: float, kubeconfig: Path | None = None
+) -> tuple[Run, Mapping[str, PlannerError]]:
+    """Watch every policy's group as ``observe_live`` does; return the run and why groups could not be read, by policy.
+
+    The run goes on even where no group could be read. What metrics know of the past is not landed: without a lag
+    history nothing would import it. Deployments are read by ``kubeconfig`` where a policy names no file of its own.
+    """
+    fleet = read_fleet(policies)
+    since = datetime.now(UTC)
+    places = installations(_with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
+    failures, sample_every_s = _watch_all(places, data, watch_s)
+    return _observed(fleet, failures, Run(data, policies, since, datetime.now(UTC), sample_every_s)), failures
+
+
+def _with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
+    """Return the policy as it is to be watched: the run keeps it as it was written, digest and all."""
+    spec = policy.spec.kubernetes
+    if kubeconfig is None or spec is None or spec.kubeconfig_file is not None:
+        return policy
+    reads = spec.model_copy(update={"kubeconfig_file": kubeconfig})
+    return policy.model_copy(update={"spec": policy.spec.model_copy(update={"kubernetes": reads})})
+
+
+def _observed(fleet: Fleet, failures: Mapping[str, PlannerError], run: Run) -> Run:
     problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
-    return _kept(fleet, problems, Run(data, policies, since, datetime.now(UTC), sample_every_s))
+    return _kept(fleet, problems, run)
 
 
 def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
@@ -270,7 +298,15 @@ def plan(run: Run) -> Sequence[Decided]:
 
     A hold has no plan: one of an earlier try of the same run is removed.
     """
-    return tuple(_decided(name, result) for name, result in _each(run, "plan", _planned))
+    return tuple(plan_policy(run, policy) for policy in read_policies(run.policies))
+
+
+def plan_policy(run: Run, policy: ConsumerScalingPolicy) -> Decided:
+    """Do for one policy what ``plan`` does for all."""
+    result = _served(run, "plan", _planned, policy)
+    if isinstance(result, PlannerError):
+        return {"policy": policy.metadata.name, "from": None, "to": None, "reason": str(result), "plan": None}
+    return result
 
 
 def _planned(case: Case) -> Decided:
@@ -283,12 +319,6 @@ def _planned(case: Case) -> Decided:
         "reason": decision.reason,
         "plan": None if path is None else str(path),
     }
-
-
-def _decided(policy: str, result: Decided | PlannerError) -> Decided:
-    if isinstance(result, PlannerError):
-        return {"policy": policy, "from": None, "to": None, "reason": str(result), "plan": None}
-    return result
 
 
 def _write_plan(case: Case) -> Path | None:
@@ -305,8 +335,13 @@ def _write_plan(case: Case) -> Path | None:
 
 def report(run: Run) -> Mapping[str, str]:
     """Write one page for every decision; return why there is none, a sentence for each policy without a page."""
-    results = _each(run, "report", _write_report)
+    results = ((policy.metadata.name, report_policy(run, policy)) for policy in read_policies(run.policies))
     return {name: str(result) for name, result in results if isinstance(result, PlannerError)}
+
+
+def report_policy(run: Run, policy: ConsumerScalingPolicy) -> Path | PlannerError:
+    """Write one policy's page and return its path, or why there is none."""
+    return _served(run, "report", _write_report, policy)
 
 
 def _write_report(case: Case) -> Path:
@@ -329,16 +364,22 @@ def conclude(run: Run, decided: Sequence[Decided], without_page: Mapping[str, st
 
     Raises ``IncompleteError`` that names every policy, or policy file, that was not served, each with its reason.
     """
-    undecided = {line["policy"]: line["reason"] for line in decided if line["to"] is None}
-    failures = {**without_page, **undecided, **read_problems(run.folder)}
-    counts = _counts(decided)
+    failures = failures_of(run, decided, without_page)
+    counts = summary(decided)
     if failures:
         reasons = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in sorted(failures.items()))
         raise IncompleteError(f"{counts} {len(failures)} failed: {reasons}.")
     return counts
 
 
-def _counts(decided: Sequence[Decided]) -> str:
+def failures_of(run: Run, decided: Sequence[Decided], without_page: Mapping[str, str]) -> Mapping[str, str]:
+    """Return why policies, or policy files, were not served whole: a sentence each, by name."""
+    undecided = {line["policy"]: line["reason"] for line in decided if line["to"] is None}
+    return {**without_page, **undecided, **read_problems(run.folder)}
+
+
+def summary(decided: Sequence[Decided]) -> str:
+    """Return what came of all policies as one sentence of counts."""
     plans = sum(line["plan"] is not None for line in decided)
     undecided = sum(line["to"] is None for line in decided)
     holds = len(decided) - plans - undecided
@@ -348,23 +389,19 @@ def _counts(decided: Sequence[Decided]) -> str:
 
 def cases(run: Run) -> Iterator[Case]:
     """Yield every decision of the run, by the policy's name; policies without one are logged with their reason."""
-    for _, case in _each(run, "read", lambda case: case):
+    for policy in read_policies(run.policies):
+        case = _served(run, "read", lambda case: case, policy)
         if isinstance(case, Case):
             yield case
 
 
-def _each(run: Run, stage: str, work: Callable[[Case], _T]) -> Iterator[tuple[str, _T | PlannerError]]:
-    """Yield what ``work`` makes of each policy's decision by the policy's name, or why it makes nothing of it."""
-
-    def serve(policy: ConsumerScalingPolicy) -> _T:
-        return work(_case(run, policy))
-
-    for policy in read_policies(run.policies):
-        name = policy.metadata.name
-        result = attempt(name, stage, serve, policy)
-        if isinstance(result, PlannerError):
-            log.warning("policy %s: %s", name, result)
-        yield name, result
+def _served(run: Run, stage: str, work: Callable[[Case], _T], policy: ConsumerScalingPolicy) -> _T | PlannerError:
+    """Return what ``work`` makes of the policy's decision, or why it makes nothing of it."""
+    name = policy.metadata.name
+    result = attempt(name, stage, lambda: work(_case(run, policy)))
+    if isinstance(result, PlannerError):
+        log.warning("policy %s: %s", name, result)
+    return result
 
 
 def _case(run: Run, policy: ConsumerScalingPolicy) -> Case:

@@ -11,6 +11,20 @@ app.kubernetes.io/name: consumer-planner
 app.kubernetes.io/component: controller
 {{- end }}
 
+{{- define "planner.scheduleLabels" -}}
+{{ include "planner.scheduleSelector" . }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- /* Not the controller's: its Service, budget and network policy are not for these pods. */}}
+{{- define "planner.scheduleSelector" -}}
+app.kubernetes.io/name: consumer-planner
+app.kubernetes.io/component: schedule
+{{- end }}
+
 {{- /* Who the controller is. The admission policies know it by this name. */}}
 {{- define "planner.account" -}}
 consumer-planner-controller

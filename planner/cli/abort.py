@@ -30,7 +30,7 @@ def abort(
     Exit code 1 when it did not end in the old state: it came too late, or is stuck.
     """
     with answering(form, output) as answer:
-        stored, place = _abort(plan, namespace, kubeconfig, policy, wait)
+        stored, place = abort_plan(plan, namespace, kubeconfig, policy, wait)
         if answer.is_text:
             rollouts.tell_end(stored)
         else:
@@ -39,7 +39,7 @@ def abort(
             raise typer.Exit(1)
 
 
-def _abort(
+def abort_plan(
     plan: str, namespace: str | None, kubeconfig: Path | None, policy: Path | None, waits: bool
 ) -> "tuple[StoredPlan, str]":
     """Return the plan as the abort left it, and its namespace."""

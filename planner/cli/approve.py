@@ -41,9 +41,9 @@ def approve(
                 raise BadInputError(f"{plan} is a file: --namespace and --kubeconfig go with the name of a plan")
             made, approval = _approve_file(Path(plan), digest, phrases)
         else:
-            made, approval = _approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
+            made, approval = approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
         if answer.is_text:
-            _tell(plan, made, approval)
+            tell(plan, made, approval)
         else:
             answer.write("RolloutApproval", approval)
 
@@ -63,9 +63,10 @@ def _approve_file(path: Path, wanted: str | None, phrases: Sequence[str]) -> tup
     return made, {"file": str(path), "digest": found, "was_approved": not is_new}
 
 
-def _approve_in_cluster(
+def approve_in_cluster(
     name: str, namespace: str, kubeconfig: Path | None, wanted: str | None, phrases: Sequence[str]
 ) -> tuple["RolloutPlan", dict[str, Any]]:
+    """Approve a plan of the cluster if it has the digest ``wanted``; return it, and what was approved by whom."""
     from planner.deployments.clock import ServerClock
     from planner.deployments.plans import ClusterPlans, no_plan
     from planner.documents.approve import check_approvable
@@ -88,7 +89,8 @@ def _approve_in_cluster(
     return stored.plan, answer
 
 
-def _tell(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
+def tell(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
+    """Print what was approved, by whom and until when."""
     console = text_console()
     console.print(made.reason, style="bold")
     said = "Approved already" if answer["was_approved"] else "Approved"

@@ -24,6 +24,10 @@ EXAMPLES = {
     "status": ("planner status --namespace shop", "planner status plan.yaml --format json"),
     "abort": ("planner abort plan.yaml", "planner abort shop-20261121-103000 --namespace shop --no-wait"),
     "verify": ("planner verify plan.yaml", "planner verify plan.yaml --data data --format json"),
+    "run": (
+        "planner run --policies policies --data data",
+        "planner run --policies policies --data data --plans plans --every 5m",
+    ),
     "report": (
         "planner report plan.yaml -o report.html",
         "planner report runs/shop -p policy.yaml -o run.html",

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -24,6 +25,7 @@ from planner.cli import (
     migrate,
     plan,
     report,
+    run,
     simulate,
     snapshot,
     status,
@@ -55,6 +57,7 @@ app.command("apply", epilog=epilog("apply"))(apply.apply)
 app.command("status", epilog=epilog("status"))(status.status)
 app.command("abort", epilog=epilog("abort"))(abort.abort)
 app.command("verify", epilog=epilog("verify"))(verify.verify)
+app.command("run", epilog=epilog("run"))(run.run)
 app.command("backtest", epilog=epilog("backtest"))(backtest.backtest)
 app.command("report", epilog=epilog("report"))(report.report)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)
@@ -84,8 +87,13 @@ def _options(
 
 def main() -> None:
     """Run the command line; a ``PlannerError`` ends as one sentence on stderr and its own exit code."""
+    end_with_exit_code(lambda: app(apply.with_dry_run_mode(sys.argv[1:])))
+
+
+def end_with_exit_code(command: Callable[[], object]) -> None:
+    """Run a command of ours, and end the process as docs/commands.md says: one sentence and an exit code."""
     try:
-        _run()
+        _run(command)
     except PlannerError as error:
         errors.print(f"planner: {error}", style="red")
         sys.exit(error.exit_code)
@@ -103,9 +111,9 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Without a file's name only standard output fails so: ``write_atomically`` has errors of its own."""
 
 
-def _run() -> None:
+def _run(command: Callable[[], object]) -> None:
     try:
-        app(apply.with_dry_run_mode(sys.argv[1:]))
+        command()
     finally:
         sys.stdout.flush()
 

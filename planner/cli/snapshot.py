@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -114,18 +113,14 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
 
 
 def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> "GroupSnapshot":
-    from planner import pipeline
-    from planner.snapshot.build import RECENT
+    from planner.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
-    from planner.sources.past import check_past, past_or_problem
+    from planner.sources.past import check_past
 
     check_past(policy)
     pace = Pace()
     samples = _watch(policy, observe_seconds, pace)
-    at = samples[-1].at
-    past, problems = past_or_problem(policy, at - RECENT, at)
-    taken = pipeline.take_snapshot(samples, pace.sample_every_s, policy, at, past)
-    return replace(taken, problems=(*taken.problems, *problems))
+    return snapshot_of_samples(policy, samples, pace.sample_every_s, samples[-1].at)
 
 
 def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> "Sequence[GroupSample]":

@@ -29,22 +29,24 @@ def status(
         place, name = rollouts.plan_place(plan, namespace) if plan else (namespace or "default", None)
         with rollouts.open_cluster(kubeconfig) as api:
             if name is None:
-                _list_all(api, place, answer)
+                list_all(api, place, answer)
             else:
-                _show(_plan(api, place, name), place, answer)
+                show(read_plan(api, place, name), place, answer)
 
 
-def _list_all(api: "RolloutApi", namespace: str, answer: Answer) -> None:
+def list_all(api: "RolloutApi", namespace: str, answer: Answer) -> None:
+    """Print all plans of the namespace; those that cannot be read are named on standard error."""
     listed = api.plans(namespace)
     if not listed:
         api.check_installed()  # a server that knows no plans lists none, too
-    plans, unreadable = _readable(listed)
+    plans, unreadable = readable(listed)
     _list(plans, namespace, answer)
     for error in unreadable:
         errors.print(f"not shown: {error}")
 
 
-def _plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
+def read_plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
+    """Return a plan of the cluster. Raises ``BadInputError`` when there is none."""
     from planner.deployments.plans import ClusterPlans, no_plan
 
     stored = ClusterPlans(api, namespace).read(name)
@@ -53,7 +55,8 @@ def _plan(api: "RolloutApi", namespace: str, name: str) -> "StoredPlan":
     return stored
 
 
-def _show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
+def show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
+    """Print where one plan stands, and the command that goes on with it."""
     if not answer.is_text:
         answer.write(rollouts.PROGRESS, rollouts.answer(stored, namespace))
         return
@@ -65,7 +68,7 @@ def _show(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
     rollouts.print_next_step(stored, namespace)
 
 
-def _readable(listed: Sequence[Mapping[str, Any]]) -> "tuple[list[StoredPlan], list[PlannerError]]":
+def readable(listed: Sequence[Mapping[str, Any]]) -> "tuple[list[StoredPlan], list[PlannerError]]":
     """Return the plans, and the errors of those that cannot be read: one is no reason to show none."""
     from planner.deployments.plans import stored_plan
 
@@ -85,7 +88,11 @@ def _list(found: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
     if not found:
         text_console().print(f"There is no plan in namespace {namespace}.")
     for stored in found:
-        step = f"step {stored.status.step} of {len(stored.plan.steps)}"
-        told = stored.status.held or stored.status.message
-        line = f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {told}"
-        text_console().print(line, soft_wrap=True)
+        text_console().print(line_of(stored), soft_wrap=True)
+
+
+def line_of(stored: "StoredPlan") -> str:
+    """Return in one line where a plan stands."""
+    step = f"step {stored.status.step} of {len(stored.plan.steps)}"
+    told = stored.status.held or stored.status.message
+    return f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {told}"

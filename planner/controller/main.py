@@ -64,6 +64,9 @@ def controller(
             show_default=False,
         ),
     ] = None,
+    finished_plans: Annotated[
+        int, typer.Option(min=0, help="Plans of a policy that have ended and stay, the newest; 0 sets no limit.")
+    ] = 0,
 ) -> None:
     """Carry out the approved plans of a cluster until told to end.
 
@@ -84,6 +87,7 @@ def controller(
         kubeconfig=kubeconfig,
         data=data,
         planning_accounts=chosen_accounts(planning_account or ()),
+        finished_plans=finished_plans or None,
     )
     run(settings)
 

@@ -18,6 +18,7 @@ from planner.controller.election import Election
 from planner.controller.metrics import Metrics
 from planner.controller.parts import Part
 from planner.controller.records import Records, check_data
+from planner.controller.retention import Retention
 from planner.controller.settings import Settings
 from planner.controller.watch import watch
 from planner.controller.worker import Worker
@@ -60,11 +61,13 @@ class Controller:
         self._board = Board(self._agenda, self._changed)
         executor = executor_name()
         leases = ClusterLeases(api, settings.lease_namespace)
-        self._election = Election(leases, settings.lease_name, executor, ServerClock(api.server_time))
+        clock = ServerClock(api.server_time)
+        self._election = Election(leases, settings.lease_name, executor, clock)
         self.metrics = Metrics(lambda: self._board.counts() if self._election.leads() else {}, self._election.leads)
         self._worker = Worker(api, groups, executor, self.metrics, settings.data, settings.planning_accounts)
         failed = self.metrics.failed
         self._records = Records(settings.data, failed)
+        self._retention = Retention(api, settings.finished_plans, clock, self._records.is_kept)
         self._elects = Part("election", self._election.attempt, ELECT_S, self.stop, failed)
         self._lists = Part("plans", self._list, LIST_S, self.stop, failed)
         self._watches = Part("watch", self._watch, AGAIN_S, self.stop, failed)
@@ -153,6 +156,8 @@ class Controller:
         self._board.hear_all(found)
         for one in found:
             self._records.hear(one)
+        if self._election.leads():
+            self._retention.tidy(found)
 
     def _watch(self) -> None:
         self._api.check_installed()

@@ -37,10 +37,15 @@ class Records:
         with suppress(BadInputError):
             self.keep(stored_plan(found))
 
+    def is_kept(self, stored: StoredPlan) -> bool:
+        """Return whether nothing of the plan's verdict is still to be written: the plan may go."""
+        verdict = stored.status.verdict
+        return self._data is None or verdict is None or not verdict.figures or stored.uid in self._kept
+
     def keep(self, stored: StoredPlan) -> None:
         """Write the plan's record, if it has a verdict and this process has not. Raises nothing: it is tried again."""
         verdict = stored.status.verdict
-        if self._data is None or verdict is None or not verdict.figures or stored.uid in self._kept:
+        if self._data is None or verdict is None or self.is_kept(stored):
             return
         try:
             path = land_record(self._data, stored.plan, verdict)

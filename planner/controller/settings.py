@@ -39,7 +39,8 @@ class Settings:
     ``namespaces`` are those whose plans it carries out, none means all. ``lease_name`` in ``lease_namespace`` lets one
     of several replicas act. ``workers`` is how many turns go on at once. Both ports are opened on
     ``listen_address``; a port of 0 is a free one. How forecasts did is kept below ``data``, ``None`` keeps nothing.
-    Criteria of policies approve only plans that one of ``planning_accounts`` created.
+    Criteria of policies approve only plans that one of ``planning_accounts`` created. Of each policy's plans that have
+    ended ``finished_plans`` stay, ``None`` sets no limit.
     """
 
     namespaces: tuple[str, ...]
@@ -54,6 +55,7 @@ class Settings:
     kubeconfig: Path | None = None
     data: Path | None = None
     planning_accounts: frozenset[str] = frozenset()
+    finished_plans: int | None = None
 
 
 def chosen_namespaces(named: Sequence[str], is_all: bool) -> tuple[str, ...]:

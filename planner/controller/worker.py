@@ -138,7 +138,8 @@ class Worker:
         if why in (held.noted, stored.status.held):
             return
         try:
-            held.plans.write_status(stored, replace(stored.status, held=why))
+            now = held.ports.clock()
+            held.plans.write_status(stored, replace(stored.status, held=why, last_look_at=now))
         except OutOfReachError as error:
             log.warning("status not written", extra={"plan": stored.name, "error": str(error)})
         else:

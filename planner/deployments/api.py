@@ -137,6 +137,13 @@ class RolloutApi(KubernetesApi):
             f"write the status of plan {namespace}/{name}", method, group, version, namespace, plural, name, body=body
         )
 
+    def delete_plan(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
+        """Delete exactly this plan object as it was read, else ``ConflictError``; one that is gone already is fine."""
+        group, version, plural = _PLANS
+        method, request = self._custom.delete_namespaced_custom_object, f"delete plan {namespace}/{name}"
+        body = {"preconditions": {"uid": uid, "resourceVersion": resource_version}}
+        self._send(request, method, group, version, namespace, plural, name, body=body)
+
     def find_deployment(self, namespace: str, name: str) -> Json | None:
         """Return a Deployment, ``None`` when there is none."""
         return self._send(f"get Deployment {namespace}/{name}", self._apps.read_namespaced_deployment, name, namespace)

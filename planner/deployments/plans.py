@@ -11,6 +11,7 @@ from planner.documents.format import API_VERSION, digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
 from planner.errors import BadInputError
+from planner.execution.conditions import with_conditions
 from planner.execution.ports import ConflictError, Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
 
@@ -40,14 +41,15 @@ class ClusterPlans:
         return None if found is None else stored_plan(found)
 
     def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
-        """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
+        """Write the status with its conditions, unless the plan has changed since: then ``ConflictError``."""
         meta = {
             "name": stored.name,
             "namespace": self.namespace,
             "uid": stored.uid,
             "resourceVersion": stored.resource_version,
         }
-        body = {"apiVersion": API_VERSION, "kind": PLAN.kind, "metadata": meta, "status": dump_status(status)}
+        told = with_conditions(stored, status, status.last_look_at or datetime.now(UTC))
+        body = {"apiVersion": API_VERSION, "kind": PLAN.kind, "metadata": meta, "status": dump_status(told)}
         if self._api.replace_plan_status(self.namespace, stored.name, body) is None:
             raise ConflictError(f"plan {stored.name} is gone")
 

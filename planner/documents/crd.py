@@ -16,6 +16,7 @@ from planner.documents.policy import PolicySpec
 from planner.documents.status import STATUS
 from planner.documents.structural import Schema, field_at, structural
 from planner.documents.yaml import dump_yaml
+from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S
 
 CATEGORY = "consumerplanner"
 MOST_STEPS = 1_000
@@ -161,24 +162,30 @@ def plan_resource() -> Resource:
     """Return ``ConsumerRolloutPlan``."""
     spec = structural(PLAN.adapter.json_schema(by_alias=True))
     spec["properties"]["steps"]["maxItems"] = MOST_STEPS
+    status = structural(STATUS.json_schema(by_alias=True, mode="serialization"))
+    # One of each type, as the API server keeps conditions of its own kinds.
+    status["properties"]["conditions"] |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
     return Resource(
         kind=PLAN.kind,
         plural="consumerrolloutplans",
         short_name="crp",
         description="Ordered steps from the present consumers of one group to those that were decided on.",
         spec=spec,
-        status=structural(STATUS.json_schema(by_alias=True, mode="serialization")),
+        status=status,
         columns=(
             Column("Group", "string", ".spec.group.group"),
             Column("From", "integer", ".spec.preconditions.replicas"),
             Column("To", "integer", ".spec.targetReplicas"),
+            Column("Kind", "string", ".status.kind"),
             Column("Phase", "string", ".status.phase"),
+            Column("Step", "string", ".status.progress"),
+            Column("Held", "string", '.status.conditions[?(@.type=="Held")].status'),
             Column("Moved", "integer", ".spec.forecast.movedQueues.most"),
             Column("Approved", "date", ".status.approval.at"),
             Column("Age", "date", ".metadata.creationTimestamp"),
             Column("Approver", "string", ".status.approval.by", is_wide=True),
             Column("Message", "string", ".status.message", is_wide=True),
-            Column("Held", "string", ".status.held", is_wide=True),
+            Column("Why held", "string", ".status.held", is_wide=True),
         ),
         rules=(
             Rule(
@@ -192,6 +199,12 @@ def plan_resource() -> Resource:
                 ("spec",),
                 "has(self.migration) || !self.steps.exists(step, step.kind in ['cloneOffsets', 'resetOffsets'])",
                 "only a migration may write offsets",
+            ),
+            Rule(
+                ("spec",),
+                f"!has(self.ttlSecondsAfterFinished) || (self.ttlSecondsAfterFinished >= {LEAST_TTL_S} "
+                f"&& self.ttlSecondsAfterFinished <= {MOST_TTL_S})",
+                f"ttlSecondsAfterFinished must be from {LEAST_TTL_S} to {MOST_TTL_S}",
             ),
             Rule(("spec",), "!has(self.migration) || self.migration != ''", "a migration must have a name"),
             Rule(

@@ -20,7 +20,7 @@ from planner.rollout.approval import ApprovalRule
 from planner.rollout.batches import DEFAULT_PRICES, Prices
 from planner.rollout.bounds import PolicyBounds
 from planner.rollout.build import RolloutSettings
-from planner.rollout.plan import GroupRef
+from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S, GroupRef
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
@@ -68,11 +68,12 @@ class FreshnessSpec(Part):
 
 
 class RolloutSpec(Part):
-    """How long a plan holds and how long its steps may take."""
+    """How long a plan holds, how long its steps may take, and how long it stays in the cluster after its end."""
 
     valid_for_seconds: Annotated[StrictInt, Field(ge=60)] = 900
     ready_seconds: Annotated[StrictInt, Field(ge=1)] = 300
     settled_seconds: Annotated[StrictInt, Field(ge=1)] = 180
+    ttl_seconds_after_finished: Annotated[StrictInt, Field(ge=LEAST_TTL_S, le=MOST_TTL_S)] | None = None
 
 
 class PricesSpec(Part):
@@ -177,7 +178,11 @@ class ConsumerScalingPolicy(Part):
     @property
     def digest(self) -> str:
         """The digest of what is wanted, whether a default was written down or not."""
-        return digest_of(self.spec.model_dump(mode="json", by_alias=True))
+        wanted = self.spec.model_dump(mode="json", by_alias=True)
+        if wanted["rollout"]["ttlSecondsAfterFinished"] is None:
+            # Policies without it keep the digest that plans of earlier releases name.
+            del wanted["rollout"]["ttlSecondsAfterFinished"]
+        return digest_of(wanted)
 
     @property
     def approval_rule(self) -> ApprovalRule | None:
@@ -210,6 +215,7 @@ class ConsumerScalingPolicy(Part):
             ready_limit_s=rollout.ready_seconds,
             settled_limit_s=rollout.settled_seconds,
             autoscaler=self.spec.autoscaler.handling,
+            ttl_s=rollout.ttl_seconds_after_finished,
             prices=Prices(prices.moved_queue_seconds, prices.duplicate_seconds, prices.standstill_seconds),
         )
 

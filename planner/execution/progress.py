@@ -58,13 +58,29 @@ class StepProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that is true of a plan or not, as Kubernetes spells it: ``status`` is ``True`` or ``False``.
+
+    ``last_transition_time`` is when the status changed last, ``observed_generation`` the plan object's generation.
+    """
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_transition_time: datetime
+    observed_generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutStatus:
     """How far a plan has come.
 
     ``steps`` are those that have begun, in order. ``message`` is one sentence on what goes on or went wrong, ``held``
     why nothing is done now, ``surprises`` what went otherwise than planned without harm. ``ended`` says which state
     the group was left in: ``nothing`` is the old state that was never left, ``between`` neither. ``executor`` wrote
-    this last. ``observed_generation`` is the plan object's that this speaks of.
+    this last. ``observed_generation`` is the plan object's that this speaks of. ``kind``, ``progress`` (steps done of
+    all, like 3/7) and ``conditions`` follow from the rest, and are written for whoever looks (``with_conditions``).
     """
 
     phase: Phase = Phase.PENDING
@@ -80,6 +96,9 @@ class RolloutStatus:
     executor: str | None = None
     last_look_at: datetime | None = None
     observed_generation: int | None = None
+    kind: str | None = None
+    progress: str | None = None
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def step(self) -> int:

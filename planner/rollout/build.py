@@ -43,7 +43,10 @@ MARK_LIMIT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """What the policy says about carrying a plan out: names, time limits in seconds, what a change may cost."""
+    """What the policy says about carrying a plan out: names, time limits in seconds, what a change may cost.
+
+    ``ttl_s`` is how long the plan object stays after its end, ``None`` for always.
+    """
 
     policy: str
     deployment: str
@@ -53,6 +56,7 @@ class RolloutSettings:
     settled_limit_s: int = 180
     prices: Prices = DEFAULT_PRICES
     autoscaler: Handling = REFUSE
+    ttl_s: int | None = None
 
 
 def why_no_plan(snapshot: GroupSnapshot, target: int, autoscaler: Handling) -> RefusedError | None:
@@ -108,6 +112,7 @@ def build_plan(
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,
         ways=tuple(tell_ways(ways, snapshot.system)),
+        ttl_seconds_after_finished=settings.ttl_s,
     )
 
 

@@ -21,6 +21,9 @@ from planner.simulation.outcome import Messages, Seconds
 
 MOST_QUEUES: Final = 100_000
 """Of one consumer in a plan, and of all consumers together."""
+LEAST_TTL_S: Final = 60
+MOST_TTL_S: Final = 31_536_000
+"""A year: whoever wants a plan to stay leaves it out."""
 _RANGES: Final = re.compile(r"[0-9]{1,10}(-[0-9]{1,10})?(,[0-9]{1,10}(-[0-9]{1,10})?)*")
 MIGRATION_STEPS = (CreateDeployment, UpdateTemplate, DeleteDeployment, CloneOffsets, ResetOffsets)
 """What only a migration does: a plan without one scales, marks, waits, checks and handles its autoscaler."""
@@ -128,7 +131,8 @@ class RolloutPlan:
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
     has ``MIGRATION_STEPS`` or steps that name a Deployment or a group. ``policy_digest`` names the policy's content
     that the plan was made under, ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in
-    sentences why it is carried out this way and not another.
+    sentences why it is carried out this way and not another. ``ttl_seconds_after_finished`` is after how many seconds
+    at its end the controller removes the plan object, ``None`` for never.
     """
 
     policy: str
@@ -146,8 +150,12 @@ class RolloutPlan:
     policy_digest: str | None = None
     target_replicas: int | None = None
     ways: tuple[str, ...] = ()
+    ttl_seconds_after_finished: int | None = None
 
     def __post_init__(self) -> None:
+        ttl_s = self.ttl_seconds_after_finished
+        if ttl_s is not None and not LEAST_TTL_S <= ttl_s <= MOST_TTL_S:
+            raise ValueError(f"ttlSecondsAfterFinished from {LEAST_TTL_S} to {MOST_TTL_S}, not {ttl_s}")
         if not self.steps:
             raise ValueError(f"plan for group {self.group.group} has no steps: hold is a decision, not a plan")
         if self.valid_until <= self.made_at:

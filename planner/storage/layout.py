@@ -119,6 +119,11 @@ def history_folder(data: Path) -> Path:
     return data / "history"
 
 
+def runs_folder(data: Path) -> Path:
+    """Return the folder of all runs."""
+    return data / "runs"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The files of one run."""

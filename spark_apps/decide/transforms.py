@@ -6,16 +6,14 @@ from collections.abc import Callable
 import pandas as pd
 from pyspark.sql import DataFrame
 
-from planner import pipeline
 from planner.documents.data import OUTCOMES, SNAPSHOT
-from planner.documents.plan import DECISION, document_name
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
+from planner.policy_stages import give_up, write_decision
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
 from planner.storage.layout import RunFolder
-from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.decide.schemas import DECISIONS
 
@@ -44,14 +42,10 @@ def _writer(run: RunFolder) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFra
 
 def _write_one(policy: ConsumerScalingPolicy, rows: pd.DataFrame, run: RunFolder) -> str:
     name = policy.metadata.name
-    files = run.policy(name)
     if not run.snapshot(name).exists():
         return _without_snapshot(policy, run)
     outcomes = outcomes_of(rows, f"outcomes of policy {name} in {run.outcomes}")
-    record = pipeline.decide(SNAPSHOT.read(run.snapshot(name)), outcomes, policy)
-    write_atomically(files.outcomes, OUTCOMES.dump(outcomes))
-    write_atomically(files.decision, DECISION.dump(record, document_name(record)))
-    return record.decision.reason
+    return write_decision(run, policy, SNAPSHOT.read(run.snapshot(name)), outcomes).decision.reason
 
 
 def _without_snapshot(policy: ConsumerScalingPolicy, run: RunFolder) -> str:

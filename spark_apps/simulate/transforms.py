@@ -15,9 +15,9 @@ from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
+from planner.policy_stages import give_up
 from planner.simulation.outcome import Transition
 from planner.storage.layout import RunFolder
-from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.simulate.schemas import CANDIDATES, COSTS, LEVELS, OUTCOMES
 

@@ -9,19 +9,17 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 
-from planner.documents.data import SAMPLE, SNAPSHOT
+from planner.documents.data import SAMPLE
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
 from planner.isolation import attempt
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.samples import GroupSample
-from planner.pipeline import snapshot_from
+from planner.policy_stages import give_up, newest_sample, snapshot_of_history, write_snapshot
 from planner.snapshot.build import RECENT
-from planner.storage.files import write_atomically
 from planner.storage.landing import GroupKey
 from planner.storage.layout import RunFolder, group_folder, time_name
-from spark_apps.common.giving_up import give_up
 from spark_apps.common.policies import policy_of
 from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
@@ -72,26 +70,11 @@ def _writer(
         result = attempt(name, "snapshot", take, policy, intervals)
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
 
-    def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> str | None:
-        return _write_one(policy, intervals, _newest(data, policy, at, packed), run, at)
+    def take(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> None:
+        snapshot = snapshot_of_history(policy, _newest(data, policy, at, packed), intervals_of(intervals), at)
+        write_snapshot(run, policy.metadata.name, snapshot)
 
     return write
-
-
-def _write_one(
-    policy: ConsumerScalingPolicy, intervals: pd.DataFrame, newest: GroupSample | None, run: RunFolder, at: datetime
-) -> str | None:
-    name, source = policy.metadata.name, policy.spec.source
-    if newest is None:
-        return give_up(
-            run,
-            name,
-            f"group {source.group} of cluster {source.cluster} has no sample up to {at.isoformat()}, observe it first",
-        )
-    snapshot = snapshot_from(newest, intervals_of(intervals), policy, at)
-    write_atomically(run.snapshot(name), SNAPSHOT.dump(snapshot))
-    run.policy(name).no_decision.unlink(missing_ok=True)
-    return None
 
 
 def _newest(
@@ -102,13 +85,6 @@ def _newest(
     return (
         SAMPLE.parse(packed[key], f"packed sample of group {key[-1]}") if landed is None and key in packed else landed
     )
-
-
-def newest_sample(folder: Path, at: datetime) -> GroupSample | None:
-    """Return the newest sample of a group taken up to ``at``, ``None`` when there is none."""
-    # Names tell the time to the millisecond only, so the sample itself has the last word.
-    names = sorted((path for path in folder.glob("*.json") if path.stem <= time_name(at)), reverse=True)
-    return next((sample for sample in map(SAMPLE.read, names) if sample.at <= at), None)
 
 
 def intervals_of(frame: pd.DataFrame) -> tuple[QueueInterval, ...]:

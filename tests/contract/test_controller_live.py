@@ -15,7 +15,7 @@ import yaml
 from planner.calibration import read_records
 from planner.documents.plan import PLAN
 from planner.documents.policy import parse_policy
-from planner.rollout.plan import RolloutPlan
+from planner.rollout.plan import LEAST_TTL_S, RolloutPlan
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -151,7 +151,7 @@ def site_on(installed: ControlPlane, folder: Path) -> Iterator[Site]:
     """Make the site on a control plane that has the definitions."""
     home, namespace = installed.namespace("planner"), installed.namespace("shop")
     grant(installed, home, home, "controller")
-    grant(installed, home, namespace, "executor")
+    grant(installed, home, namespace, "executor", "executor-retention")
     kubeconfig = installed.kubeconfig_for(installed.token(home, ACCOUNT), f"{home}-controller")
     approver = installed.service_account(namespace, "anna")
     binding = {
@@ -345,12 +345,20 @@ def test_two_lines_are_a_rollout_and_it_is_known_who_approved(site: Site, replic
     )
     assert site.deployment()["spec"]["replicas"] == 2
     site.approve("two-lines", made)
+    site.cluster.kubectl(
+        "wait", "crp/two-lines", "-n", site.namespace, "--for=condition=Complete", f"--timeout={WAIT_S:.0f}s"
+    )
     status = site.await_phase("two-lines", "Succeeded")
+    assert (status["kind"], status["progress"]) == ("scale", "4/4")
     assert status["approval"]["by"] == f"system:serviceaccount:{site.namespace}:anna"
     assert site.deployment()["spec"]["replicas"] == 4
     assert "consumerplanner.dev/rollout" not in site.deployment()["metadata"]["annotations"]
     told = {"Approved", "StepBegun", "StepDone", "Succeeded"}  # the last one a moment after the status
     site.cluster.wait_until("its events", lambda: told <= site.events("two-lines").keys(), WAIT_S)
+    of_plan = {f"plan two-lines: {one}" for one in site.events("two-lines")["StepBegun"]}
+    assert len(of_plan) == len(up())
+    site.cluster.wait_until("the Deployment's", lambda: of_plan <= site.events(APP).get("StepBegun", set()), WAIT_S)
+    assert "plan two-lines: " in site.cluster.kubectl("describe", "deployment", APP, "-n", site.namespace)
 
     def is_let_go() -> bool:
         return not (site.found("two-lines") or {})["metadata"].get("finalizers")
@@ -373,6 +381,15 @@ def test_two_lines_are_a_rollout_and_it_is_known_who_approved(site: Site, replic
     assert [one.metric(steps) for one in replicas if one is not leader] == [None]
     for name in ("one", "two"):
         site.await_kept(name)
+
+
+def test_a_plan_goes_a_while_after_its_end_and_its_record_stays(site: Site, replicas: list[Controller]) -> None:
+    await_leader(site, replicas)
+    made = site.plan("passing", up(), ttl_seconds_after_finished=LEAST_TTL_S)
+    site.approve("passing", made)
+    judged = site.await_phase("passing", "Succeeded")["verdict"]["judgedAt"]
+    site.cluster.wait_until("its removal", lambda: site.found("passing") is None, WAIT_S)
+    assert judged in site.kept("one") | site.kept("two")
 
 
 def test_planner_apply_follows_while_the_controller_drives(site: Site, replicas: list[Controller]) -> None:

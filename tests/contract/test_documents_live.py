@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from planner.deployments.api import RolloutApi
+from planner.deployments.plans import ClusterPlans
 from planner.documents.approve import APPROVE_ANNOTATION, CONFIRM_ANNOTATION
 from planner.documents.plan import PLAN
 from planner.documents.status import dump_status, parse_status
@@ -23,6 +26,7 @@ from tests.step_builders import STEPS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
+LATER = AT + timedelta(minutes=5)
 ROOT = Path(__file__).parents[2]
 MERGE = "application/merge-patch+json"
 
@@ -37,6 +41,15 @@ class Installed:
     @property
     def plans(self) -> str:
         return f"/apis/consumerplanner.dev/v1alpha1/namespaces/{self.namespace}/consumerrolloutplans"
+
+    def write(self, name: str, status: RolloutStatus) -> None:
+        """Write a plan's status as an executor does, with its conditions."""
+        with RolloutApi.connect(self.cluster.kubeconfig) as api:
+            plans = ClusterPlans(api, self.namespace)
+            stored = plans.read(name)
+            assert stored is not None
+            # What stands there is what the next status begins from, times of conditions among it.
+            plans.write_status(stored, replace(status, conditions=stored.status.conditions))
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
         return self.cluster.kubectl("--namespace", self.namespace, *arguments, text=text)
@@ -82,16 +95,62 @@ def test_the_example_policies_apply_and_kubectl_shows_what_matters(installed: In
     assert shown.split("\n")[0].split() == ["NAME", "SYSTEM", "GROUP", "DEPLOYMENT", "MIN", "MAX", "APPROVAL", "AGE"]
     assert "shop-orders-consumer" in shown
     installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "shown"))
-    status = dump_status(RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT)))
-    path = f"{installed.plans}/shown"
-    installed.cluster.rest.call("PUT", f"{path}/status", {**installed.cluster.rest.get(path), "status": status})
+    installed.write("shown", RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT)))
     heading, row = installed.kubectl("get", "crp", "shown").splitlines()
-    assert heading.split() == ["NAME", "GROUP", "FROM", "TO", "PHASE", "MOVED", "APPROVED", "AGE"]
+    assert heading.split() == [
+        "NAME",
+        "GROUP",
+        "FROM",
+        "TO",
+        "KIND",
+        "PHASE",
+        "STEP",
+        "HELD",
+        "MOVED",
+        "APPROVED",
+        "AGE",
+    ]
     most = small().forecast.moved_queues.most
-    assert row.split()[:6] == ["shown", "billing", "3", "4", "Approved", str(most)]
+    assert row.split()[:9] == ["shown", "billing", "3", "4", "scale", "Approved", "0/4", "False", str(most)]
     everything = installed.kubectl("get", "consumerplanner")
     assert "shown" in everything
     assert "shop-orders" in everything
+
+
+def test_kubectl_waits_for_conditions_which_say_since_when_and_of_which_generation(installed: Installed) -> None:
+    """Red when a condition is of another form than the API server's own, or its time moves without its status."""
+    installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "awaited"))
+    path = f"{installed.plans}/awaited"
+
+    def conditions() -> dict[str, Json]:
+        found = installed.cluster.rest.get(path)
+        assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
+        assert {one["observedGeneration"] for one in found["status"]["conditions"]} == {found["metadata"]["generation"]}
+        return {one["type"]: one for one in found["status"]["conditions"]}
+
+    installed.write("awaited", RolloutStatus(held="waits for approval", last_look_at=AT))
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Held", "--timeout=60s")
+    first = conditions()
+    assert {name for name, one in first.items() if one["status"] == "True"} == {"Held", "Reconciling"}
+    assert first["Held"]["message"] == "waits for approval"
+    with pytest.raises(StartFailedError, match="timed out"):
+        installed.kubectl("wait", "crp/awaited", "--for=condition=Complete", "--timeout=1s")
+
+    approval = Approval("sha256:1", "anna", AT)
+    installed.write(
+        "awaited", RolloutStatus(Phase.RUNNING, "2 of 3 pods are ready", approval=approval, last_look_at=LATER)
+    )
+    running = conditions()
+    assert {name for name, one in running.items() if one["status"] == "True"} == {"Approved", "Reconciling"}
+    assert running["Reconciling"]["lastTransitionTime"] == first["Reconciling"]["lastTransitionTime"]
+    assert (running["Reconciling"]["reason"], running["Reconciling"]["message"]) == ("Running", "2 of 3 pods are ready")
+    assert running["Held"]["lastTransitionTime"] > first["Held"]["lastTransitionTime"]
+
+    installed.write("awaited", RolloutStatus(Phase.SUCCEEDED, "done", approval=approval, last_look_at=LATER))
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Complete", "--timeout=60s")
+    installed.write("awaited", RolloutStatus(Phase.ROLLED_BACK, "undone", approval=approval, last_look_at=LATER))
+    installed.kubectl("wait", "crp/awaited", "--for=condition=Stalled", "--timeout=60s")
+    assert {name for name, one in conditions().items() if one["status"] == "True"} == {"Approved", "Stalled"}
 
 
 def changed(**spec: Any) -> Callable[[Json], None]:

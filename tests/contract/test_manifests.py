@@ -70,6 +70,42 @@ def test_the_chart_says_what_the_manifests_say(
     assert of_chart == of_manifests
 
 
+SCHEDULED = ("--set", "schedule.enabled=true")
+
+
+def test_the_charts_schedule_says_what_the_manifests_say(helm: Helm) -> None:
+    plain = by_name(kustomized(K8S / "overlays" / "scheduled"))
+    besides = rendered(helm)
+    chart = {key: content(one) for key, one in rendered(helm, *SCHEDULED).items() if key not in besides}
+    account = {("ServiceAccount", "consumer-planner-reader"): {"apiVersion": "v1", "kind": "ServiceAccount"}}
+    reader = by_name(list(yaml.safe_load_all((K8S / "rbac" / "reader-role.yaml").read_text())))
+    assert chart == {key: content(one) for key, one in (plain | reader).items()} | account
+
+
+def test_the_schedule_takes_its_values_and_is_none_of_the_controllers_pods(helm: Helm) -> None:
+    values = (
+        "schedule.enabled=true,schedule.cron=@hourly,schedule.timeZone=Europe/Berlin,schedule.serviceAccount=own,"
+        "schedule.observeSeconds=30,schedule.data.existingClaim=kept,schedule.policies.configMap=,"
+        "schedule.policies.existingClaim=written,extraEnv[0].name=A,extraEnv[0].value=b"
+    )
+    found = rendered(helm, "--set", values)
+    assert not {key for key in found if key[1] == "consumer-planner-reader" or key[0] == "PersistentVolumeClaim"}
+    spec = found["CronJob", "consumer-planner-schedule"]["spec"]
+    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("@hourly", "Europe/Berlin", "Forbid")
+    pods = spec["jobTemplate"]["spec"]["template"]
+    claims = {one["name"]: one.get("persistentVolumeClaim", {}).get("claimName") for one in pods["spec"]["volumes"]}
+    assert claims == {"tmp": None, "policies": "written", "data": "kept"}
+    assert pods["spec"]["serviceAccountName"] == "own"
+    (container,) = pods["spec"]["containers"]
+    assert "--observe-seconds=30" in container["args"]
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    selector = found["Service", "consumer-planner-controller"]["spec"]["selector"]
+    assert not selector.items() <= pods["metadata"]["labels"].items()
+    controller = found["Deployment", "consumer-planner-controller"]["spec"]["template"]["spec"]
+    assert pods["spec"]["securityContext"] == controller["securityContext"]
+    assert container["securityContext"] == controller["containers"][0]["securityContext"]
+
+
 def test_the_definitions_and_rights_of_the_chart_are_those_of_the_manifests(helm: Helm, tmp_path: Path) -> None:
     definitions = [yaml.safe_load(path.read_text()) for path in sorted((K8S / "crds").glob("*.yaml"))]
     assert by_name(list(yaml.safe_load_all(helm("show", "crds", CHART)))) == by_name(definitions)
@@ -90,7 +126,7 @@ def test_the_chart_is_lint_free_and_the_page_names_every_value(helm: Helm) -> No
 
 def leaves(values: Json, above: str = "") -> Iterator[str]:
     for name, value in values.items():
-        if isinstance(value, dict) and value and f"{above}{name}" != "resources":
+        if isinstance(value, dict) and value and name != "resources":
             yield from leaves(value, f"{above}{name}.")
         else:
             yield f"{above}{name}"
@@ -104,6 +140,10 @@ WRONG = [
     ("data.sizeLimit=much", "at '/data/sizeLimit': 'much' does not match pattern"),
     ("logLevel=loud", "value must be one of 'debug', 'info', 'warning', 'error'"),
     ("image.digest=sha256:1", "at '/image/digest': 'sha256:1' does not match pattern"),
+    ("schedule.cron=often", "at '/schedule/cron': 'often' does not match pattern"),
+    ("schedule.observeSecond=9", "additional properties 'observeSecond' not allowed"),
+    ("schedule.enabled=true,schedule.policies.existingClaim=here", "configMap and schedule.policies.existingClaim are"),
+    ("schedule.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
     ("watch.allNamespaces=true,watch.namespaces={shop}", "watch.allNamespaces is true and watch.namespaces names some"),
 ]
 
@@ -119,7 +159,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     options = (
         "watch.namespaces={shop,billing},rbac.migrations=true,rbac.autoApprove=true,rbac.autoscalers=true,networkPolicy.enabled=true,"
         "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus,podDisruptionBudget.enabled=false,"
-        "extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
+        "finishedPlans=5,extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
     )
     text = helm("template", RELEASE, CHART, "--namespace", "consumer-planner", "--set", options)
     documents = list(yaml.safe_load_all(text))
@@ -128,7 +168,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
         for one in documents
         if one["kind"] == "RoleBinding" and "namespace" in one["metadata"]
     }
-    roles = ("executor", "migrations", "autoscalers", "auto")
+    roles = ("executor", "retention", "migrations", "autoscalers", "auto")
     assert bound == {(place, role) for place in ("shop", "billing") for role in roles}
     kinds = {one["kind"] for one in documents}
     assert {"NetworkPolicy", "ServiceMonitor"} <= kinds
@@ -136,6 +176,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     (pods,) = (one["spec"]["template"]["spec"] for one in documents if one["kind"] == "Deployment")
     told = {entry["name"]: entry.get("value") for entry in pods["containers"][0]["env"]}
     assert (told["PLANNER_NAMESPACE"], told["A"]) == ("shop,billing", "b")
+    assert told["PLANNER_FINISHED_PLANS"] == "5"
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "forecasts"}} in pods["volumes"]
     assert {"name": "data", "mountPath": told["PLANNER_DATA"]} in pods["containers"][0]["volumeMounts"]
 

@@ -179,6 +179,7 @@ def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
         migration=migration.kind,
         policy_digest=settings.policy_digest,
         ways=migration.why,
+        ttl_seconds_after_finished=settings.ttl_s,
     )
 
 

@@ -11,7 +11,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("reading Kubernetes", "kubernetes") from error
 
-from planner.sources.kubernetes.api import KubernetesApi
+from planner.sources.kubernetes.api import KubernetesApi, own_namespace
 from planner.sources.kubernetes.errors import AnswerError, ForbiddenError, NotLetInError
 from planner.sources.kubernetes.workload import complete_workload, read_pods, read_workload
 
@@ -21,6 +21,7 @@ __all__ = [
     "KubernetesApi",
     "NotLetInError",
     "complete_workload",
+    "own_namespace",
     "read_pods",
     "read_workload",
 ]

@@ -238,6 +238,21 @@ def _kubeconfig_of(reference: str) -> Json:
     return content
 
 
+def own_namespace(kubeconfig: Path | None) -> str:
+    """Return the namespace that kubectl would take: the current context's, else ``default``.
+
+    Raises ``BadInputError`` for a kubeconfig that cannot be used.
+    """
+    try:
+        _, current = kubeconfigs.list_kube_config_contexts(None if kubeconfig is None else str(kubeconfig))
+    except (ConfigException, OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        what = f"the kubeconfig {kubeconfig}" if kubeconfig else "the default kubeconfig"
+        raise BadInputError(
+            f"{what} cannot be used: {_words(str(error))}: name a file that kubectl works with"
+        ) from error
+    return str(current.get("context", {}).get("namespace") or "default")
+
+
 def _load(configuration: official.Configuration, kubeconfig: Path | Json | None, context: str | None) -> None:
     if kubeconfig is None and context is None:
         try:

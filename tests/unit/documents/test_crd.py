@@ -16,7 +16,7 @@ from planner.documents.status import dump_status, parse_status
 from planner.documents.structural import structural
 from planner.errors import DocumentError
 from planner.execution.phases import Phase
-from planner.execution.progress import Approval, PodBefore, Refusal, RolloutStatus, StepProgress
+from planner.execution.progress import Approval, Condition, PodBefore, Refusal, RolloutStatus, StepProgress
 from planner.verification.verdict import Figure, Fit, Verdict
 from tests.builders import AT, decided, snapshot
 from tests.step_builders import STEPS
@@ -29,6 +29,7 @@ ALLOWED = {
     "type", "description", "properties", "required", "items", "additionalProperties", "enum", "format", "nullable",
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
     "pattern", "anyOf", "x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
 }  # fmt: skip
 """What a structural schema may say (apiextensions.k8s.io/v1 JSONSchemaProps), as far as ours need it."""
 
@@ -121,6 +122,9 @@ STATUS = RolloutStatus(
     executor="laptop",
     last_look_at=AT,
     observed_generation=2,
+    kind="scale",
+    progress="1/7",
+    conditions=(Condition("Held", "True", "Held", "the controller may not patch pods", AT, 2),),
 )
 
 
@@ -178,13 +182,14 @@ def test_names_columns_and_status_are_what_kubectl_shows() -> None:
     document = plan_document()
     shown = {name: at(document, path) for name, path in columns.items() if not path.startswith(".metadata")}
     assert shown["To"] == 4
-    assert shown["Phase"] == "Aborting"
+    assert (shown["Phase"], shown["Kind"], shown["Step"], shown["Held"]) == ("Aborting", "scale", "1/7", "True")
     assert None not in shown.values()
 
 
 def at(document: Any, path: str) -> Any:
-    for name in path.strip(".").split("."):
-        document = document[name]
+    """Return what a column's path leads to; of conditions it names one by its type."""
+    for name in path.replace('[?(@.type=="Held")]', ".0").strip(".").split("."):
+        document = document[int(name)] if isinstance(document, list) else document[name]
     return document
 
 

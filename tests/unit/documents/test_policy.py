@@ -108,6 +108,19 @@ def test_prices_are_those_that_a_rollout_is_weighed_by() -> None:
     )
 
 
+def test_how_long_a_plan_stays_changes_no_digest_of_policies_that_do_not_say() -> None:
+    """Red when plans that earlier releases made under a policy are refused as made under another one."""
+    path = Path(__file__).parents[3] / "examples" / "policies" / "shop-orders.yaml"
+    policy = read_policy(path)
+    assert policy.digest == "sha256:97eced3ffe0593d38949b481319fe3292a6002f3b8ef6e781408bb905c78aaa7"
+    assert policy.rollout_settings.ttl_s is None
+    text = path.read_text(encoding="utf-8").replace("\nspec:\n", "\nspec:\n  rollout: {ttlSecondsAfterFinished: %d}\n")
+    saying = parse_policy(text % 3600, "p.yaml")
+    assert (saying.rollout_settings.ttl_s, saying.digest == policy.digest) == (3600, False)
+    with pytest.raises(DocumentError, match=r"spec\.rollout\.ttlSecondsAfterFinished"):
+        parse_policy(text % 59, "p.yaml")
+
+
 def test_a_policy_that_approves_by_rule() -> None:
     assert parse_policy(POLICY, "p.yaml").approval_rule is None
     window = windowed("days: [Monday, Friday], from: '22:00', to: '06:30', timeZone: Europe/Berlin")

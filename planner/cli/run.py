@@ -1,0 +1,188 @@
+"""``planner run``: the whole path for a folder of policies, once or again and again, without Airflow and Spark."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from planner.cli.console import Answer, Format, FormatOption, errors, text_console
+from planner.cli.rollouts import Kubeconfig
+from planner.errors import BadInputError, IncompleteError, OutOfReachError, PlannerError
+
+if TYPE_CHECKING:
+    from planner.local_run import Served, Wishes
+    from planner.stages import Run
+
+OBSERVE_S: Final = 60
+"""A minute shows a rate and a rebalance; what lies before it is known from former runs."""
+
+LONGEST_S: Final = 3600
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+
+
+def run(
+    policies: Annotated[Path, typer.Option(help="Folder of ConsumerScalingPolicy files.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Data folder of samples and runs: keep it, the next run looks back at it.", show_default=False
+        ),
+    ],
+    plans: Annotated[
+        Path | None, typer.Option(help="Folder for a copy of every plan, under the plan's own name.")
+    ] = None,
+    observe_seconds: Annotated[
+        int, typer.Option(min=0, max=LONGEST_S, help="How long to watch the groups, a sample every 5 s.")
+    ] = OBSERVE_S,
+    every: Annotated[
+        str | None,
+        typer.Option(help="Run again and again, a start every 30s, 5m or 1h; without it once.", show_default=False),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=64, help="Policies that are worked on at a time, a process each.")
+    ] = 2,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Write a page for every decision.")] = True,
+    keep_days: Annotated[int, typer.Option(min=1, help="Days after which a run's files are removed.")] = 30,
+    kubeconfig: Kubeconfig = None,
+    form: FormatOption = None,
+) -> None:
+    """Observe every policy's group, decide, and write plans and pages; each policy by itself.
+
+    A watch may be short, as the next run looks back at the samples of this one. Until they cover a policy's window
+    the planner holds (IncompleteData); runs have to come at least twice a window. One line a policy says what came
+    of it. Nothing is approved that the policy's own criteria do not approve, and nothing is applied.
+
+    Exit codes: 0 every policy has its decision (a hold is one), 1 some have none or no page, each named with its
+    reason, 2 no policy can be used, 3 not one group could be read. With --every failures are printed, and it goes on.
+    """
+    from planner.local_run import Wishes
+
+    if page:
+        _check_pages()
+    answer, wishes = Answer(form or Format.TEXT), Wishes(page, plans)
+    schedule = Schedule(policies, data, observe_seconds, jobs, keep_days, kubeconfig)
+    if every is None:
+        _raise_failures(*_once(schedule, wishes, answer))
+        return
+    for _ in _starts(period_s(every)):
+        try:
+            _raise_failures(*_once(schedule, wishes, answer))
+        except PlannerError as error:
+            errors.print(f"planner: {error}", style="red")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What every run of a schedule has in common; ``observe_s`` in seconds."""
+
+    policies: Path
+    data: Path
+    observe_s: int
+    jobs: int
+    keep_days: int
+    kubeconfig: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """What came of one run. ``failures`` are sentences by policy or file; ``nobody_answered``: no broker did."""
+
+    run: "Run"
+    served: "tuple[Served, ...]"
+    failures: Mapping[str, str]
+    nobody_answered: bool
+
+
+def _check_pages() -> None:
+    """Raise ``MissingExtraError`` before anybody waits for a watch."""
+    from planner.report.extra import load
+
+    load("jinja2")
+    load("vl_convert")
+
+
+def period_s(text: str) -> int:
+    """Return the seconds of ``30s``, ``5m`` or ``1h``. Raises ``BadInputError`` for anything else."""
+    match = re.fullmatch(r"([1-9]\d{0,5})([smh])", text)
+    if match is None:
+        raise BadInputError(f"option --every: found {text!r}, expected a time like 30s, 5m or 1h")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _starts(seconds: int) -> Iterator[None]:
+    """Yield at each start; one whose time passed during the run before comes at once, others are not made up for."""
+    due = time.monotonic()
+    while True:
+        time.sleep(max(0.0, due - time.monotonic()))
+        due = max(due, time.monotonic() - seconds) + seconds
+        yield
+
+
+def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAnswer, str]":
+    """Do one run and print what came of it; return that, and its counts in a sentence."""
+    from planner import stages
+    from planner.documents.policy import read_policies
+    from planner.local_run import serve_all
+    from planner.look_back import forget
+
+    with errors.status(f"watching the groups of {schedule.policies} for {schedule.observe_s} s"):
+        run, unread = stages.observe_each(schedule.policies, schedule.data, schedule.observe_s, schedule.kubeconfig)
+    kept = tuple(read_policies(run.policies))
+    with errors.status(f"deciding for {len(kept)} policies"):
+        served = tuple(serve_all(run, wishes, schedule.jobs))
+    forget(run.data, kept, run.until, schedule.keep_days)
+    decided = [one.decided for one in served]
+    pages = {one.decided["policy"]: one.without_page for one in served if one.without_page is not None}
+    failures = stages.failures_of(run, decided, pages)
+    done = RunAnswer(run, served, failures, len(unread) == len(kept) and all(e.can_retry for e in unread.values()))
+    counts = stages.summary(decided)
+    _print(done, counts, answer)
+    return done, counts
+
+
+def _raise_failures(done: RunAnswer, counts: str) -> None:
+    """Raise ``IncompleteError`` where a policy failed, ``OutOfReachError`` where not one group could be read."""
+    if not done.failures:
+        return
+    sentence = f"{counts} {len(done.failures)} failed, as said above: {', '.join(sorted(done.failures))}"
+    raise (OutOfReachError if done.nobody_answered else IncompleteError)(sentence)
+
+
+def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
+    if answer.is_text:
+        console = text_console()
+        for line in _lines(done):
+            console.print(line, soft_wrap=True)
+        console.print(counts, style="bold", soft_wrap=True)
+        return
+    policies = [{**one.decided, "page": one.page} for one in done.served]
+    failures = [{"name": name, "reason": reason} for name, reason in sorted(done.failures.items())]
+    run = done.run
+    about = {"since": run.since.isoformat(), "until": run.until.isoformat(), "folder": str(run.folder.path)}
+    answer.write("RunSummary", {**about, "policies": policies, "failures": failures})
+
+
+def _lines(done: RunAnswer) -> Iterator[str]:
+    """Yield one line a policy, aligned, and one for each file or page that failed beside."""
+    rows: list[tuple[str, str, str]] = [_row(one, done.failures) for one in done.served]
+    named = {one.decided["policy"] for one in done.served}
+    rows += [(name, "failed", reason) for name, reason in sorted(done.failures.items()) if name not in named]
+    width = max((len(name) for name, _, _ in rows), default=0)
+    change = max((len(counts) for _, counts, _ in rows), default=0)
+    yield from (f"{name:<{width}}  {counts:<{change}}  {text}" for name, counts, text in rows)
+
+
+def _row(one: "Served", failures: Mapping[str, str]) -> tuple[str, str, str]:
+    line: Mapping[str, Any] = one.decided
+    name = line["policy"]
+    if line["to"] is None:
+        return name, "failed", failures.get(name, line["reason"])
+    change = f"{line['from']} -> {line['to']}"
+    plan = f" Plan: {line['plan']}" if line["plan"] else ""
+    page = f" No page: {one.without_page}" if one.without_page else ""
+    return name, change, f"{line['reason']}{plan}{page}"

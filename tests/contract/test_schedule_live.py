@@ -1,0 +1,55 @@
+"""The chart's schedule on a real API server: admission takes it, and the job controller makes its pod."""
+
+import pytest
+import yaml
+
+from tests.clusters.errors import StartFailedError
+from tests.clusters.kubernetes import ControlPlane
+from tests.clusters.kubernetes.charts import Helm
+from tests.clusters.kubernetes.rest import Json
+from tests.unit.packaging.images import ROOT
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
+
+NAME, READER = "consumer-planner-schedule", "consumer-planner-reader"
+
+
+def schedule_of(cluster: ControlPlane, namespace: str, *values: str) -> list[Json]:
+    """Return what the chart makes for the schedule alone: definitions and controller are other tests'."""
+    helm = Helm(cluster.kubeconfig, cluster.directory / "helm-schedule")
+    options = [word for value in ("schedule.enabled=true", *values) for word in ("--set", value)]
+    text = helm("template", "planner", str(ROOT / "helm"), "--namespace", namespace, *options)
+    documents = [one for one in yaml.safe_load_all(text) if one is not None]
+    return [one for one in documents if one["metadata"]["labels"].get("app.kubernetes.io/component") == "schedule"]
+
+
+def test_a_restricted_namespace_admits_the_schedule_and_a_run_of_it(control_plane: ControlPlane) -> None:
+    """Red when a field is misspelt, or the pod asks for more than Pod Security's restricted grants."""
+    namespace = control_plane.namespace("schedule")
+    restricted = "pod-security.kubernetes.io/enforce=restricted"
+    control_plane.kubectl("label", "namespace", namespace, restricted)
+    # Whatever the client would let pass, a field that the server does not know is an error.
+    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace))
+    for flags in (["--dry-run=server"], []):
+        control_plane.kubectl("apply", "-n", namespace, "--validate=strict", *flags, "-f", "-", text=documents)
+    control_plane.kubectl("create", "configmap", "consumer-planner-policies", "-n", namespace)
+    control_plane.kubectl("create", "job", "now", f"--from=cronjob/{NAME}", "-n", namespace)
+
+    def pods() -> list[Json] | None:
+        found = control_plane.rest.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector="job-name=now")["items"]
+        return found or None
+
+    (pod,) = control_plane.wait_until("the run's pod", pods)
+    assert pod["spec"]["serviceAccountName"] == READER
+    assert {volume["name"] for volume in pod["spec"]["volumes"]} >= {"tmp", "policies", "data"}
+    account = f"--as=system:serviceaccount:{namespace}:{READER}"
+    assert control_plane.kubectl("auth", "can-i", "get", "deployments", "-n", namespace, account).strip() == "yes"
+    with pytest.raises(StartFailedError, match="can-i patch"):
+        control_plane.kubectl("auth", "can-i", "patch", "deployments", "-n", namespace, account)
+
+
+def test_a_cron_expression_that_means_nothing_is_refused_by_the_server(control_plane: ControlPlane) -> None:
+    namespace = control_plane.namespace("schedule")
+    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace, "schedule.cron=61 * * * *"))
+    with pytest.raises(StartFailedError, match="schedule"):
+        control_plane.kubectl("apply", "-n", namespace, "--dry-run=server", "-f", "-", text=documents)

@@ -1,0 +1,81 @@
+"""A run without Airflow and Spark, from landed samples to plans: every policy in a process, and each by itself."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from planner import local_run, pipeline, stages
+from planner.cli.run import period_s
+from planner.documents.data import OUTCOMES, SNAPSHOT
+from planner.errors import BadInputError
+from planner.fleet import keep_fleet, read_fleet
+from planner.local_run import Served, Wishes, serve, serve_all
+from planner.stages import Run
+from tests.sample_builders import POLICY, steady, watch
+from tests.unit.cli.test_cli import planner, refused
+
+DEADLY = "deadly"
+
+
+def run_of(tmp_path: Path, *names: str) -> Run:
+    """Return an observed run: group ``shop`` has samples, other groups were not read."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    for name in ("shop", *names):
+        (folder / f"{name}.yaml").write_text(POLICY.replace("shop", name), encoding="utf-8")
+    samples = watch(30, steady(70, 70))
+    pipeline.land_samples(tmp_path, samples)
+    run = Run(tmp_path, folder, samples[0].at, samples[-1].at, 5.0)
+    keep_fleet(read_fleet(folder), run.folder, dict.fromkeys(names, "its group was not read: nobody answers"))
+    return Run(tmp_path, run.folder.policies, run.since, run.until, 5.0)
+
+
+def killed_by_one(run: Run, name: str, wishes: Wishes) -> Served:
+    """Serve as ever, but let the system kill the process that serves one policy."""
+    if name == DEADLY:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return serve(run, name, wishes)
+
+
+def test_each_policy_ends_with_its_decision_or_its_own_sentence(tmp_path: Path) -> None:
+    run = run_of(tmp_path, "away")
+    away, shop = serve_all(run, Wishes(with_pages=False, plans=tmp_path / "plans"), 2)
+    assert (shop.decided["policy"], shop.decided["from"], shop.decided["to"]) == ("shop", 3, 6)
+    (copy,) = (tmp_path / "plans").iterdir()
+    assert shop.decided["plan"] == str(copy)
+    files = run.folder.policy("shop")
+    assert copy.read_bytes() == files.plan.read_bytes()
+    assert (SNAPSHOT.read(run.folder.snapshot("shop")).at, bool(OUTCOMES.read(files.outcomes))) == (run.until, True)
+    assert away.decided["to"] is None
+    assert "its group was not read: nobody answers" in away.decided["reason"]
+    assert not files.report.exists()
+
+
+def test_a_process_that_is_killed_costs_its_own_policy_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Red when a killed process ends the run, or takes the policies beside it along."""
+    monkeypatch.setattr(local_run, "serve", killed_by_one)
+    run = run_of(tmp_path, DEADLY)
+    deadly, shop = serve_all(run, Wishes(with_pages=False), 2)
+    assert shop.decided["to"] == 6
+    assert "was killed: give the run more memory" in deadly.decided["reason"]
+    assert DEADLY in stages.failures_of(run, [deadly.decided, shop.decided], {})
+
+
+def test_a_copy_that_cannot_be_written_is_that_policys_failure(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    (tmp_path / "plans").write_text("a file")
+    served = serve(run, "shop", Wishes(with_pages=False, plans=tmp_path / "plans"))
+    assert served.decided["to"] is None
+    assert "cannot be written" in served.decided["reason"]
+
+
+def test_times_and_folders_that_cannot_be_are_refused_at_once(tmp_path: Path) -> None:
+    assert [period_s(text) for text in ("30s", "5m", "1h")] == [30, 300, 3600]
+    for text in ("30", "0s", "5 m", "-5m", "1d"):
+        with pytest.raises(BadInputError, match=r"expected a time like 30s, 5m or 1h"):
+            period_s(text)
+    command = ("run", "--policies", tmp_path / "absent", "--data", tmp_path, "--observe-seconds", 0, "--no-page")
+    refused(planner(*command), 2, "policy folder", "does not exist")
+    refused(planner(*command, "--every", "often"), 2, "option --every")

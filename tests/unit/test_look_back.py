@@ -1,0 +1,98 @@
+"""What a run without a lag history knows from former runs."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from planner import look_back, pipeline
+from planner.documents.policy import ConsumerScalingPolicy, parse_policy
+from planner.look_back import forget, former_samples, gap_period_s, run_period_s
+from planner.model.samples import GroupSample
+from planner.policy_stages import snapshot_of_samples
+from planner.storage.layout import RunFolder, history_folder, sample_path
+from tests.sample_builders import POLICY, START, steady, watch
+
+SHOP = parse_policy(POLICY.replace("seconds: 120", "seconds: 600"), "shop.yaml")
+
+
+def runs(data: Path, *minutes: float) -> datetime:
+    """Let runs have ended so many minutes after ``START``; return when the last one did."""
+    for after in minutes:
+        RunFolder.of(data, START + timedelta(minutes=after)).policies.mkdir(parents=True)
+    return START + timedelta(minutes=minutes[-1])
+
+
+def short_watches(every_s: int, count: int) -> Sequence[GroupSample]:
+    """Return samples of ``count`` watches of a minute each, one every ``every_s`` seconds."""
+    looks = watch((every_s * (count - 1) + 60) // 5 + 1, steady(50, 50))
+    return [sample for number, sample in enumerate(looks) if number * 5 % every_s <= 60]
+
+
+def rates_part(policy: ConsumerScalingPolicy, data: Path, samples: Sequence[GroupSample]) -> float:
+    """Return how complete the rates are of a run that ends with the last sample."""
+    pipeline.land_samples(data, samples)
+    at = samples[-1].at
+    known = former_samples(data, policy, at)
+    snapshot = snapshot_of_samples(policy, known, gap_period_s(data, policy, at, 5.0), at)
+    return next(part.completeness for part in snapshot.parts if part.name == "rates")
+
+
+def test_runs_every_few_minutes_cover_the_window_though_each_watch_is_short(tmp_path: Path) -> None:
+    """Red when the time between two runs is a hole, or when a run looks at its own watch alone."""
+    samples = short_watches(every_s=240, count=4)
+    runs(tmp_path, 1, 5, 9, 13)
+    assert rates_part(SHOP, tmp_path, samples) == pytest.approx(1.0)
+
+
+def test_a_run_that_is_missing_is_a_hole(tmp_path: Path) -> None:
+    samples = [sample for sample in short_watches(240, 6) if not 9 <= (sample.at - START).total_seconds() / 60 < 16]
+    runs(tmp_path, 1, 5, 9, 17, 21)
+    assert rates_part(SHOP, tmp_path, samples) < 0.6
+
+
+def test_runs_that_come_less_than_twice_a_window_leave_holes(tmp_path: Path) -> None:
+    """Red when a single mean of nine minutes counts as a window of ten that was watched."""
+    samples = short_watches(every_s=600, count=3)
+    runs(tmp_path, 1, 11, 21)
+    assert rates_part(SHOP, tmp_path, samples) == pytest.approx(0.1, abs=0.02)
+
+
+def test_how_often_runs_come_is_told_by_the_last_ones(tmp_path: Path) -> None:
+    assert run_period_s(tmp_path, START) is None
+    assert run_period_s(tmp_path, runs(tmp_path, 0)) is None
+    last = runs(tmp_path, 500, 505, 510, 520, 525)
+    assert run_period_s(tmp_path, last) == 300.0
+    assert gap_period_s(tmp_path, SHOP, last, 400.0) == 400.0
+
+
+def test_a_large_group_looks_back_less_far_but_over_its_policys_own_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red when memory grows with the number of queues, or when the window is cut."""
+    samples = watch(241)
+    pipeline.land_samples(tmp_path, samples)
+    at = samples[-1].at
+    assert former_samples(tmp_path, SHOP, at) == samples
+    assert former_samples(tmp_path, SHOP, samples[9].at) == samples[:10]
+    monkeypatch.setattr(look_back, "MOST_OFFSETS", 0)
+    assert former_samples(tmp_path, SHOP, at) == samples[120:]
+
+
+def test_old_runs_and_samples_go_and_a_lag_history_keeps_what_it_has_not_packed(tmp_path: Path) -> None:
+    (sample,) = watch(1)
+    pipeline.land_samples(tmp_path, [sample])
+    runs(tmp_path, 0, 5)
+    foreign = tmp_path / "runs" / "notes"
+    foreign.mkdir()
+    path = sample_path(tmp_path, sample)
+    forget(tmp_path, (SHOP,), START + timedelta(hours=6, minutes=59), 1)
+    assert path.exists()
+    history_folder(tmp_path).mkdir()
+    forget(tmp_path, (SHOP,), START + timedelta(days=1, minutes=3), 1)
+    assert path.exists()
+    assert sorted(entry.name for entry in (tmp_path / "runs").iterdir()) == ["20261121T100500.000Z", "notes"]
+    history_folder(tmp_path).rmdir()
+    forget(tmp_path, (SHOP,), START + timedelta(hours=7, minutes=1), 1)
+    assert not path.exists()
