@@ -97,7 +97,7 @@ PARAMS = {
         type="integer",
         minimum=1,
         title="Days to keep",
-        description="Days of history and packed samples that are kept. Default: CONSUMER_PLANNER_KEEP_DAYS.",
+        description="Days of history, samples, runs and migrations to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
         section=PLACES,
     ),
 }
@@ -167,6 +167,7 @@ def conclude(params: Any = None, ti: Any = None) -> str:
     decided, without_page = ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report")
     with without_hopeless_retries():
         leave_note(ti, stages.note(run, decided, without_page))
+        stages.tidy(run, params["keep_days"])
         if params["source"] == "live":
             for event, sentence in stages.notices(run, decided, NoticeRules(HOLD_RUNS, DEADLINE)):
                 notify(get_current_context(), event, sentence)

@@ -33,6 +33,7 @@ from planner.sources.live import Installation, Pace, installations, watch_instal
 from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, is_time_name, metrics_mark, time_name, time_of_name
+from planner.storage.tidying import tidy_runs
 from planner.verification.track import TrackRecord
 from planner.words import counted
 
@@ -370,6 +371,15 @@ def notices(run: Run, decided: Sequence[Decided], rules: NoticeRules) -> Sequenc
         reason = f"its policy was not read. {'; '.join(problems.values())}"
         results += [Result(name, False, None, reason) for name in unread]
     return record_results(run.data, run.until, results, rules)
+
+
+def tidy(run: Run, keep_days: int) -> None:
+    """Remove what runs and migrations left that are more than ``keep_days`` older than this one."""
+    removed = tidy_runs(run.data, run.until - timedelta(days=keep_days))
+    if removed:
+        log.info(
+            "%s more than %d days old removed", counted(removed, "run or migration", "runs and migrations"), keep_days
+        )
 
 
 def _counts(decided: Sequence[Decided]) -> str:

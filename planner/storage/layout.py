@@ -115,6 +115,16 @@ def history_folder(data: Path) -> Path:
     return data / "history"
 
 
+def runs_folder(data: Path) -> Path:
+    """Return the folder of all runs."""
+    return data / "runs"
+
+
+def migrations_folder(data: Path) -> Path:
+    """Return the folder of all migrations."""
+    return data / "migrations"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The files of one run."""
@@ -124,12 +134,12 @@ class RunFolder:
     @classmethod
     def of(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the run whose snapshots speak of ``at``."""
-        return cls(data / "runs" / time_name(at))
+        return cls(runs_folder(data) / time_name(at))
 
     @classmethod
     def of_migration(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the folder of a migration whose snapshot speaks of ``at``."""
-        return cls(data / "migrations" / time_name(at))
+        return cls(migrations_folder(data) / time_name(at))
 
     @property
     def policies(self) -> Path:
