@@ -109,6 +109,8 @@ with DAG(
         subject=f"Apply plan {name}?",
         body=returned("read", "explanation"),
         planned="read",
+        # No run waits for ever: a plan is over long before (validForSeconds), unless its policy gives it days.
+        response_timeout=timedelta(days=7),
     )
     handed_over = hand_over()
     follow = FollowPlan(

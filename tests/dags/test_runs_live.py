@@ -75,9 +75,15 @@ class Place:
         """Have one run of a past day made, as a person does at a terminal; return its name."""
         before = {one["dag_run_id"] for one in self.airflow.runs(SCHEDULED)}
         bounds = ("--from-date", f"{day}T00:00:00+00:00", "--to-date", f"{day}T00:05:00+00:00")
+        # One backfill of a DAG at a time, and the scheduler takes a while to note that one is over.
+        awaited(lambda: self._has_no_backfill() or None, "the end of the backfill before")
         self.cli("backfill", "create", "--dag-id", SCHEDULED, *bounds, "--dag-run-conf", json.dumps(conf))
         (made,) = {one["dag_run_id"] for one in self.airflow.runs(SCHEDULED)} - before
         return str(made)
+
+    def _has_no_backfill(self) -> bool:
+        found = self.airflow.server.ask("GET", f"/backfills?dag_id={SCHEDULED}")["backfills"]
+        return all(one["completed_at"] for one in found)
 
 
 @pytest.fixture(scope="module")
