@@ -167,10 +167,10 @@ def conclude(params: Any = None, ti: Any = None) -> str:
     decided, without_page = ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report")
     with without_hopeless_retries():
         leave_note(ti, stages.note(run, decided, without_page))
-        stages.tidy(run, params["keep_days"])
         if params["source"] == "live":
             for event, sentence in stages.notices(run, decided, NoticeRules(HOLD_RUNS, DEADLINE)):
                 notify(get_current_context(), event, sentence)
+        stages.tidy(run, params["keep_days"])
         return stages.conclude(run, decided, without_page)
 
 

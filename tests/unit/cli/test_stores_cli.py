@@ -1,5 +1,6 @@
 """A URI of a store in the place of a file: refused in one sentence, and no folder of its name is made."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,15 @@ def test_the_command_ends_with_one_sentence_and_makes_nothing(tmp_path: Path) ->
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"planner: -o is {URI}/plan.yaml: only files and folders of this machine")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_controller_takes_no_store_for_its_data_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "planner.controller", "--all-namespaces"]
+    env = {**os.environ, "PLANNER_DATA": URI}
+    ended = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("planner-controller: --data is s3:/bucket/planner: only a path works here")
     assert list(tmp_path.iterdir()) == []
 
 
