@@ -8,8 +8,11 @@ import numpy as np
 
 from planner.model.intervals import QueueInterval
 
-REACH_FACTOR = 2.0
-"""A window that has gaps reaches back so many times its length at most: groups are watched half of the time."""
+REACH_FACTOR = 3.0
+"""A window that has gaps reaches back so many times its length at most.
+
+Scheduled runs watch for half of the time: twice the length has a whole window, and one run may be missing besides.
+"""
 
 BUCKET_S = 60.0
 """Rates are averaged over a minute before the upper one is taken: single samples of a slow queue are noise."""

@@ -15,8 +15,8 @@ from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SAMPLES, TRACES
 FILE_BYTES = 128 * 1024 * 1024
 """How large compaction lets a file become, roughly."""
 
-LEAST_DAYS = 2
-"""Days that are kept whatever is asked for: the longest window, a day, reaches back over gaps twice its length."""
+LEAST_DAYS = 3
+"""Days that are kept whatever is asked for: the longest window, a day, reaches back over gaps so far."""
 
 _WITHIN_A_DAY = {"intervals": HISTORY, "traces": TRACES, "samples": SAMPLES}
 _ORDER = {

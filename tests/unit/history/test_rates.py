@@ -66,10 +66,10 @@ def test_a_window_with_gaps_begins_earlier_by_as_much() -> None:
     assert half.arrival == round((6 * 100 + 600 + 300) / 150, 6)
 
 
-def test_a_window_reaches_back_twice_its_length_at_most() -> None:
-    intervals = intervals_of(steady(50, 50), 61, drop=tuple(range(38, 55)))
+def test_a_window_reaches_back_three_times_its_length_at_most() -> None:
+    intervals = intervals_of(steady(50, 50), 61, drop=tuple(range(21, 55)))
     rates = queue_rates(intervals, START + after(300), 60.0, 95.0)
-    assert rates.covered_s == 30.0
+    assert rates.covered_s == 25.0
 
 
 def test_a_reset_gives_no_rate_instead_of_zero() -> None:
