@@ -3,10 +3,11 @@
 One run decides for all policies of a folder, each by itself: a wrong file or a group that does not answer stops nobody
 else. The last task, *conclude*, then fails and names each policy that was not served, with its reason. What was decided
 is the result of *plan*: policy, counts, reason and the plan's file. Pages and plans lie below the data folder, in
-`runs/<run>/<policy>/`.
+`runs/<run>/<policy>/`. The run's note has the counts.
 
 `observe` reads the policies once, and keeps them in the run's folder: an edit meanwhile counts from the next run on.
-To replay a recording, choose the source `recording` and give its folder and times.
+To replay a recording, choose the source `recording` and give its folder and times; a backfill can do that, too. A live
+run observes the present and is refused for a time that is over.
 """
 
 # Tasks hand each other one message of paths and times, and what they leave lies below the data folder, as
@@ -18,13 +19,25 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_current_context, task
+from airflow.sdk import (  # type: ignore[attr-defined]  # Airflow 3.3.2 left the deadlines out of its types
+    DAG,
+    CronDataIntervalTimetable,
+    DeadlineAlert,
+    DeadlineReference,
+    Param,
+    SyncCallback,
+    chain,
+    get_current_context,
+    task,
+)
 
 from planner.orchestration.connections import airflow_connections
+from planner.orchestration.deadline import notify_of_late_run
 from planner.orchestration.forms import (
     LONG,
     OWNER,
     PLACES,
+    POLICIES,
     POOL,
     SETTINGS,
     SHORT,
@@ -38,7 +51,9 @@ from planner.orchestration.forms import (
     watch_field,
 )
 from planner.orchestration.notifying import notify, notify_of_failure
+from planner.orchestration.present import check_present
 from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.run_notes import leave_note
 from planner.orchestration.spark import SparkStage
 
 if TYPE_CHECKING:
@@ -46,9 +61,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 
+EVERY = timedelta(minutes=10)
+"""From one scheduled run to the next."""
+
+DEADLINE = timedelta(minutes=float(os.environ.get("CONSUMER_PLANNER_DEADLINE_MINUTES", "60")))
+"""A run that has not ended so long after it was queued is notified, as is a policy without a decision for so long."""
+HOLD_RUNS = int(os.environ.get("CONSUMER_PLANNER_HOLD_RUNS", "36"))
+"""A hold with the same cause is notified once it has lasted for so many runs."""
+
 PARAMS = {
     "policies": Param(
-        os.environ.get("CONSUMER_PLANNER_POLICIES", "/etc/consumer-planner/policies"),
+        POLICIES,
         type="string",
         minLength=1,
         title="Policies",
@@ -60,7 +83,9 @@ PARAMS = {
         "Since", "Recording: start, like 2026-11-21T10:00:00Z. Empty: the interval's.", section=SETTINGS
     ),
     "until": text_field("Until", "Recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS),
-    "watch_seconds": watch_field("the longest window of all policies"),
+    "watch_seconds": watch_field(
+        f"the longest window of all policies, {EVERY.total_seconds() / 2:.0f} at most, and earlier runs' history"
+    ),
     "data": data_field(),
     "history": text_field(
         "Lag history",
@@ -73,7 +98,7 @@ PARAMS = {
         type="integer",
         minimum=1,
         title="Days to keep",
-        description="Days of history and packed samples that are kept. Default: CONSUMER_PLANNER_KEEP_DAYS.",
+        description="Days of history, samples, runs and migrations to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
         section=PLACES,
     ),
 }
@@ -87,7 +112,11 @@ PARAMS = {
     execution_timeout=LONG,
 )
 def observe(
-    params: Any = None, data_interval_start: datetime | None = None, data_interval_end: datetime | None = None
+    params: Any = None,
+    dag_run: Any = None,
+    logical_date: datetime | None = None,
+    data_interval_start: datetime | None = None,
+    data_interval_end: datetime | None = None,
 ) -> "RunMessage":
     """Land raw samples of every policy's group; return the run that the other tasks work on."""
     from planner import stages  # noqa: PLC0415
@@ -97,10 +126,13 @@ def observe(
         policies, data = local_folder(params["policies"], "policies"), local_folder(params["data"], "data")
         recording = chosen(params, "recording")
         if recording is None:
+            check_present(dag_run.run_type, logical_date)
+            # Half of the time at most: a watch holds a worker's slot.
+            longest_s = EVERY.total_seconds() / 2
             with airflow_connections():
-                return stages.observe_live(policies, data, params["watch_seconds"]).message()
+                return stages.observe_live(policies, data, params["watch_seconds"], longest_s).message()
         since, until = params["since"] or data_interval_start, params["until"] or data_interval_end
-        return stages.observe_capture(policies, data, Path(recording), since, until).message()
+        return stages.observe_capture(policies, data, local_folder(recording, "recording"), since, until).message()
 
 
 @task(task_display_name="Write the plans", execution_timeout=LONG)
@@ -128,13 +160,20 @@ def report(ti: Any = None) -> Any:
 
 
 @task(task_display_name="Name who was not served", execution_timeout=SHORT)
-def conclude(ti: Any = None) -> str:
+def conclude(params: Any = None, ti: Any = None) -> str:
     """Return what came of the run in counts; fail naming every policy that was not served, with its reason."""
     from planner import stages  # noqa: PLC0415
+    from planner.notices import NoticeRules  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
+    decided, without_page = ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report")
     with without_hopeless_retries():
-        return stages.conclude(run, ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report"))
+        leave_note(ti, stages.note(run, decided, without_page))
+        if params["source"] == "live":
+            for event, sentence in stages.notices(run, decided, NoticeRules(HOLD_RUNS, DEADLINE)):
+                notify(get_current_context(), event, sentence)
+        stages.tidy(run, params["keep_days"])
+        return stages.conclude(run, decided, without_page)
 
 
 def spark(task_id: str, display_name: str, doc: str, params: tuple[str, ...] = (), **arguments: str) -> SparkStage:
@@ -166,10 +205,11 @@ with DAG(
     "consumer_planner",
     dag_display_name="Consumer planner: decide and plan",
     description="How many consumers should every group have, and how does it get there?",
-    schedule=CronDataIntervalTimetable("*/10 * * * *", timezone="UTC"),
+    schedule=CronDataIntervalTimetable(f"*/{EVERY // timedelta(minutes=1)} * * * *", timezone="UTC"),
     start_date=datetime(2025, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
+    deadline=DeadlineAlert(DeadlineReference.DAGRUN_QUEUED_AT, DEADLINE, SyncCallback(notify_of_late_run)),
     params=PARAMS,
     tags=TAGS,
     default_args={"owner": OWNER, "on_failure_callback": notify_of_failure},

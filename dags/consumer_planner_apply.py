@@ -60,9 +60,11 @@ PARAMS = {
 def read(params: Any = None) -> Any:
     """Read the plan file; return what the other tasks have to know of it."""
     from planner.handover import read_plan  # noqa: PLC0415
+    from planner.storage.layout import local_folder  # noqa: PLC0415
 
     with without_hopeless_retries():
-        return read_plan(Path(params["plan"]), params["namespace"])
+        local_folder(params["kubeconfig"] or "", "kubeconfig")
+        return read_plan(local_folder(params["plan"], "plan"), params["namespace"])
 
 
 @task.branch(task_display_name="Who approves?", execution_timeout=SHORT)
@@ -107,6 +109,8 @@ with DAG(
         subject=f"Apply plan {name}?",
         body=returned("read", "explanation"),
         planned="read",
+        # No run waits for ever: a plan is over long before (validForSeconds), unless its policy gives it days.
+        response_timeout=timedelta(days=7),
     )
     handed_over = hand_over()
     follow = FollowPlan(

@@ -39,6 +39,7 @@ from planner.orchestration.forms import (
 )
 from planner.orchestration.notifying import notify
 from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.run_notes import leave_note
 
 PARAMS = {
     "policy": required_field(
@@ -68,9 +69,10 @@ def check(params: Any = None) -> str:
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
     with without_hopeless_retries():
-        local_folder(params["data"], "data")
+        for name in ("data", "snapshot", "kubeconfig"):
+            local_folder(params[name] or "", name)
         chosen(params, "snapshot")
-        return stages.check(Path(params["policy"]), params["migration"])
+        return stages.check(local_folder(params["policy"], "policy"), params["migration"])
 
 
 @task(
@@ -84,7 +86,7 @@ def observe(params: Any = None) -> Any:
     """Watch the group and write its snapshot; return where."""
     from planner import migration_stages as stages  # noqa: PLC0415
 
-    policy, data, asked = Path(params["policy"]), Path(params["data"]), params["migration"]
+    policy, data, asked = Path(params["policy"]), Path(params["data"]), params["migration"]  # checked by check
     with without_hopeless_retries():
         snapshot = chosen(params, "snapshot")
         if snapshot is None:
@@ -98,8 +100,10 @@ def plan(params: Any = None, ti: Any = None) -> Any:
     """Write the plan; return what the other tasks have to know of it."""
     from planner import migration_stages as stages  # noqa: PLC0415
 
+    leave_note(ti, "1 policy: 0 plans, 1 failed")
     with without_hopeless_retries():
         message = stages.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
+    leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")
     notify(get_current_context(), "asked", f"Carry out migration {message['name']}? A person has to approve it.")
     return message
 

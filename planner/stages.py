@@ -25,6 +25,7 @@ from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfR
 from planner.fleet import Fleet, keep_fleet, read_fleet, read_problems
 from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
+from planner.notices import Notice, NoticeRules, Result, policies_known, record_results
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
@@ -32,6 +33,7 @@ from planner.sources.live import Installation, Pace, installations, watch_instal
 from planner.sources.past import FIRST_TIME, read_past
 from planner.storage.files import write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, is_time_name, metrics_mark, time_name, time_of_name
+from planner.storage.tidying import tidy_runs
 from planner.verification.track import TrackRecord
 from planner.words import counted
 
@@ -47,11 +49,12 @@ _T = TypeVar("_T")
 
 Decided = TypedDict(
     "Decided",
-    {"policy": str, "from": int | None, "to": int | None, "reason": str, "plan": str | None},
+    {"policy": str, "from": int | None, "to": int | None, "hold": str | None, "reason": str, "plan": str | None},
 )
 """What came of one policy, as it travels from task to task: counts of consumers, one sentence, the plan's file.
 
-``to`` is ``None`` where nothing was decided, and ``reason`` then says why. A hold has equal counts and no plan.
+``to`` is ``None`` where nothing was decided, and ``reason`` then says why. A hold has equal counts, its cause as
+``hold``, and no plan.
 """
 
 
@@ -159,16 +162,16 @@ def _moment(value: Moment, name: str) -> datetime:
     return at.astimezone(UTC)
 
 
-def observe_live(policies: Path, data: Path, watch_s: float | None = None) -> Run:
+def observe_live(policies: Path, data: Path, watch_s: float | None = None, longest_s: float | None = None) -> Run:
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
-    ``None`` watches for the longest window of all policies. Installations are watched side by side, the groups of one
-    together; a group that cannot be read is among the run's problems. Raises the first group's error when not a single
-    one could be read.
+    ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
+    in the history that earlier runs left. Installations are watched side by side, the groups of one together; a group
+    that cannot be read is among the run's problems. Raises the first group's error when not a single one could be read.
     """
     fleet = read_fleet(policies)
     wanted = fleet.policies
-    seconds = watch_s if watch_s is not None else max(policy.snapshot_settings.window_s for policy in wanted)
+    seconds = _watch_s(wanted, longest_s) if watch_s is None else watch_s
     since = datetime.now(UTC)
     failures, sample_every_s = _watch_all(installations(wanted), data, seconds)
     if len(failures) == len(wanted):
@@ -204,6 +207,11 @@ def _with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> 
 def _observed(fleet: Fleet, failures: Mapping[str, PlannerError], run: Run) -> Run:
     problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
     return _kept(fleet, problems, run)
+
+
+def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None) -> float:
+    window_s = max(policy.snapshot_settings.window_s for policy in policies)
+    return window_s if longest_s is None else min(window_s, longest_s)
 
 
 def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
@@ -305,7 +313,14 @@ def plan_policy(run: Run, policy: ConsumerScalingPolicy) -> Decided:
     """Do for one policy what ``plan`` does for all."""
     result = _served(run, "plan", _planned, policy)
     if isinstance(result, PlannerError):
-        return {"policy": policy.metadata.name, "from": None, "to": None, "reason": str(result), "plan": None}
+        return {
+            "policy": policy.metadata.name,
+            "from": None,
+            "to": None,
+            "hold": None,
+            "reason": str(result),
+            "plan": None,
+        }
     return result
 
 
@@ -316,6 +331,7 @@ def _planned(case: Case) -> Decided:
         "policy": case.policy.metadata.name,
         "from": decision.current,
         "to": decision.target,
+        "hold": decision.hold_cause,
         "reason": decision.reason,
         "plan": None if path is None else str(path),
     }
@@ -376,6 +392,37 @@ def failures_of(run: Run, decided: Sequence[Decided], without_page: Mapping[str,
     """Return why policies, or policy files, were not served whole: a sentence each, by name."""
     undecided = {line["policy"]: line["reason"] for line in decided if line["to"] is None}
     return {**without_page, **undecided, **read_problems(run.folder)}
+
+
+def note(run: Run, decided: Sequence[Decided], without_page: Mapping[str, str]) -> str:
+    """Return what came of the run in counts that add up, like ``12 policies: 3 plans, 8 holds, 1 failed``."""
+    failures = failures_of(run, decided, without_page)
+    served = [line for line in decided if line["policy"] not in failures]
+    plans = sum(line["plan"] is not None for line in served)
+    policies = counted(len(served) + len(failures), "policy", "policies")
+    return f"{policies}: {counted(plans, 'plan')}, {counted(len(served) - plans, 'hold')}, {len(failures)} failed"
+
+
+def notices(run: Run, decided: Sequence[Decided], rules: NoticeRules) -> Sequence[Notice]:
+    """Return what people should know of the run's policies after all runs until now, and keep its results for the next.
+
+    A policy that earlier runs knew and this one could not read is one without a decision.
+    """
+    results = [Result(line["policy"], line["to"] is not None, line["hold"], line["reason"]) for line in decided]
+    if problems := read_problems(run.folder):
+        unread = sorted(policies_known(run.data).keys() - {result.policy for result in results})
+        reason = f"its policy was not read. {'; '.join(problems.values())}"
+        results += [Result(name, False, None, reason) for name in unread]
+    return record_results(run.data, run.until, results, rules)
+
+
+def tidy(run: Run, keep_days: int) -> None:
+    """Remove what runs and migrations left that are more than ``keep_days`` older than this one."""
+    removed = tidy_runs(run.data, run.until - timedelta(days=keep_days))
+    if removed:
+        log.info(
+            "%s more than %d days old removed", counted(removed, "run or migration", "runs and migrations"), keep_days
+        )
 
 
 def summary(decided: Sequence[Decided]) -> str:

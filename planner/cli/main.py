@@ -2,9 +2,10 @@
 
 import errno
 import os
+import re
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
 
 import typer
 
@@ -33,7 +34,7 @@ from planner.cli import (
 )
 from planner.cli.console import errors, print_help_alone
 from planner.cli.examples import epilog
-from planner.errors import PlannerError, StorageError
+from planner.errors import BadInputError, PlannerError, StorageError
 
 app = typer.Typer(
     name="planner",
@@ -111,7 +112,25 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Without a file's name only standard output fails so: ``write_atomically`` has errors of its own."""
 
 
+_STORE: Final = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|adl|(web)?hdfs|viewfs|oss|cosn?|s?ftp|file)://", re.IGNORECASE)
+"""How the URI of a store begins. Servers of metrics have URLs of their own, which options take."""
+
+
+def refuse_stores(words: Sequence[str]) -> None:
+    """Raise ``BadInputError`` for the URI of a store where a file or folder is named: none is read or written yet."""
+    for number, word in enumerate(words):
+        option, sign, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        if _STORE.match(value):
+            before = words[number - 1] if number else ""
+            name = option if sign else before if before.startswith("-") else "the argument"
+            raise BadInputError(
+                f"{name} is {value}: only files and folders of this machine can be read and written here: mount the "
+                "store and give its path"
+            )
+
+
 def _run(command: Callable[[], object]) -> None:
+    refuse_stores(sys.argv[1:])
     try:
         command()
     finally:

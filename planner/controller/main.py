@@ -22,6 +22,7 @@ from planner.controller.settings import (
 )
 from planner.errors import PlannerError
 from planner.printable import one_line
+from planner.storage.layout import local_folder
 
 app = typer.Typer(
     name="planner-controller",
@@ -74,6 +75,8 @@ def controller(
     that cannot be written. What is out of reach never ends it.
     """
     namespaces = chosen_namespaces(namespace or (), all_namespaces)
+    for name, path in (("--data", data), ("--kubeconfig", kubeconfig)):
+        local_folder(str(path or ""), name)
     settings = Settings(
         namespaces=namespaces,
         lease_name=leader_lease,

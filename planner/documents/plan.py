@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from planner.decision.decision import Decision, Rejection
 from planner.documents.format import (
     API_VERSION,
+    DIGEST_PREFIX,
     canonical,
     check_digest,
     check_header,
@@ -138,8 +139,12 @@ def document_name(record: DecisionRecord) -> str:
 
 
 def migration_name(plan: RolloutPlan) -> str:
-    """Return the Kubernetes name of a migration's plan: policy, kind and time."""
-    return f"{plan.policy}-{(plan.migration or '').lower()}-{plan.made_at:%Y%m%d-%H%M%S}"
+    """Return the Kubernetes name of a migration's plan: policy, kind, time, and the first digits of its digest.
+
+    So two plans that are made of one snapshot in one second have two names.
+    """
+    digits = PLAN.digest(plan).removeprefix(DIGEST_PREFIX)[:6]
+    return f"{plan.policy}-{(plan.migration or '').lower()}-{plan.made_at:%Y%m%d-%H%M%S}-{digits}"
 
 
 def read_plan_or_decision(path: Path) -> RolloutPlan | DecisionRecord:

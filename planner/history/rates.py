@@ -8,6 +8,12 @@ import numpy as np
 
 from planner.model.intervals import QueueInterval
 
+REACH_FACTOR = 3.0
+"""A window that has gaps reaches back so many times its length at most.
+
+Scheduled runs watch for half of the time: twice the length has a whole window, and one run may be missing besides.
+"""
+
 BUCKET_S = 60.0
 """Rates are averaged over a minute before the upper one is taken: single samples of a slow queue are noise."""
 
@@ -26,13 +32,14 @@ class QueueRates:
 
 
 def queue_rates(intervals: Sequence[QueueInterval], at: datetime, window_s: float, percentile: float) -> QueueRates:
-    """Return the rates of one queue over the ``window_s`` seconds that end at ``at``.
+    """Return the rates of one queue over the last ``window_s`` seconds in which it was watched, up to ``at``.
 
-    Means are messages over seconds of all intervals that ended within the window and have no reset. The upper
-    rate is the ``percentile`` (0 to 100) over the means of whole minutes. Gaps count for the means, not for
-    ``covered_s``.
+    A window without gaps is the ``window_s`` seconds that end at ``at``; one with gaps begins earlier by as much, and
+    reaches back ``REACH_FACTOR`` times its length at most. Means are messages over seconds of all intervals that ended
+    within the window and have no reset. The upper rate is the ``percentile`` (0 to 100) over the means of whole
+    minutes. Gaps count for the means, not for ``covered_s``.
     """
-    start = at - timedelta(seconds=window_s)
+    start = _start(intervals, at, window_s)
     recent = [interval for interval in intervals if start < interval.ended_at <= at]
     arriving = [interval for interval in recent if not interval.broker_reset]
     consuming = [(i.consumed, i.seconds) for i in recent if i.consumed is not None and not i.consumer_reset]
@@ -42,6 +49,17 @@ def queue_rates(intervals: Sequence[QueueInterval], at: datetime, window_s: floa
         consumption=_mean([consumed for consumed, _ in consuming], [seconds for _, seconds in consuming]),
         covered_s=_covered(recent, start),
     )
+
+
+def _start(intervals: Sequence[QueueInterval], at: datetime, window_s: float) -> datetime:
+    """Return where the window begins: every gap within it makes it begin earlier by the gap's length."""
+    start, earliest = at - timedelta(seconds=window_s), at - timedelta(seconds=REACH_FACTOR * window_s)
+    gaps = sorted((i for i in intervals if i.is_gap and i.ended_at <= at), key=lambda i: i.ended_at, reverse=True)
+    for gap in gaps:
+        if gap.ended_at <= start:
+            break
+        start -= gap.ended_at - max(gap.started_at, earliest)
+    return max(start, earliest)
 
 
 def _covered(recent: Sequence[QueueInterval], start: datetime) -> float:

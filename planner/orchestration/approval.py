@@ -7,6 +7,8 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 
+from planner.orchestration.run_notes import leave_note
+
 CONFIRM: Final = "confirm"
 """The field of the phrases; there is none where no step asks for one."""
 
@@ -35,10 +37,18 @@ class AskApproval(ApprovalOperator):
         if event.get("chosen_options") == [self.APPROVE] and (problem := wrong_phrase(event, phrases)):
             self.log.warning("%s The question is asked again.", problem)
             return self.execute(context)
-        return super().execute_complete(context, event)
+        answer = super().execute_complete(context, event)
+        leave_note(context["ti"], answered(context["ti"].xcom_pull(task_ids=self.planned)["name"], event))
+        return answer
 
     def _phrases(self, context: Any) -> Sequence[str]:
         return tuple(context["ti"].xcom_pull(task_ids=self.planned)["phrases"])
+
+
+def answered(plan: str, answer: Mapping[str, Any]) -> str:
+    """Return the run's note once a person has answered, like ``plan shop-update: Approve by admin``."""
+    person = (answer.get("responded_by_user") or {}).get("name")
+    return f"plan {plan}: {', '.join(answer.get('chosen_options') or ())}{f' by {person}' if person else ''}"
 
 
 def _fields(phrases: Sequence[str]) -> dict[str, Param]:

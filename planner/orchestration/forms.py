@@ -12,13 +12,25 @@ from airflow.sdk import Param
 
 from planner.errors import BadInputError
 from planner.orchestration.notifying import notify_of_failure
+from planner.orchestration.tags import policy_tags
 
 SETTINGS, PLACES = "Observation", "Paths and namespaces"
 """Sections of the forms, below what a run is about."""
 
 OWNER: Final = os.environ.get("CONSUMER_PLANNER_OWNER", "consumer-planner")
-TAGS: Final = ("consumer-planner", *filter(None, os.environ.get("CONSUMER_PLANNER_TAGS", "").split(",")))
-"""Ours, and those of the deployment, for example the systems and clusters that it plans for."""
+POLICIES: Final = os.environ.get("CONSUMER_PLANNER_POLICIES", "/etc/consumer-planner/policies")
+"""The folder of policies where a run names no other."""
+
+TAGS: Final = tuple(
+    dict.fromkeys(
+        (
+            "consumer-planner",
+            *filter(None, os.environ.get("CONSUMER_PLANNER_TAGS", "").split(",")),
+            *policy_tags(POLICIES),
+        )
+    )
+)
+"""Ours, those of the deployment, and the systems and clusters that the policies name."""
 
 POOL: Final = os.environ.get("CONSUMER_PLANNER_POOL", "default_pool")
 """The pool of tasks that read brokers; one of its own bounds how many do so at once."""

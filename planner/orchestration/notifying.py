@@ -1,7 +1,8 @@
 """Who is notified: any Airflow notifier, by the one setting ``CONSUMER_PLANNER_NOTIFIER``.
 
 Its value is JSON, ``{"classpath": "airflow.providers.smtp.notifications.smtp.SmtpNotifier", "kwargs": {…}}``. Templates
-in kwargs know ``event`` (``planned``, ``asked``, ``refused``, ``failed``) and ``sentence`` beside Airflow's own names.
+in kwargs know ``event`` (``planned``, ``holding``, ``overdue``, ``asked``, ``refused``, ``failed``) and ``sentence``
+beside Airflow's own names.
 """
 
 import json

@@ -1,11 +1,15 @@
 """Write a file whole or not at all."""
 
 import os
+import re
 import stat
 from pathlib import Path
 from uuid import uuid4
 
 from planner.errors import BadInputError, StorageError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""What a relative path begins with that was made of a URI: ``s3://bucket`` would be the folder ``s3:``."""
 
 
 def write_atomically(path: Path, content: bytes | str) -> Path:
@@ -18,6 +22,10 @@ def write_atomically(path: Path, content: bytes | str) -> Path:
     file is left.
     """
     data = content.encode() if isinstance(content, str) else content
+    if _SCHEME.fullmatch(path.parts[0] if path.parts else ""):
+        raise BadInputError(
+            f"{path} was made of a URI, and only files of this machine can be written: mount the store, give its path"
+        )
     try:
         if path.is_dir():
             raise BadInputError(

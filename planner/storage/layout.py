@@ -7,6 +7,7 @@
     metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
     calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
+    last-decisions.json                                            what live runs made of each policy, for notices
     runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
     runs/<run>/problems.json                                       policy or file -> why the run could not observe it
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
@@ -58,14 +59,14 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def local_folder(text: str, name: str) -> Path:
-    """Return the folder that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI.
+    """Return the folder or file that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI.
 
     A path made of ``s3://bucket`` would be the folder ``s3:`` of the working directory.
     """
     if _URI.match(text):
         raise BadInputError(
-            f"{name} is {text}: only a folder that is mounted on every worker works here, so mount the store and give "
-            "its path; a URI is possible for history alone"
+            f"{name} is {text}: only a path works here, of this machine or mounted on every worker of an Airflow, so "
+            "mount the store and give its path; a URI is possible for history alone"
         )
     return Path(text)
 
@@ -119,9 +120,9 @@ def history_folder(data: Path) -> Path:
     return data / "history"
 
 
-def runs_folder(data: Path) -> Path:
-    """Return the folder of all runs."""
-    return data / "runs"
+def migrations_folder(data: Path) -> Path:
+    """Return the folder of all migrations."""
+    return data / "migrations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class RunFolder:
     @classmethod
     def of_migration(cls, data: Path, at: datetime) -> "RunFolder":
         """Return the folder of a migration whose snapshot speaks of ``at``."""
-        return cls(data / "migrations" / time_name(at))
+        return cls(migrations_folder(data) / time_name(at))
 
     @property
     def policies(self) -> Path:

@@ -2,15 +2,18 @@
 
 import argparse
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 
 from planner.errors import BadInputError
+from planner.storage.layout import local_folder
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser that every app's arguments are added to."""
     arguments = argparse.ArgumentParser(description=description)
-    arguments.add_argument("--data", type=Path, required=True, help="data folder: samples, history, runs")
+    arguments.add_argument(
+        "--data", type=partial(local_folder, name="--data"), required=True, help="data folder: samples, history, runs"
+    )
     arguments.add_argument("--history", default="", help="URI of the lag history, where it is not <data>/history")
     return arguments
 
@@ -18,7 +21,8 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def run_parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser for apps that work on one run of a folder of policies."""
     arguments = parser(description)
-    arguments.add_argument("--policies", type=Path, required=True, help="folder of ConsumerScalingPolicy files")
+    policies = partial(local_folder, name="--policies")
+    arguments.add_argument("--policies", type=policies, required=True, help="folder of ConsumerScalingPolicy files")
     arguments.add_argument("--at", type=time, required=True, help="time that the run's snapshots speak of")
     return arguments
 

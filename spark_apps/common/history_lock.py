@@ -48,8 +48,11 @@ def _kernel_lock(folder: Path, until: float) -> Iterator[None]:
     try:
         while not _is_locked(handle):
             if time.monotonic() >= until:
-                raise StorageError(f"another run changes the history {folder}: wait for its end, then run again")
+                holder = os.pread(handle, 1000, 0).decode("utf-8", "replace") or "another run"
+                raise StorageError(f"the history {folder} is changed by {holder}: wait for its end, then run again")
             time.sleep(_POLL_S)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, _ourselves().encode(), 0)
         yield
     finally:
         os.close(handle)
@@ -63,10 +66,14 @@ def _is_locked(handle: int) -> bool:
     return True
 
 
+def _ourselves() -> str:
+    """Return how a holder names itself to those that wait."""
+    return f"{socket.gethostname()} process {os.getpid()} since {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}"
+
+
 @contextmanager
 def _lock_file(file: Folder, until: float) -> Iterator[None]:
-    ours = f"{socket.gethostname()} process {os.getpid()} since {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}"
-    while not file.create(ours.encode()):
+    while not file.create(_ourselves().encode()):
         if time.monotonic() >= until:
             holder = file.read().decode("utf-8", "replace") if file.exists() else "somebody"
             raise StorageError(

@@ -15,6 +15,9 @@ from spark_apps.history.schemas import HISTORY, QUEUE_KEY, SAMPLES, TRACES
 FILE_BYTES = 128 * 1024 * 1024
 """How large compaction lets a file become, roughly."""
 
+LEAST_DAYS = 3
+"""Days that are kept whatever is asked for: the longest window, a day, reaches back over gaps so far."""
+
 _WITHIN_A_DAY = {"intervals": HISTORY, "traces": TRACES, "samples": SAMPLES}
 _ORDER = {
     "intervals": (*QUEUE_KEY[1:], "ended_at"),
@@ -27,7 +30,8 @@ _ORDER = {
 def tidy(history: Folder, until: datetime, keep_days: int) -> None:
     """Merge the small files of closed days, and drop the days that are more than ``keep_days`` before ``until``.
 
-    A day is closed when nobody needs its newest hours for a snapshot any more. The state of a queue is never dropped.
+    ``LEAST_DAYS`` are always kept. A day is closed when nobody needs its newest hours for a snapshot any more. The
+    state of a queue is never dropped.
     """
     with only_run(history):
         recover(history)
@@ -36,7 +40,7 @@ def tidy(history: Folder, until: datetime, keep_days: int) -> None:
 
 def _tidy(history: Folder, until: datetime, keep_days: int) -> None:
     change = Change(history)
-    first_kept = until.date() - timedelta(days=keep_days)
+    first_kept = until.date() - timedelta(days=max(keep_days, LEAST_DAYS))
     for table in DAILY_TABLES:
         old = [folder for folder in day_folders(history, table) if day_of(folder) < first_kept]
         change.delete(old)

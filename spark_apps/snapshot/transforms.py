@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name that every PySpar
 from planner.documents.data import SAMPLE
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import PlannerError
+from planner.history.rates import REACH_FACTOR
 from planner.isolation import attempt
 from planner.model.intervals import QueueInterval
 from planner.model.queues import MessageQueue, Queue, TopicPartition
@@ -25,8 +26,9 @@ from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
 
 def reach(policies: Sequence[ConsumerScalingPolicy]) -> timedelta:
-    """Return how far back the history is needed: the longest window, and the picture of the past."""
-    return max(RECENT, *(timedelta(seconds=policy.snapshot_settings.window_s) for policy in policies))
+    """Return how far back the history is needed: the longest window with its gaps, and the picture of the past."""
+    windows = (timedelta(seconds=REACH_FACTOR * policy.snapshot_settings.window_s) for policy in policies)
+    return max(RECENT, *windows)
 
 
 def key_of(policy: ConsumerScalingPolicy) -> GroupKey:

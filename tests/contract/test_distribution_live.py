@@ -1,5 +1,6 @@
 """Wheel and sdist as a stranger gets them: built, installed into empty environments, tried on the recordings."""
 
+import configparser
 import hashlib
 import json
 import os
@@ -77,6 +78,17 @@ def test_the_sdist_makes_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path
     (unpacked,) = tmp_path.glob("consumer_planner-*")
     assert contents(build(unpacked, "wheel", tmp_path / "again")) == contents(wheel)
     assert not {"tests", "scripts"} & {path.name for path in unpacked.iterdir()}
+
+
+def test_the_wheel_names_the_plugin_that_airflow_loads(wheel: Path) -> None:
+    """Red when runs have no notes in an Airflow that has the package: nothing else would show it."""
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = [name for name in files.namelist() if name.endswith(".dist-info/entry_points.txt")]
+        groups = configparser.ConfigParser()
+        groups.read_string(files.read(name).decode())
+        module, _, plugin = groups["airflow.plugins"]["consumer_planner"].partition(":")
+        code = files.read(f"{module.replace('.', '/')}.py").decode()
+    assert f"class {plugin}(AirflowPlugin)" in code
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)

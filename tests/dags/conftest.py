@@ -46,6 +46,7 @@ dags = [
                 owner=task.owner,
                 notifies=bool(task.on_failure_callback),
                 timeout=task.execution_timeout,
+                limit=task.execution_timeout or getattr(task, "response_timeout", None),
                 kind=type(task).__name__,
                 connection=getattr(task, "_conn_id", None),
             )

@@ -45,6 +45,7 @@ def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
             assert task["notifies"], name
             # A question waits for as long as its own limit says.
             assert (task["timeout"] is None) == (task["kind"] == "AskApproval"), name
+            assert task["limit"], name
         for name, schema in dag["params"].items():
             assert schema["title"], name
             assert dag["descriptions"][name] or schema["description_md"], name

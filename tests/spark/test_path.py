@@ -74,6 +74,22 @@ def test_a_group_seen_once_has_a_snapshot_without_rates(spark: SparkSession, tmp
     assert RunFolder.of(tmp_path, samples[0].at).snapshot("shop").read_bytes() == SNAPSHOT.dump(wanted)
 
 
+def test_a_window_is_filled_by_the_watch_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
+    """Two runs watch for half of the policy's window of 120 s each, 90 s apart: together they saw all of it."""
+    samples = watch(43, lambda _, number: (1000 + 50 * number, 1000 + 50 * number))
+    before, now = samples[:13], samples[30:]
+    history_of(spark, tmp_path, before)
+    history_of(spark, tmp_path, now)
+    (policy,) = policies(tmp_path / "policies")
+    at = now[-1].at
+    assert take_snapshots(spark, tmp_path, [policy], at) == []
+    taken = SNAPSHOT.read(RunFolder.of(tmp_path, at).snapshot("shop"))
+    assert taken == pipeline.take_snapshot((*before, *now), SAMPLE_EVERY_S, policy, at)
+    completeness = {part.name: part.completeness for part in taken.parts}
+    assert completeness["rates"] == 1.0
+    assert {state.arrival_rate for state in taken.data_queues} == {10.0}
+
+
 def test_a_group_without_samples_is_named_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:
     samples = eventful(8)
     at = samples[-1].at

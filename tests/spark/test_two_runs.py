@@ -1,16 +1,24 @@
 """Two history runs at once, and a change that was taken apart: no sample is lost, whatever the other does."""
 
+import os
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
 from planner.errors import StorageError
 from planner.storage.layout import history_folder, samples_folder
+from scripts.run_local import ROOT
 from spark_apps.common import history_lock
 from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import Change, recover
+from spark_apps.common.history_lock import only_run
 from spark_apps.history.app import Updated, update
 from tests.spark.test_history import expected, found
 from tests.spark.worlds import SAMPLE_EVERY_S, eventful, land
@@ -39,8 +47,32 @@ def test_a_second_run_in_the_middle_of_the_first_loses_nothing(
     monkeypatch.setattr(Change, "commit", interrupted)
     update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     pd.testing.assert_frame_equal(found(spark, tmp_path), expected(samples), check_exact=True)
-    assert refused == [f"another run changes the history {history_folder(tmp_path)}: wait for its end, then run again"]
+    (sentence,) = refused
+    holder = f"is changed by {socket.gethostname()} process {os.getpid()} since "
+    assert sentence.startswith(f"the history {history_folder(tmp_path)} {holder}")
     assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0), "its lock went with it"
+
+
+def test_two_processes_at_once_lose_nothing_and_the_second_waits(spark: SparkSession, tmp_path: Path) -> None:
+    """Both are let go at the same moment: whichever is first packs all samples, the other finds nothing left to do."""
+    samples = eventful(25)
+    land(tmp_path, samples)
+    history = history_folder(tmp_path)
+    words = ["--data", str(tmp_path), "--until", samples[-1].at.isoformat(), "--sample-every", str(SAMPLE_EVERY_S)]
+    command = [sys.executable, "-m", "spark_apps.history.app", *words]
+    with only_run(Folder.of(spark, history)):
+        both = [
+            psutil.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "12"
+        ]
+        for process in both:
+            while not any(file.path == str(history / "_lock") for file in process.open_files()):
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.2)
+    said = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    packed = sorted(out.split(" samples up to")[0].split()[-1] for out, _ in said)
+    assert packed == ["0", str(len(samples))]
+    pd.testing.assert_frame_equal(found(spark, tmp_path), expected(samples), check_exact=True)
 
 
 def test_a_lock_file_names_its_holder_and_the_command_that_ends_the_doubt(spark: SparkSession, tmp_path: Path) -> None:

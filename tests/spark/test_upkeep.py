@@ -85,6 +85,8 @@ def test_old_days_go_and_the_last_state_of_a_queue_stays(spark: SparkSession, tm
     assert found(spark, tmp_path)["day"].nunique() == 2, "exactly so many days are kept"
     tidy(history_of(spark, tmp_path), bank[-1].at, keep_days=38)
     assert set(found(spark, tmp_path)["group"]) == {"bank"}
+    tidy(history_of(spark, tmp_path), bank[-1].at + 3 * DAY, keep_days=1)
+    assert set(found(spark, tmp_path)["group"]) == {"bank"}, "the longest window may need three days"
     add(spark, tmp_path, again)
     wanted = expected((*old, *again))
     goes_on = found(spark, tmp_path).query("group == 'shop'").reset_index(drop=True)

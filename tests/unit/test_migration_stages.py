@@ -64,6 +64,8 @@ def test_two_requests_on_one_snapshot_leave_two_plans(tmp_path: Path) -> None:
     first, second = planned(tmp_path, UPDATE, taken), planned(tmp_path, {**UPDATE, "surge": 1}, taken)
     assert digest_in(read_document(Path(first["file"]))) == first["digest"]
     assert digest_in(read_document(Path(second["file"]))) == second["digest"] != first["digest"]
+    for message in (first, second):  # so that two of one second have two names
+        assert message["name"].endswith(f"-{message['digest'].removeprefix('sha256:')[:6]}")
 
 
 def test_a_policy_that_is_edited_after_the_watch_changes_nothing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The stages on files, without Spark and Airflow."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_p
 from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
+from planner.notices import NoticeRules
 from planner.sources.capture import write_capture
 from planner.sources.live import Installation, Pace
 from planner.sources.prometheus import AnswerError
@@ -187,6 +189,7 @@ def test_a_broken_file_of_one_policy_keeps_no_other_from_its_plan_and_page(polic
         stages.conclude(run, list(lines.values()), without_page)
     assert str(broken.decision) in str(failed.value)
     assert "3 policies: 1 to scale, 0 to hold, 2 without a decision. 2 failed: broken: " in str(failed.value)
+    assert stages.note(run, list(lines.values()), without_page) == "3 policies: 1 plan, 0 holds, 2 failed"
 
 
 def test_a_defect_in_one_group_is_its_own_sentence(
@@ -222,9 +225,49 @@ def test_settings_that_cannot_be_fail_their_policy_alone(
 
 
 def test_a_uri_where_a_folder_is_needed_is_refused() -> None:
-    with pytest.raises(BadInputError, match="data is s3://bucket/planner: only a folder"):
+    with pytest.raises(BadInputError, match="data is s3://bucket/planner: only a path"):
         local_folder("s3://bucket/planner", "data")
     assert local_folder("/var/lib/planner", "data") == Path("/var/lib/planner")
+
+
+def test_counts_of_a_note_add_up_whatever_failed(policies: Path, tmp_path: Path) -> None:
+    """A policy that has its plan and no page failed; so did a file that is no policy."""
+    (policies / "typo.yaml").write_text("kind: [", encoding="utf-8")
+    run = recorded(policies, tmp_path)
+    lines: list[stages.Decided] = [
+        {"policy": name, "from": 3, "to": to, "hold": None, "reason": "", "plan": plan}
+        for name, to, plan in (("a", 4, "a.yaml"), ("b", 4, "b.yaml"), ("c", 3, None), ("d", None, None))
+    ]
+    assert stages.note(run, lines, {"b": "no page"}) == "5 policies: 1 plan, 1 hold, 3 failed"
+
+
+def test_a_policy_whose_file_broke_is_one_without_a_decision(policies: Path, tmp_path: Path) -> None:
+    rules = NoticeRules(3, timedelta(minutes=25))
+    (policies / "typo.yaml").write_text("kind: [", encoding="utf-8")
+    run = recorded(policies, tmp_path)
+    rows = [("shop", 3), ("bank", 3)]
+    lines: list[stages.Decided] = [
+        {"policy": name, "from": 3, "to": to, "hold": "RightAlready", "reason": "", "plan": None} for name, to in rows
+    ]
+    assert stages.notices(replace(run, until=START - timedelta(hours=1)), lines, rules) == []
+    (notice,) = stages.notices(run, lines[:1], rules)
+    assert notice.sentence.startswith("bank has had no decision for 1 h 5 min: its policy was not read. ")
+    assert "typo.yaml" in notice.sentence
+
+
+def test_a_live_run_watches_for_the_window_and_for_half_of_its_time_at_most(
+    policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[float] = []
+
+    def looks(place: Installation, seconds: float, _pace: Pace) -> Iterator[tuple[ConsumerScalingPolicy, GroupSample]]:
+        watched.append(seconds)
+        yield place.policies[0], watch(1)[0]
+
+    monkeypatch.setattr(stages, "watch_installation", looks)
+    for watch_s, longest_s in ((None, None), (None, 300.0), (None, 60.0), (7.0, 5.0)):
+        stages.observe_live(policies, tmp_path, watch_s, longest_s)
+    assert watched == [120.0, 120.0, 60.0, 7.0]
 
 
 @pytest.mark.parametrize("wrong", [None, "yesterday", "2026-11-21T10:00:00"])

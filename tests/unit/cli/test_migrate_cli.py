@@ -97,7 +97,8 @@ def test_each_migration_becomes_a_plan_that_is_explained_and_approved(
     assert f"planner approve {tmp_path / 'plan.yaml'}" in done.stdout
     assert all(f"--confirm '{phrase}'" in done.stdout for phrase in made.confirmations)
     document = yaml.safe_load((tmp_path / "plan.yaml").read_text())
-    assert document["metadata"]["name"] == f"shop-{kind.replace('-', '')}-20261121-103000"
+    digits = document["metadata"]["annotations"]["consumerplanner.dev/digest"].removeprefix("sha256:")[:6]
+    assert document["metadata"]["name"] == f"shop-{kind.replace('-', '')}-20261121-103000-{digits}"
     assert "consumerplanner.dev/approve" not in document["metadata"]["annotations"]
     explained = planner("explain", tmp_path / "plan.yaml")
     assert explained.stdout.splitlines()[:-1] == done.stdout.splitlines()[:-2]

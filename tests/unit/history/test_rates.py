@@ -51,6 +51,27 @@ def test_gaps_count_for_the_mean_but_not_for_what_is_covered() -> None:
     assert rates.covered_s == 100.0
 
 
+def test_a_window_with_gaps_begins_earlier_by_as_much() -> None:
+    """A group that is watched in turns: 60 s at 20/s, 60 s unwatched at 10/s, 60 s at 5/s."""
+
+    def offsets(_: MessageQueue, n: int) -> tuple[int, int]:
+        return 1000 + 100 * min(n, 12) + 50 * max(0, min(n, 24) - 12) + 25 * max(0, n - 24), 0
+
+    intervals = intervals_of(offsets, 37, drop=tuple(range(13, 24)))
+    rates = queue_rates(intervals, START + after(180), 120.0, 100.0)
+    assert rates.covered_s == 120.0
+    assert (rates.arrival, rates.upper_arrival) == (round(2100 / 180, 6), 20.0)
+    half = queue_rates(intervals, START + after(180), 90.0, 100.0)
+    assert half.covered_s == 90.0
+    assert half.arrival == round((6 * 100 + 600 + 300) / 150, 6)
+
+
+def test_a_window_reaches_back_three_times_its_length_at_most() -> None:
+    intervals = intervals_of(steady(50, 50), 61, drop=tuple(range(21, 55)))
+    rates = queue_rates(intervals, START + after(300), 60.0, 95.0)
+    assert rates.covered_s == 25.0
+
+
 def test_a_reset_gives_no_rate_instead_of_zero() -> None:
     rates = queue_rates(intervals_of(lambda _, n: (1000 - n, 500), 3), START + after(10), 60.0, 95.0)
     assert (rates.arrival, rates.upper_arrival, rates.consumption) == (None, None, 0.0)
