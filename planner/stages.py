@@ -408,8 +408,12 @@ def notices(run: Run, decided: Sequence[Decided], rules: NoticeRules) -> Sequenc
 
     A policy that earlier runs knew and this one could not read is one without a decision.
     """
-    results = [Result(line["policy"], line["to"] is not None, line["hold"], line["reason"]) for line in decided]
-    if problems := read_problems(run.folder):
+    problems = read_problems(run.folder)
+    results = [
+        Result(line["policy"], line["to"] is not None, line["hold"], problems.get(line["policy"], line["reason"]))
+        for line in decided
+    ]
+    if problems:
         unread = sorted(policies_known(run.data).keys() - {result.policy for result in results})
         reason = f"its policy was not read. {'; '.join(problems.values())}"
         results += [Result(name, False, None, reason) for name in unread]

@@ -37,9 +37,10 @@ class AskApproval(ApprovalOperator):
         if event.get("chosen_options") == [self.APPROVE] and (problem := wrong_phrase(event, phrases)):
             self.log.warning("%s The question is asked again.", problem)
             return self.execute(context)
-        answer = super().execute_complete(context, event)
-        leave_note(context["ti"], answered(context["ti"].xcom_pull(task_ids=self.planned)["name"], event))
-        return answer
+        if "error" not in event:
+            # Before: a rejection skips the tasks that follow by an exception.
+            leave_note(context["ti"], answered(context["ti"].xcom_pull(task_ids=self.planned)["name"], event))
+        return super().execute_complete(context, event)
 
     def _phrases(self, context: Any) -> Sequence[str]:
         return tuple(context["ti"].xcom_pull(task_ids=self.planned)["phrases"])

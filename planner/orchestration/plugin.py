@@ -4,15 +4,12 @@ One listener, for the scheduler: it gives a run that is over the note that a tas
 without the package writes no note, and all else is as it was.
 """
 
-import logging
 from typing import Any, Final
 
 from airflow.listeners import hookimpl
 from airflow.plugins_manager import AirflowPlugin
 
 from planner.orchestration.run_notes import KEY
-
-log = logging.getLogger(__name__)
 
 OURS: Final = "consumer_planner"
 """What the names of our DAGs begin with."""
@@ -33,10 +30,17 @@ class RunNotes:
 
 
 def write_note(dag_run: Any) -> None:
-    """Let the text that a task left be the run's note; one that a person wrote stays."""
-    if not dag_run.dag_id.startswith(OURS) or _is_of_a_person(dag_run):
+    """Let the text that a task left be the run's note; one that a person wrote stays.
+
+    It is written in the scheduler's own session, which has the run locked: another one would wait for it for ever. A
+    run of ``airflow dags test`` is in no session and gets no note.
+    """
+    from sqlalchemy.orm import object_session  # noqa: PLC0415  Airflow loads plugins in every process
+
+    session = object_session(dag_run)
+    if session is None or not dag_run.dag_id.startswith(OURS) or _is_of_a_person(dag_run):
         return
-    text = _left_by_a_task(dag_run)
+    text = _left_by_a_task(dag_run, session)
     if text is not None:
         dag_run.note = text
 
@@ -46,15 +50,10 @@ def _is_of_a_person(dag_run: Any) -> bool:
     return written is not None and written.user_id is not None
 
 
-def _left_by_a_task(dag_run: Any) -> str | None:
-    # The scheduler has no task API: it asks its database, in the session that the run lives in.
+def _left_by_a_task(dag_run: Any, session: Any) -> str | None:
+    # The scheduler has no task API: it asks its database.
     from airflow.models.xcom import XComModel  # noqa: PLC0415
-    from sqlalchemy.orm import object_session  # noqa: PLC0415
 
-    session = object_session(dag_run)
-    if session is None:
-        log.warning("run %s of %s has no note: it is in no session", dag_run.run_id, dag_run.dag_id)
-        return None
     newest = XComModel.get_many(run_id=dag_run.run_id, dag_ids=dag_run.dag_id, key=KEY, limit=1)
     entry = session.scalars(newest).first()
     value = None if entry is None else XComModel.deserialize_value(entry)

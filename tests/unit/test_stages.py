@@ -255,6 +255,24 @@ def test_a_policy_whose_file_broke_is_one_without_a_decision(policies: Path, tmp
     assert "typo.yaml" in notice.sentence
 
 
+def test_a_group_that_was_not_read_is_noticed_with_the_reason_of_its_brokers(policies: Path, tmp_path: Path) -> None:
+    """The stages after observe know no more than that it has no sample."""
+    (policies / "bank.yaml").write_text(POLICY.replace("shop", "bank"), encoding="utf-8")
+    run = recorded(policies, tmp_path)
+    rules = NoticeRules(3, timedelta(minutes=25))
+    line: stages.Decided = {
+        "policy": "bank",
+        "from": None,
+        "to": None,
+        "hold": None,
+        "reason": "bank has no sample.",
+        "plan": None,
+    }
+    stages.notices(replace(run, until=START - timedelta(hours=1)), [line], rules)
+    (notice,) = stages.notices(run, [line], rules)
+    assert notice.sentence.startswith("bank has had no decision for 1 h 5 min: group bank is not in the recording ")
+
+
 def test_a_live_run_watches_for_the_window_and_for_half_of_its_time_at_most(
     policies: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
