@@ -135,7 +135,11 @@ def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, unt
         if group not in capture.header.groups:
             problems[policy.metadata.name] = f"group {group} is not in the recording {folder}"
             continue
-        landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
+        try:
+            landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
+        except BadInputError as error:
+            problems[policy.metadata.name] = str(error)
+            continue
         log.info("group %s: %d samples landed", group, len(landed))
     return _kept(fleet, problems, Run(data, policies, since, until, capture.header.sample_every_s))
 
