@@ -21,20 +21,21 @@ Every message names the thing, what was found, what was expected and the next st
 
 from typing import ClassVar
 
-from planner.printable import without_passwords
+from planner.printable import one_line, without_passwords
 
 
 class PlannerError(Exception):
     """Base of all errors that a user sees as one sentence; ``exit_code`` is what the command line returns.
 
-    The sentence goes to screens, logs, Events and files, so that no password of a URL is in it from the start.
+    The sentence goes to screens, logs, Events and files, also by others' hands (a trace in Airflow's log), so that no
+    password of a URL is in it from the start, and no character that steers a terminal or begins a line of its own.
     """
 
     exit_code: ClassVar[int] = 2
     can_retry: ClassVar[bool] = False
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(without_passwords(one) if isinstance(one, str) else one for one in arguments))
+        super().__init__(*(one_line(without_passwords(one)) if isinstance(one, str) else one for one in arguments))
 
 
 class BadInputError(PlannerError):

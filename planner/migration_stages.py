@@ -18,6 +18,7 @@ from planner.documents.policy import ConsumerScalingPolicy, parse_policy, policy
 from planner.errors import BadInputError
 from planner.handover import PlanMessage, read_plan
 from planner.model.snapshot import GroupSnapshot
+from planner.printable import one_line
 from planner.snapshot.build import RECENT
 from planner.sources.live import Pace, watch
 from planner.sources.past import check_past, past_or_problem
@@ -131,5 +132,5 @@ def approve(message: PlanMessage, answer: Mapping[str, Any] | None, phrases: Seq
     check_approvable(made, digest_in(document), message["digest"], phrases, datetime.now(UTC))
     write_atomically(path, PLAN.text(approved(document, phrases)))
     person = answer.get("responded_by_user") or {}
-    log.info("migration %s approved by %s", message["name"], person.get("name"))
+    log.info("migration %s approved by %s", message["name"], one_line(str(person.get("name"))))
     return message["digest"]

@@ -15,7 +15,7 @@ from planner.documents.approve import approved
 from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
 from planner.documents.plan import PLAN, document_name, migration_name
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.errors import UnknownNameError
+from planner.errors import BadInputError, UnknownNameError
 from planner.history.intervals import queue_intervals
 from planner.inference import with_evidence
 from planner.model.intervals import QueueInterval
@@ -53,8 +53,24 @@ def observe_capture(capture: Capture, group: str, since: datetime, until: dateti
 
 
 def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]:
-    """Write each sample below the data folder, one file each; landing one again gives the same file."""
-    return tuple(write_atomically(sample_path(data, sample), SAMPLE.dump(sample)) for sample in samples)
+    """Write each sample below the data folder, one file each; landing one again gives the same file.
+
+    A sample that differs from the one that landed for the same group and millisecond is not written. Raises
+    ``BadInputError`` that names the first such, once all others are.
+    """
+    landed, differing = [], []
+    for sample in samples:
+        path, content = sample_path(data, sample), SAMPLE.dump(sample)
+        if path.exists() and path.read_bytes() != content and SAMPLE.read(path) != sample:
+            differing.append(path)
+        else:
+            landed.append(write_atomically(path, content))
+    if differing:
+        raise BadInputError(
+            f"found {len(differing)} samples that differ from one of the same group and time, {differing[0]} for one: "
+            f"the first stays and {len(landed)} others were written; record with one planner, or into two data folders"
+        )
+    return tuple(landed)
 
 
 def land_metrics(data: Path, history: MetricHistory) -> Path | None:

@@ -26,6 +26,7 @@ from planner.fleet import Fleet, keep_fleet, read_fleet, read_problems
 from planner.isolation import attempt
 from planner.model.snapshot import GroupSnapshot
 from planner.notices import Notice, NoticeRules, Result, policies_known, record_results
+from planner.printable import one_line
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
@@ -138,15 +139,19 @@ def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, unt
         if group not in capture.header.groups:
             problems[policy.metadata.name] = f"group {group} is not in the recording {folder}"
             continue
-        landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
-        log.info("group %s: %d samples landed", group, len(landed))
+        try:
+            landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
+        except BadInputError as error:
+            problems[policy.metadata.name] = str(error)
+            continue
+        log.info("group %s: %d samples landed", one_line(group), len(landed))
     return _kept(fleet, problems, Run(data, policies, since, until, capture.header.sample_every_s))
 
 
 def _kept(fleet: Fleet, problems: Mapping[str, str], run: Run) -> Run:
     """Return the run on the policies that it keeps for itself."""
     for name, sentence in problems.items():
-        log.warning("%s: %s", name, sentence)
+        log.warning("%s: %s", one_line(name), one_line(sentence))
     keep_fleet(fleet, run.folder, problems)
     return replace(run, policies=run.folder.policies)
 
@@ -242,7 +247,7 @@ def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: da
             # What is below this error, the server has answered: another group may be better off.
             if type(error) is OutOfReachError:
                 away.add(server)
-            log.warning("past of group %s was not read: %s", group, error)
+            log.warning("past of group %s was not read: %s", one_line(group), error)
         else:
             if past is not None:
                 pipeline.land_metrics(data, past)
@@ -326,7 +331,7 @@ def plan_policy(run: Run, policy: ConsumerScalingPolicy) -> Decided:
 
 def _planned(case: Case) -> Decided:
     decision, path = case.record.decision, _write_plan(case)
-    log.info("policy %s: %s", case.policy.metadata.name, decision.reason)
+    log.info("policy %s: %s", case.policy.metadata.name, one_line(decision.reason))
     return {
         "policy": case.policy.metadata.name,
         "from": decision.current,
@@ -344,7 +349,7 @@ def _write_plan(case: Case) -> Path | None:
         case.files.plan.unlink(missing_ok=True)
         return None
     for doubt in case.track.doubts:
-        log.warning("policy %s: %s", case.policy.metadata.name, doubt)
+        log.warning("policy %s: %s", case.policy.metadata.name, one_line(doubt))
     document = pipeline.plan_document(made, case.record, case.policy, case.track.doubts)
     return write_atomically(case.files.plan, PLAN.text(document))
 

@@ -8,7 +8,7 @@ import json
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import yaml
 
 from planner.documents.approve import APPROVED_BY_ANNOTATION, approved
 from planner.documents.plan import PLAN
+from planner.documents.policy_files import FILES_VARIABLE, HOSTS_VARIABLE
 from planner.rollout.steps import AwaitReady
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import ApiError, Json
@@ -92,12 +93,19 @@ class Controller:
     """One replica as a process: its log is JSON, its ports are free ones."""
 
     def __init__(
-        self, name: str, folder: Path, kubeconfig: Path, *options: str, module: str = "tests.pod_controllers"
+        self,
+        name: str,
+        folder: Path,
+        kubeconfig: Path,
+        *options: str,
+        module: str = "tests.pod_controllers",
+        secret_hosts: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         words = ["--kubeconfig", str(kubeconfig), "--health-port", "0", "--metrics-port", "0"]
         argv = [sys.executable, "-m", module, *words, "--listen-address", "127.0.0.1", *options]
         root = Path(__file__).parents[1]
-        environment = {"PYTHONPATH": str(root), "PLANNER_POLICY_FILES": str(folder)}
+        hosts = json.dumps(secret_hosts or {})
+        environment = {"PYTHONPATH": str(root), FILES_VARIABLE: str(folder), HOSTS_VARIABLE: hosts}
         self.process = ManagedProcess(name, argv, folder, environment)
         self.process.start()
 

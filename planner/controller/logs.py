@@ -22,8 +22,16 @@ class _Lines(logging.Formatter):
     """Time, level and phrase, and the fields after it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = " ".join(f"{name}={one_line(str(value))}" for name, value in _fields(record).items())
-        return printable(without_passwords(f"{super().format(record)} {fields}".rstrip()))
+        return printable(without_passwords(super().format(record)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's own name
+        """Return the one line of a record, whatever its message and fields hold."""
+        fields = (f"{name}={value}" for name, value in _fields(record).items())
+        return one_line(" ".join((super().formatMessage(record), *fields)))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  logging's own name
+        """Return a trace of indented lines: the text of an error begins none that looks like a record."""
+        return "\n".join(f"    {line}" for line in super().formatException(ei).splitlines())
 
 
 class _Objects(JsonFormatter):

@@ -20,6 +20,7 @@ from planner.controller.settings import (
     chosen_namespaces,
     lease_place,
 )
+from planner.documents.policy_files import FileRules
 from planner.errors import PlannerError
 from planner.printable import one_line
 from planner.storage.layout import local_folder
@@ -74,6 +75,7 @@ def controller(
     Exit codes: 0 told to end, 1 told to end and something hung, 2 bad options, a port that is taken or a data folder
     that cannot be written. What is out of reach never ends it.
     """
+    FileRules.of_environment()  # rules that cannot be read end it now, and not with the first plan
     namespaces = chosen_namespaces(namespace or (), all_namespaces)
     for name, path in (("--data", data), ("--kubeconfig", kubeconfig)):
         local_folder(str(path or ""), name)

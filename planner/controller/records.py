@@ -43,7 +43,10 @@ class Records:
         return self._data is None or verdict is None or not verdict.figures or stored.uid in self._kept
 
     def keep(self, stored: StoredPlan) -> None:
-        """Write the plan's record, if it has a verdict and this process has not. Raises nothing: it is tried again."""
+        """Write the plan's record, if it has a verdict and this process has not.
+
+        Raises nothing: what a full disk keeps from being written is tried again, what no file can hold is not.
+        """
         verdict = stored.status.verdict
         if self._data is None or verdict is None or self.is_kept(stored):
             return
@@ -52,6 +55,11 @@ class Records:
         except StorageError as error:
             self._failed(PART)
             log.warning("to be tried again", extra={"part": PART, "plan": stored.name, "error": str(error)})
+            return
+        except BadInputError as error:
+            self._kept.add(stored.uid)
+            self._failed(PART)
+            log.warning("record cannot be kept", extra={"part": PART, "plan": stored.name, "error": str(error)})
             return
         self._kept.add(stored.uid)
         log.info("record kept", extra={"plan": stored.name, "file": str(path)})

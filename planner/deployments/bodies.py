@@ -110,19 +110,26 @@ def rival_of(found: Mapping[str, Any]) -> Rival | None:
 
     Raises ``ValueError`` or ``KeyError`` for one that says of itself what we do not know.
     """
-    meta, spec = found["metadata"], found["spec"]
+    meta = found["metadata"]
     phase = Phase((found.get("status") or {}).get("phase", Phase.PENDING))
     if phase.is_final and phase is not Phase.STUCK:
         return None
-    group = spec["group"]
-    named = [spec["deployment"], *(step["deployment"] for step in spec["steps"] if step.get("deployment"))]
+    group, named = subjects_of(found)
     return Rival(
         plan=f"{meta['name']}/{meta['uid']}",
         name=meta["name"],
         phase=phase,
-        group=(group["system"], group["cluster"], group["group"]),
-        deployments=tuple(dict.fromkeys(named)),
+        group=group,
+        deployments=named,
     )
+
+
+def subjects_of(found: Mapping[str, Any]) -> tuple[tuple[str, str, str], tuple[str, ...]]:
+    """Return the group (system, cluster, name) and the Deployments that a plan object names. Raises ``KeyError``."""
+    spec = found["spec"]
+    group = spec["group"]
+    named = [spec["deployment"], *(step["deployment"] for step in spec["steps"] if step.get("deployment"))]
+    return (group["system"], group["cluster"], group["group"]), tuple(dict.fromkeys(named))
 
 
 def micro_time(at: datetime) -> str:

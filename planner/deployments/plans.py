@@ -10,7 +10,7 @@ from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.documents.format import API_VERSION, digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.status import dump_status, parse_status
-from planner.errors import BadInputError
+from planner.errors import BadInputError, DocumentError
 from planner.execution.conditions import with_conditions
 from planner.execution.ports import ConflictError, Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
@@ -21,6 +21,7 @@ ANSWER_ANNOTATION: Final = "consumerplanner.dev/answer"
 """The numbers of the steps, from 1 as people are shown them, that a person let go on: ``3`` or ``3,5``."""
 FINALIZER: Final = "consumerplanner.dev/rollout"
 _DIGITS: Final = 6
+_SHOWN: Final = 40
 _TRIES: Final = 5
 """How often a finalizer is set while others write the same plan."""
 
@@ -147,7 +148,7 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
 
 
 def requests_of(found: Mapping[str, Any]) -> Requests:
-    """Return what people ask of a plan by its annotations, and by its deletion.
+    """Return what people ask of a plan by its annotations, and by its deletion. Raises ``DocumentError``.
 
     The server notes when an annotation was set last, and by which program, not by whom. Who approved is the annotation
     that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's word.
@@ -165,7 +166,8 @@ def requests_of(found: Mapping[str, Any]) -> Requests:
 
 
 def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
-    return Approval(digest, notes.get(APPROVED_BY_ANNOTATION), _set_at(meta, APPROVE_ANNOTATION))
+    where = f"plan {meta.get('namespace')}/{meta.get('name')}"
+    return Approval(digest, notes.get(APPROVED_BY_ANNOTATION), _set_at(meta, APPROVE_ANNOTATION, where))
 
 
 def _answered(text: str) -> tuple[int, ...]:
@@ -182,17 +184,28 @@ def _is_on(value: str | None) -> bool:
     return value is not None and value.strip().lower() != "false"
 
 
-def _set_at(meta: Json, annotation: str) -> datetime:
+def _set_at(meta: Json, annotation: str, where: str) -> datetime:
     times = [
-        one["time"]
+        _time(one["time"], where)
         for one in meta.get("managedFields") or []
         if "time" in one and f"f:{annotation}" in _fields(one, "f:metadata", "f:annotations")
     ]
-    return datetime.fromisoformat(max(times, default=meta["creationTimestamp"])).astimezone(UTC)
+    return max(times) if times else _time(meta["creationTimestamp"], where)
+
+
+def _time(text: object, where: str) -> datetime:
+    try:
+        return datetime.fromisoformat(str(text)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        shown = str(text)[:_SHOWN]
+        raise DocumentError(
+            f"{where}: found {shown!r} as the time when a field was set, expected one like 2026-11-21T10:15:00Z: "
+            "delete the plan and make it anew"
+        ) from error
 
 
 def _fields(manager: Json, *path: str) -> Json:
-    found = manager.get("fieldsV1") or {}
+    found = manager.get("fieldsV1")
     for part in path:
-        found = found.get(part) or {}
-    return dict(found)
+        found = found.get(part) if isinstance(found, dict) else None
+    return dict(found) if isinstance(found, dict) else {}

@@ -1,22 +1,20 @@
 """Policies as objects of the plan's namespace."""
 
 import json
-import os
-from pathlib import Path
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.world import Policies
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
-from planner.documents.policy_files import FILES_VARIABLE, check_files
+from planner.documents.policy_files import FileRules
 
 
 def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
     """Return the way to a policy as it stands in the namespace now.
 
-    Files that it names are read on this host, from its namespace's folder only: ``check_files`` says which.
+    Files that it names are read on this host, from its namespace's folder only, and sent to the servers only that an
+    administrator listed: ``FileRules``. Raises ``BadInputError`` for rules that cannot be read.
     """
-    folder = os.environ.get(FILES_VARIABLE)
-    root = Path(folder) if folder else None
+    rules = FileRules.of_environment()
 
     def read(name: str) -> ConsumerScalingPolicy | None:
         found = api.policy(namespace, name)
@@ -30,7 +28,7 @@ def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
         }
         where = f"policy {namespace}/{name}"
         policy = parse_policy(json.dumps(document), where)
-        check_files(policy, root, where)
+        rules.check(policy, where)
         return policy
 
     return read

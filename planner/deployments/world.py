@@ -2,14 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from planner.deployments.api import RolloutApi
-from planner.deployments.bodies import claim_of, rival_of
+from planner.deployments.bodies import claim_of, rival_of, subjects_of
 from planner.deployments.effects import perform
 from planner.deployments.groups import Groups
 from planner.deployments.offsets.actions import OffsetActions, OffsetsSeen
@@ -130,10 +130,27 @@ class ClusterWorld:
 
     def _rivals(self, stored: StoredPlan) -> tuple[Rival, ...]:
         others = [one for one in self.api.plans(self.namespace) if one["metadata"]["uid"] != stored.uid]
+        return tuple(rival for one in others if (rival := self._rival(one, stored)) is not None)
+
+    def _rival(self, other: Mapping[str, Any], stored: StoredPlan) -> Rival | None:
         try:
-            return tuple(rival for one in others if (rival := rival_of(one)) is not None)
+            return rival_of(other)
         except (KeyError, TypeError, ValueError) as error:
-            raise AnswerError(f"another plan in namespace {self.namespace} cannot be read: {error}") from error
+            if _is_elsewhere(other, stored):
+                return None
+            name = f"{self.namespace}/{other['metadata']['name']}"
+            raise AnswerError(
+                f"plan {name} cannot be read ({error!r}), so nobody knows whether it is of the same group: delete it"
+            ) from error
+
+
+def _is_elsewhere(other: Mapping[str, Any], stored: StoredPlan) -> bool:
+    """True when a plan, unreadable otherwise, names neither a group nor a Deployment of ours, whatever the cluster."""
+    try:
+        (_, _, group), named = subjects_of(other)
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return group not in groups(stored.plan) and not set(named) & set(deployments(stored.plan))
 
 
 def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:

@@ -16,6 +16,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from planner.errors import PlannerError
 from planner.orchestration.retries import without_hopeless_retries
+from planner.printable import one_line
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -66,7 +67,7 @@ class PlanTrigger(BaseTrigger):
             while (end := await asyncio.to_thread(follower.look)) is None:
                 if follower.told != told:
                     told = follower.told
-                    self.log.info("plan %s: %s", self.name, told)
+                    self.log.info("plan %s: %s", self.name, one_line(told))
                 await asyncio.sleep(EVERY_S)
             return end
 
@@ -113,8 +114,8 @@ class FollowPlan(BaseOperator):
     def finish(self, context: "Context", event: dict[str, Any]) -> "End":  # noqa: ARG002
         """Return how the plan ended. Raises ``AirflowFailException`` unless it has succeeded."""
         for sentence in event.get("verdict", []):
-            self.log.info(sentence)
+            self.log.info(one_line(sentence))
         if not event["is_good"]:
-            raise AirflowFailException(event["sentence"])
-        self.log.info(event["sentence"])
+            raise AirflowFailException(one_line(event["sentence"]))
+        self.log.info(one_line(event["sentence"]))
         return cast("End", event)

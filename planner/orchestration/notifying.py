@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from planner.errors import BadInputError
+from planner.printable import one_line
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ def notify(context: Mapping[str, Any], event: str, sentence: str) -> None:
         if notifier is not None:
             notifier({**context, "event": event, "sentence": sentence})
     except Exception:
-        log.exception("nobody was notified (%s: %s): check %s", event, sentence, SETTING)
+        log.exception("nobody was notified (%s: %s): check %s", event, one_line(sentence), SETTING)
 
 
 def notify_of_failure(context: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.model.snapshot import GroupSnapshot
 from planner.pipeline import simulate_candidates
+from planner.printable import one_line
 from planner.report.case import Case
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.rollout.steps import StartConsumers, StopConsumers
@@ -130,7 +131,7 @@ def _all_answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
             try:
                 yield path, read_plan_or_decision(path)
             except BadInputError as error:
-                log.warning("%s is passed over: %s", path.name, error)
+                log.warning("%s is passed over: %s", one_line(path.name), error)
 
 
 def _kind(path: Path) -> object:

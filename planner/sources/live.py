@@ -15,6 +15,7 @@ from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.source import KafkaSource, RocketMQSource
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
+from planner.printable import one_line
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ def open_group(policy: ConsumerScalingPolicy) -> Iterator[Callable[[datetime], G
 
 def _logged(group: str, said: Said) -> Said:
     if isinstance(said, PlannerError):
-        log.warning("group %s was not read: %s", group, said)
+        log.warning("group %s was not read: %s", one_line(group), said)
     return said
 
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from urllib.parse import unquote
 
 from planner.errors import DocumentError
-from planner.storage.layout import is_time_name, time_of_name
+from planner.storage.layout import is_time_name, name_of_file, time_of_name
 
 GroupKey = tuple[str, str, str]
 """System, cluster, group."""
@@ -23,7 +22,7 @@ class LandedSample:
     def key(self) -> GroupKey:
         """Whom it speaks of."""
         *_, system, cluster, group, _ = self.path.parts
-        return unquote(system), unquote(cluster), unquote(group)
+        return name_of_file(system), name_of_file(cluster), name_of_file(group)
 
     @property
     def time_name(self) -> str:

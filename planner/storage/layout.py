@@ -24,16 +24,38 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote
+from typing import Final
+from urllib.parse import quote, unquote
 
 from planner.errors import BadInputError
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
 
+MOST_BYTES: Final = 255
+"""Of one path segment, on the file systems of Linux."""
+_SHOWN: Final = 60
+
 
 def file_name(name: str) -> str:
-    """Return ``name`` as one path segment; names of groups may hold ``%`` and ``|``."""
-    return quote(name, safe="")
+    """Return ``name`` as one path segment, which ``name_of_file`` reads; names may hold ``%`` and ``|``, or be ``..``.
+
+    Raises ``BadInputError`` for a name that no path segment can hold: an empty one, or one that is too long.
+    """
+    quoted = quote(name, safe="", errors="surrogatepass")
+    if not quoted.strip("."):
+        quoted = quoted.replace(".", "%2E")  # the folder itself, or the one above it
+    if not 0 < len(quoted) <= MOST_BYTES:
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+        raise BadInputError(
+            f"name {shown!r} takes {len(quoted)} bytes as a file name, expected 1 to {MOST_BYTES}: rename the group or "
+            "cluster, or leave it out of what is kept in a data folder"
+        )
+    return quoted
+
+
+def name_of_file(segment: str) -> str:
+    """Return the name that ``file_name`` wrote."""
+    return unquote(segment, errors="surrogatepass")
 
 
 def time_name(at: datetime) -> str:

@@ -1,9 +1,11 @@
 """The controller on a real API server: two lines are a rollout, whoever dies, whatever is away."""
 
 import json
+import socketserver
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,6 +40,7 @@ LIMIT_S = 300
 MOVES = MovedQueues(0, 8)
 APP = "app"
 PAUSES = "pauseForPerson"
+SECRET = "s3cr3t-k3y-0f-th3-br0k3r"
 
 
 @dataclass(frozen=True)
@@ -240,28 +243,8 @@ def test_an_api_server_that_is_away_makes_it_unready_and_it_goes_on_afterwards(s
 
 def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(site: Site) -> None:
     """The real way to the group, to brokers that are away, with credentials; pods have a password, too."""
-    secret, password = "s3cr3t-k3y-0f-th3-br0k3r", "p4ssw0rd-1n-4-p0d"
-    credentials = site.folder / site.namespace / "credentials.yaml"
-    credentials.parent.mkdir()
-    credentials.write_text(f"accessKey: {secret}-access\nsecretKey: {secret}\n")
-    policy = {
-        "apiVersion": "consumerplanner.dev/v1alpha1",
-        "kind": "ConsumerScalingPolicy",
-        "metadata": {"name": "billing", "namespace": site.namespace},
-        "spec": {
-            "source": {
-                "system": "rocketmq",
-                "nameServers": ["127.0.0.1:1"],
-                "cluster": "DefaultCluster",
-                "group": "billing",
-                "credentialsFile": str(credentials),
-            },
-            "scaleTargetRef": {"name": APP},
-            "minReplicas": 1,
-            "maxReplicas": 8,
-        },
-    }
-    site.cluster.apply(policy, namespace=site.namespace)
+    password = "p4ssw0rd-1n-4-p0d"
+    policy = with_account(site, "127.0.0.1:1")
     environment = [{"name": "PASSWORD", "value": password}]
     site.cluster.apply(
         deployment(APP, 2, {"command": ["sleep", "infinity"], "env": environment}), namespace=site.namespace
@@ -270,7 +253,8 @@ def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(sit
     site.cluster.wait_until("two pods", lambda: len(site.pods()) == 2, WAIT_S)
     made = site.plan("blind", up(), policy_digest=parse_policy(json.dumps(policy), "policy").digest)
     places = ("--namespace", site.namespace, "--leader-namespace", site.home, "--log-level", "debug")
-    alone = Controller("blind", site.folder, site.kubeconfig, *places, module="planner.controller")
+    hosts = {site.namespace: ["127.0.0.1:1"]}
+    alone = Controller("blind", site.folder, site.kubeconfig, *places, module="planner.controller", secret_hosts=hosts)
     try:
         await_leader(site, [alone])
         site.approve("blind", made)
@@ -284,9 +268,75 @@ def test_without_brokers_it_waits_and_no_secret_is_in_the_most_talkative_log(sit
         assert alone.process.stop(60.0) == 0, alone.process.log_tail()
     text = alone.process.log.read_text()
     assert '"DEBUG"' in text
-    for hidden in (secret, password, token_of(site.kubeconfig)):
+    for hidden in (SECRET, password, token_of(site.kubeconfig)):
         assert hidden not in text
     assert datetime.now(UTC) < made.valid_until
+
+
+@contextmanager
+def rogue_server() -> Iterator[tuple[str, bytearray]]:
+    """Give the address of a server that answers nothing, and what it was sent."""
+    received = bytearray()
+
+    class Listener(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while content := self.request.recv(65_536):
+                received.extend(content)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Listener) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}", received
+        server.shutdown()
+
+
+def test_a_brokers_account_is_sent_to_no_server_that_only_the_policy_names(site: Site) -> None:
+    """The author of a policy has the namespace's account sent to a server of his own, which prints what it gets."""
+    site.back_to_two()
+    with rogue_server() as (address, received):
+        policy = with_account(site, address)
+        digest = parse_policy(json.dumps(policy), "policy").digest
+        places = ("--namespace", site.namespace, "--leader-namespace", site.home)
+
+        def ask(name: str, hosts: dict[str, list[str]], is_so: Callable[[], bool]) -> None:
+            made = site.plan(name, up(), policy_digest=digest)
+            alone = Controller(
+                name, site.folder, site.kubeconfig, *places, module="planner.controller", secret_hosts=hosts
+            )
+            try:
+                await_leader(site, [alone])
+                site.approve(name, made)
+                site.cluster.wait_until("what comes of it", is_so, WAIT_S)
+                site.cluster.kubectl("delete", "crp", name, "-n", site.namespace, "--timeout=240s")
+            finally:
+                assert alone.process.stop(60.0) == 0, alone.process.log_tail()
+
+        refusal = f"would be sent to {address}, and PLANNER_SECRET_HOSTS lists 10.0.0.5:9876 for it"
+        ask("rogue", {site.namespace: ["10.0.0.5:9876"]}, lambda: refusal in str(site.status("rogue")))
+        assert not received
+        ask("listed", {site.namespace: [address]}, lambda: f"{SECRET}-access".encode() in received)
+    site.cluster.kubectl("delete", "csp", "billing", "-n", site.namespace)
+
+
+def with_account(site: Site, name_server: str) -> Json:
+    """Apply and return a policy whose group's name server takes the namespace's account."""
+    credentials = site.folder / site.namespace / "credentials.yaml"
+    credentials.parent.mkdir(exist_ok=True)
+    credentials.write_text(f"accessKey: {SECRET}-access\nsecretKey: {SECRET}\n")
+    source = {"system": "rocketmq", "nameServers": [name_server], "cluster": "DefaultCluster", "group": "billing"}
+    policy = {
+        "apiVersion": "consumerplanner.dev/v1alpha1",
+        "kind": "ConsumerScalingPolicy",
+        "metadata": {"name": "billing", "namespace": site.namespace},
+        "spec": {
+            "source": {**source, "credentialsFile": str(credentials)},
+            "scaleTargetRef": {"name": APP},
+            "minReplicas": 1,
+            "maxReplicas": 8,
+        },
+    }
+    site.cluster.apply(policy, namespace=site.namespace)
+    return policy
 
 
 @contextmanager

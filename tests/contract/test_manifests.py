@@ -1,5 +1,6 @@
 """The manifests as kubectl and the real Helm make them: they say the same, and wrong values are refused."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -139,6 +140,7 @@ WRONG = [
     ("watch.namespaces={Shop}", "at '/watch/namespaces/0': 'Shop' does not match pattern"),
     ("data.sizeLimit=much", "at '/data/sizeLimit': 'much' does not match pattern"),
     ("logLevel=loud", "value must be one of 'debug', 'info', 'warning', 'error'"),
+    ("secretHosts.shop={https://metrics}", "at '/secretHosts/shop/0': 'https://metrics' does not match pattern"),
     ("image.digest=sha256:1", "at '/image/digest': 'sha256:1' does not match pattern"),
     ("schedule.cron=often", "at '/schedule/cron': 'often' does not match pattern"),
     ("schedule.observeSecond=9", "additional properties 'observeSecond' not allowed"),
@@ -159,7 +161,8 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     options = (
         "watch.namespaces={shop,billing},rbac.migrations=true,rbac.autoApprove=true,rbac.autoscalers=true,networkPolicy.enabled=true,"
         "serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus,podDisruptionBudget.enabled=false,"
-        "finishedPlans=5,extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts"
+        "finishedPlans=5,extraEnv[0].name=A,extraEnv[0].value=b,admission.enabled=false,data.existingClaim=forecasts,"
+        "secretHosts.shop={10.0.0.5:9876},secretHosts.shop/token={prometheus:9090}"
     )
     text = helm("template", RELEASE, CHART, "--namespace", "consumer-planner", "--set", options)
     documents = list(yaml.safe_load_all(text))
@@ -177,6 +180,7 @@ def test_every_option_makes_what_it_says(helm: Helm) -> None:
     told = {entry["name"]: entry.get("value") for entry in pods["containers"][0]["env"]}
     assert (told["PLANNER_NAMESPACE"], told["A"]) == ("shop,billing", "b")
     assert told["PLANNER_FINISHED_PLANS"] == "5"
+    assert json.loads(told["PLANNER_SECRET_HOSTS"]) == {"shop": ["10.0.0.5:9876"], "shop/token": ["prometheus:9090"]}
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "forecasts"}} in pods["volumes"]
     assert {"name": "data", "mountPath": told["PLANNER_DATA"]} in pods["containers"][0]["volumeMounts"]
 

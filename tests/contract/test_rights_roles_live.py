@@ -1,5 +1,6 @@
 """Roles and admission policies on a real API server, by tokens of real accounts: who may do what, to the field."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +11,19 @@ import pytest
 from planner.deployments.api import RolloutApi
 from planner.deployments.plans import ClusterPlans
 from planner.deployments.rights import Right, needed_by_controller
+from planner.deployments.scalers import RESOURCES, set_scaler
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.documents.plan import PLAN
 from planner.documents.status import dump_status
+from planner.execution.effects import SetScaler
+from planner.execution.look import Claim
 from planner.execution.progress import RolloutStatus
 from planner.rollout.plan import RolloutPlan
-from planner.rollout.steps import MovedQueues, SetAutoscaler, StartConsumers
+from planner.rollout.steps import AutoscalerKind, AutoscalerState, MovedQueues, SetAutoscaler, StartConsumers
+from planner.sources.kubernetes.objects import KEDA_PAUSED, SET_BY, hpas_of, scaled_objects_of
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import STRATEGIC, ApiError, Json, Rest
+from tests.contract.test_kubernetes_reads_live import crd
 from tests.contract.test_kubernetes_rights import ABOUT_ONESELF
 from tests.pod_controllers import ACCOUNT, MERGE, documents, grant, install, uninstall
 from tests.pod_groups import plan_for
@@ -503,23 +509,176 @@ def test_of_a_pod_the_controller_changes_the_deletion_cost_alone(realm: Realm, e
     forbidden(lambda: executor.patch(path, image, STRATEGIC), "deletion cost only")
 
 
-def test_of_an_autoscaler_the_controller_changes_neither_target_nor_metrics(realm: Realm, executor: Rest) -> None:
-    metric = {
-        "type": "Resource",
-        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
-    }
+SLOW: Json = {"scaleUp": {"selectPolicy": "Min", "policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}]}}
+WILD: Json = {"scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 900, "periodSeconds": 1}]}}
+HPA, KEDA = "HorizontalPodAutoscaler", "ScaledObject"
+OF_BOTH: dict[str, Json] = {
+    "scaleTargetRef": {"spec": {"scaleTargetRef": {"name": "coredns"}}},
+    "labels": {"metadata": {"labels": {"team": "other"}}},
+    "annotations team": {"metadata": {"annotations": {"team": "other"}}},
+    "annotations owner": {"metadata": {"annotations": {"owner": None}}},
+    "finalizers": {"metadata": {"finalizers": ["example.org/stay"]}},
+    "ownerReferences": {
+        "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "gone", "uid": "1"}]}
+    },
+}
+SCALER_EDITS: list[tuple[AutoscalerKind, str, Json]] = [
+    *((kind, told, edit) for kind in RESOURCES for told, edit in OF_BOTH.items()),
+    (HPA, "metrics", {"spec": {"metrics": None}}),
+    (HPA, "writes no other behavior", {"spec": {"behavior": WILD}}),
+    (HPA, "writes no other behavior", {"spec": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": 9}}}}),
+    (HPA, "writes no other behavior", note(behavior_before=json.dumps(WILD))),
+    (
+        HPA,
+        "writes no other behavior",
+        {
+            **note(behavior_before=json.dumps(WILD)),
+            "spec": {"behavior": {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectPolicy": "Disabled"}}},
+        },
+    ),
+    (KEDA, "triggers", {"spec": {"triggers": [{"type": "external"}]}}),
+    (KEDA, "advanced", {"spec": {"advanced": {"restoreToOriginalReplicaCount": True}}}),
+    (KEDA, "advanced", {"spec": {"advanced": {"horizontalPodAutoscalerConfig": {"behavior": WILD}}}}),
+    (KEDA, "fallback", {"spec": {"fallback": {"failureThreshold": 1, "replicas": 900}}}),
+    (KEDA, "idleReplicaCount", {"spec": {"idleReplicaCount": 0}}),
+    (KEDA, "pollingInterval", {"spec": {"pollingInterval": 1}}),
+    (KEDA, "cooldownPeriod", {"spec": {"cooldownPeriod": None}}),
+    (KEDA, "status", {"status": {"scaleTargetKind": "apps/v1.StatefulSet"}}),
+    (KEDA, "paused to true", {"metadata": {"annotations": {KEDA_PAUSED: "false"}}}),
+    (
+        KEDA,
+        "annotations autoscaling.keda.sh/paused-replicas",
+        {"metadata": {"annotations": {f"{KEDA_PAUSED}-replicas": "0"}}},
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Scalers:
+    """An HPA and a ScaledObject under the controller's account: its own requests, and the planner's code."""
+
+    realm: Realm
+    rest: Rest
+    api: RolloutApi
+
+    def path(self, kind: AutoscalerKind) -> str:
+        group, version, plural = RESOURCES[kind]
+        return f"/apis/{group}/{version}/namespaces/{self.realm.namespace}/{plural}/{kind.lower()}"
+
+    def get(self, kind: AutoscalerKind) -> Json:
+        return self.realm.admin.get(self.path(kind))
+
+    def attempt(self, kind: AutoscalerKind, edit: Json) -> Json:
+        """Ask whether an edit by hand would be taken; nothing is kept."""
+        return self.rest.call("PATCH", self.path(kind), edit, kind=MERGE, query={"dryRun": "All"})
+
+    def bring(self, kind: AutoscalerKind, state: AutoscalerState) -> Json:
+        """Bring one into a state as a plan's step does; return it."""
+        version = self.get(kind)["metadata"]["resourceVersion"]
+        effect = SetScaler(kind.lower(), kind, state, Claim("plan/uid", 2), version)
+        set_scaler(self.api, self.realm.namespace, effect)
+        return self.get(kind)
+
+
+def scaler(kind: AutoscalerKind, behavior: Json | None = None) -> Json:
+    group, version, _ = RESOURCES[kind]
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "elsewhere"}
-    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4, "metrics": [metric]}
-    path = f"/apis/autoscaling/v2/namespaces/{realm.namespace}/horizontalpodautoscalers"
-    realm.admin.create(path, {"metadata": {"name": "hpa"}, "spec": spec})
+    if kind == HPA:
+        use = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+        spec = {"minReplicas": 1, "maxReplicas": 4, "metrics": [{"type": "Resource", "resource": use}]}
+        spec |= {"behavior": behavior} if behavior else {}
+    else:
+        spec = {"maxReplicaCount": 4, "cooldownPeriod": 300, "triggers": [{"type": "cron"}]}
+    meta = {"name": kind.lower(), "annotations": {"owner": "shop"}}
+    return {
+        "apiVersion": f"{group}/{version}",
+        "kind": kind,
+        "metadata": meta,
+        "spec": {"scaleTargetRef": target, **spec},
+    }
+
+
+@pytest.fixture(scope="module")
+def scalers(realm: Realm, executor: Rest) -> Iterator[Scalers]:
+    names = realm.cluster.define(crd())
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": realm.home}
     realm.bind("consumer-planner-autoscalers", "autoscalers-for-a-while", subject)
     realm.await_rights(executor, AUTOSCALERS)
-    executor.patch(f"{path}/hpa", {"spec": {"maxReplicas": 3}}, MERGE)
-    for edit in ({"scaleTargetRef": {"name": APP}}, {"metrics": None}):
-        forbidden(lambda edit=edit: executor.patch(f"{path}/hpa", {"spec": edit}, MERGE), "neither what an autoscaler")
-    realm.admin.delete(f"{path}/hpa")
+    kubeconfig = realm.cluster.kubeconfig_for(realm.cluster.token(realm.home, ACCOUNT), f"{realm.home}-scalers")
+    with RolloutApi.connect(kubeconfig) as api:
+        found = Scalers(realm, executor, api)
+        for kind in RESOURCES:
+            realm.admin.create(found.path(kind).rpartition("/")[0], scaler(kind, SLOW))
+        yield found
+    for kind in RESOURCES:
+        realm.admin.delete(found.path(kind))
     realm.cluster.kubectl("delete", "rolebinding", "autoscalers-for-a-while", "-n", realm.namespace)
+    realm.cluster.kubectl("delete", "--wait=true", *names)
+
+
+@pytest.mark.parametrize(("kind", "told", "edit"), SCALER_EDITS)
+def test_of_an_autoscaler_the_controller_changes_nothing_that_the_planner_does_not_set(
+    scalers: Scalers, kind: AutoscalerKind, told: str, edit: Json
+) -> None:
+    forbidden(lambda: scalers.attempt(kind, edit), told)
+
+
+FREE, STILL, PINNED = (
+    AutoscalerState(1, 4, is_paused=False),
+    AutoscalerState(1, 6, is_paused=True),
+    AutoscalerState(3, 3, is_paused=False),
+)
+
+
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_the_controller_pauses_an_autoscaler_sets_its_bounds_and_hands_it_back(
+    scalers: Scalers, kind: AutoscalerKind
+) -> None:
+    """Each state that a plan sets, by the planner's own code under the controller's account."""
+    before = scalers.get(kind)["spec"]
+    for state in (STILL, STILL, PINNED, STILL, FREE):
+        found = scalers.bring(kind, state)
+        assert read_state(found) == state
+    after = scalers.get(kind)
+    assert {**after["spec"], "minReplicaCount": 1} == {**before, "minReplicaCount": 1}
+    assert after["metadata"]["annotations"] == {"owner": "shop", SET_BY: "plan/uid/2"}
+
+
+def read_state(found: Json) -> AutoscalerState:
+    read = (hpas_of if found["kind"] == HPA else scaled_objects_of)({"metadata": {"name": "elsewhere"}}, [found])
+    return AutoscalerState(read[0].minimum, read[0].maximum, read[0].is_paused)
+
+
+BEHAVIORS: list[Json | None] = [
+    None,
+    SLOW,
+    {"scaleDown": {"selectPolicy": "Disabled"}},
+    {"scaleDown": {"stabilizationWindowSeconds": 7}, "scaleUp": {"tolerance": "50m"}},
+    {
+        "scaleDown": {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 15}]},
+        "scaleUp": {
+            "policies": [
+                {"type": "Percent", "value": 10, "periodSeconds": 60},
+                {"type": "Pods", "value": 4, "periodSeconds": 1800},
+            ],
+            "selectPolicy": "Min",
+            "stabilizationWindowSeconds": 0,
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("behavior", BEHAVIORS)
+def test_a_paused_hpa_gets_its_own_behavior_back_and_no_other(scalers: Scalers, behavior: Json | None) -> None:
+    """Red where the policy's words for a behavior are not those in which the planner keeps it."""
+    realm, path = scalers.realm, scalers.path(HPA)
+    realm.admin.patch(path, {"spec": {"behavior": None}}, MERGE)
+    own = realm.admin.patch(path, {"spec": {"behavior": behavior}}, MERGE)["spec"]
+    scalers.bring(HPA, STILL)
+    gone: Json = note(behavior_before=None)
+    for edit in (gone, {"spec": {"behavior": WILD}}, {**gone, "spec": {"behavior": WILD}}):
+        forbidden(lambda edit=edit: scalers.attempt(HPA, edit), "writes no other behavior")
+    assert scalers.bring(HPA, FREE)["spec"] == own
 
 
 def test_of_a_plan_the_controller_changes_neither_spec_nor_what_people_ask(realm: Realm, executor: Rest) -> None:
@@ -532,3 +691,12 @@ def test_of_a_plan_the_controller_changes_neither_spec_nor_what_people_ask(realm
     assert refused_by.value.status == 422
     executor.patch(path, {"metadata": {"finalizers": [CLAIM]}}, MERGE)
     executor.patch(path, {"metadata": {"finalizers": []}}, MERGE)
+
+
+@pytest.mark.parametrize("name", ["approval", "executor"])
+def test_the_server_finds_no_fault_in_the_expressions_of_the_policies(realm: Realm, name: str) -> None:
+    for one in documents(f"admission/{name}"):
+        if one["kind"] == "ValidatingAdmissionPolicy":
+            path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/{one['metadata']['name']}"
+            checked = realm.cluster.wait_until("its check", lambda path=path: realm.admin.get(path).get("status"))
+            assert not (checked.get("typeChecking") or {}).get("expressionWarnings"), checked

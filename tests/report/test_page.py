@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError, MissingExtraError, StorageError
+from planner.printable import printable
 from planner.report import write_report
 from planner.report.charts import NARROW, WIDE, course_svg
 from planner.report.course import course
@@ -73,7 +74,9 @@ def test_names_are_shown_as_they_are_and_never_taken_for_markup() -> None:
     assert html.count("</style>") == 1
     text = "".join(Reader(html).text)
     for name in (case.snapshot.group, case.snapshot.cluster, case.snapshot.problems[0], *case.snapshot.clients):
-        assert name[1:] in text
+        assert printable(name[1:]) in text
+    assert printable(html) == html, "nothing steers a terminal that shows the file, or turns its reading direction"
+    assert r"\x00\x1b[2J\x9b1A\u202e\u2066\u2028" in text
 
 
 def test_names_never_enter_the_charts() -> None:

@@ -63,7 +63,7 @@ def unknown_capacity() -> World:
 @cache
 def hostile() -> World:
     """Every name in the data is an attack on a page that does not escape."""
-    evil = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+    evil = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\x1b[2J\x9b1A\u202e\u2066\u2028"
     queues = builders.queues(f"T{evil}", (f"b{evil}", "broker-b"), 8)
     taken = builders.snapshot(
         queues,

@@ -13,6 +13,7 @@ from planner.documents.data import METRIC_HISTORY, OUTCOMES, SNAPSHOT
 from planner.documents.plan import DECISION, PLAN, document_name
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, read_policies
 from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
+from planner.fleet import read_problems
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
 from planner.notices import NoticeRules
@@ -127,6 +128,18 @@ def recorded(policies: Path, folder: Path) -> Run:
     """Return the run over a recording of group shop."""
     write_capture(folder / "capture", watch(4), 5.0, (), ())
     return stages.observe_capture(policies, folder, folder / "capture", START, LATER)
+
+
+def test_a_group_whose_samples_cannot_be_kept_stops_nobody_and_fails_the_run(policies: Path, tmp_path: Path) -> None:
+    name = "g" * 300
+    (policies / "long.yaml").write_text(
+        POLICY.replace("group: shop}", f"group: {name}}}").replace("{name: shop}", "{name: long}")
+    )
+    samples = [replace(sample, group=group) for sample in watch(4) for group in ("shop", name)]
+    write_capture(tmp_path / "capture", samples, 5.0, (), ())
+    run = stages.observe_capture(policies, tmp_path, tmp_path / "capture", START, LATER)
+    assert "takes 300 bytes as a file name" in read_problems(run.folder)["long"]
+    assert len(sorted((tmp_path / "samples").rglob("*.json"))) == 4
 
 
 def test_a_group_that_was_not_recorded_stops_nobody_and_fails_the_run(policies: Path, tmp_path: Path) -> None:

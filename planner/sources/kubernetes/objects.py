@@ -35,6 +35,8 @@ SET_BY: Final = "consumerplanner.dev/set-by"
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 _WAYS: Final = ("scaleUp", "scaleDown")
 _REVISION: Final = "deployment.kubernetes.io/revision"
+_MOST_DIGITS: Final = 19
+"""Of a 64 bit number: an annotation may hold thousands, at which Python's own reading fails."""
 _COST: Final = re.compile(r"-0*[0-9]{1,10}|0|[1-9][0-9]{0,9}")
 
 
@@ -78,8 +80,7 @@ def deployment_of(
 
 def revision_of(found: Mapping[str, Any]) -> int | None:
     """Return the revision of a Deployment or ReplicaSet, ``None`` before its controller has given it one."""
-    text = (found["metadata"].get("annotations") or {}).get(_REVISION, "")
-    return int(text) if text.isdecimal() else None
+    return _count((found["metadata"].get("annotations") or {}).get(_REVISION))
 
 
 def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
@@ -228,7 +229,7 @@ def _deletion_cost(text: str | None) -> int:
     """
     if text is None or not _COST.fullmatch(text):
         return 0
-    cost = int(text)
+    cost = int("-" + (text[1:].lstrip("0") or "0") if text.startswith("-") else text)
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
@@ -289,7 +290,9 @@ def _is_paused(notes: Mapping[str, str]) -> bool:
 
 
 def _count(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+    """Return the number in an annotation; ``None`` for what is none, or has more digits than any count."""
+    is_number = text is not None and len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit()
+    return int(text) if text is not None and is_number else None
 
 
 def _expression(found: Json) -> str:

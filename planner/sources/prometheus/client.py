@@ -83,11 +83,14 @@ class Prometheus:
         asked = [("query", query), ("start", f"{first:.3f}"), ("end", f"{last:.3f}"), ("step", f"{step_s:.3f}")]
         where = self._where(query)
         try:
-            return matrix(data_of(self._get("query_range", asked, where), where), where)
+            answer = matrix(data_of(self._get("query_range", asked, where), where), where)
         except TooLargeError:
             half = int((last - first) / step_s / 2)
             if half < _LEAST_POINTS:
                 raise
+        else:
+            _check_times(answer, first, last, step_s, where)
+            return answer
         early = self._part(query, first, first + half * step_s, step_s)
         return _joined([early, self._part(query, first + (half + 1) * step_s, last, step_s)])
 
@@ -172,6 +175,22 @@ def _refusal(status: int, body: bytes, where: str) -> Exception:
     if status == httpx.codes.NOT_FOUND:
         return QueryError(f"{said}: there is no Prometheus API below this URL; correct it (a prefix is missing?)")
     return QueryError(f"{said}: ask for less (a longer step, fewer topics), or correct the settings")
+
+
+def _check_times(answer: Sequence[Series], first: float, last: float, step_s: float, where: str) -> None:
+    """Raise ``AnswerError`` unless the values of each series are of times that were asked for, in order, one each."""
+    for series in answer:
+        columns = (series.times - first) / step_s
+        is_asked = np.isfinite(columns) & (np.abs(columns) < 2**53)
+        nearest = np.rint(np.where(is_asked, columns, -1.0))
+        is_asked &= (nearest >= 0) & (nearest <= np.rint((last - first) / step_s))
+        is_asked[1:] &= np.diff(nearest) > 0
+        if not is_asked.all():
+            strange = float(series.times[np.flatnonzero(~is_asked)[0]])
+            raise AnswerError(
+                f"{where}: a value of time {strange:.3f} came, once more or outside of what was asked for, "
+                f"{first:.3f} to {last:.3f} every {step_s:.3f} s: check what stands before the server"
+            )
 
 
 def _joined(parts: Sequence[tuple[Series, ...]]) -> tuple[Series, ...]:

@@ -13,6 +13,8 @@ from planner.sources.kubernetes.objects import (
     pod_of,
     replica_sets_of,
     replicas_set_by,
+    revision_of,
+    scaled_objects_of,
     selector_of,
 )
 
@@ -82,7 +84,10 @@ def test_lists_that_are_null_are_empty() -> None:
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [("-7", -7), ("12", 12), ("0", 0), ("-08", -8), ("+3", 0), ("08", 0), ("", 0), ("2147483648", 0), ("low", 0)],
+    [
+        *(("-7", -7), ("12", 12), ("0", 0), ("-08", -8), ("+3", 0), ("08", 0), ("", 0), ("2147483648", 0), ("low", 0)),
+        *((f"-{'0' * 5_000}7", -7), (f"-{'0' * 5_000}", 0), ("9" * 5_000, 0), (f"-{'9' * 5_000}", 0), ("-٣", 0)),
+    ],
 )
 def test_a_deletion_cost_is_read_as_the_replica_set_reads_it(written: str, read: int) -> None:
     notes = {"controller.kubernetes.io/pod-deletion-cost": written}
@@ -169,3 +174,13 @@ def test_a_count_that_kubectl_apply_was_not_given_is_the_servers_default(applied
     found = replicas_set_by({"managedFields": [entry], "annotations": notes})
     assert [one.manager for one in found] == managers
     assert len(replicas_set_by({"managedFields": [entry]})) == 1
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "٣", "-1", "", "1e3"])
+def test_an_annotation_that_holds_no_count_is_none(text: str) -> None:
+    found = {"metadata": {"annotations": {"deployment.kubernetes.io/revision": text}}}
+    assert revision_of(found) is None
+    notes = {"autoscaling.keda.sh/paused-replicas": text}
+    target = {"spec": {"scaleTargetRef": {"name": "app"}}, "metadata": {"name": "so", "annotations": notes}}
+    (scaler,) = scaled_objects_of({"metadata": {"name": "app"}}, [target])
+    assert (scaler.is_paused, scaler.paused_at) == (True, None)

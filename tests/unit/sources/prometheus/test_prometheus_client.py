@@ -70,6 +70,34 @@ def test_long_spans_are_asked_in_parts_that_meet_without_overlap(
     assert sum(points) == int(days * 86_400 / step_s) + 1
 
 
+FIRST = START.timestamp()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [FIRST - 60],
+        [FIRST + 3660],
+        [FIRST, FIRST + 86_400 * 365],
+        [FIRST + 60, FIRST],
+        [FIRST, FIRST],
+        [FIRST, FIRST + 10],
+        [float("nan")],
+        [float("inf")],
+        [-float("inf")],
+        [1e300],
+        [0.0],
+    ],
+)
+def test_a_value_of_a_time_that_was_not_asked_for_is_no_answer(times: list[float]) -> None:
+    """Red where it lands in another column, or its index in none."""
+    with (
+        FakeHttp(says(200, matrix(({"a": "1"}, [(at, "1") for at in times])))) as server,
+        pytest.raises(AnswerError, match=r"a value of time \S+ came, once more or outside of what was asked for"),
+    ):
+        ask(server)
+
+
 def test_parts_of_one_series_are_joined_in_order() -> None:
     def script(request: Request) -> None:
         start = float(request.query["start"][0])
