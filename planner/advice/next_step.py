@@ -187,7 +187,9 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
     HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
-        commands.doctor, f"shows what the members run; one that you know goes into spec.strategy of {commands.settings}"
+        commands.doctor,
+        f"shows what the members run; where they own queues, a strategy that you know goes into spec.strategy of "
+        f"{commands.settings}",
     ),
     HoldCause.UNSUPPORTED_STRATEGY: lambda commands: NextStep(commands.change_strategy, "to AVG, for example"),
     HoldCause.UNKNOWN_CAPACITY: lambda commands: NextStep(

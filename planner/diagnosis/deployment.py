@@ -1,11 +1,11 @@
 """What the group's Deployment adds: who else sets its replicas, pods that crash, time to stop."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.phrases import counted, seconds, some, verb
 from planner.diagnosis.picture import Picture, topic_sizes, tuning_property
-from planner.model.deployments import Autoscaler, Deployment
+from planner.model.deployments import Deployment
 
 NOT_READ = "no Deployment was read: name it with --deployment (and --namespace, --kubeconfig)"
 
@@ -28,7 +28,7 @@ def other_scalers(picture: Picture) -> Iterator[Symptom | Gap]:
     if active is None:
         yield Gap(f"the autoscalers of Deployment {found.name} could not be read: {some(found.problems, 2)}")
         return
-    owners = [one for one in active if not (one.kind == "ScaledObject" and _has_made(active, one.name))]
+    owners = found.replica_owners or ()
     by_hand = sorted({one.manager for one in found.replicas_set_by if one.subresource != "scale"})
     if len(owners) > 1 or (owners and by_hand):
         others = [*(f"{one.kind} {one.name}" for one in owners), *by_hand]
@@ -42,10 +42,6 @@ def other_scalers(picture: Picture) -> Iterator[Symptom | Gap]:
         )
     elif owners:
         yield from _too_wide(picture, found)
-
-
-def _has_made(active: Iterable[Autoscaler], name: str) -> bool:
-    return any(one.made_by == name for one in active)
 
 
 def _words(kind: str, name: str, desired: int | None) -> str:

@@ -155,7 +155,7 @@ def test_a_manifest_that_sets_replicas_fights_an_autoscaler() -> None:
 
 
 def test_keda_and_the_autoscaler_that_it_made_are_one() -> None:
-    made = replace(HPA, name="keda-hpa-shop-lag", made_by="shop-lag")
+    made = replace(HPA, name="keda-hpa-shop-lag", made_by="ScaledObject shop-lag")
     assert codes(deployed(autoscalers=(made, KEDA))) == {}
 
 
