@@ -106,6 +106,7 @@ class Loop:
     """A Deployment of consumers in a namespace of its own; ``policy`` is the text of one for it, see ``Limits``.
 
     ``produced`` counts what was sent to each queue, ``members`` who is in the group; ``rate`` is messages per second.
+    ``by_message``: what comes again comes by another queue, so that messages are told apart by their own ids.
     """
 
     cluster: ControlPlane
@@ -115,6 +116,7 @@ class Loop:
     produced: Callable[[], Mapping[Lane, int]]
     members: Callable[[], int]
     rate: float
+    by_message: bool = False
     made: int = 0
     changes: list[Changed] = field(default_factory=list)
 
@@ -227,12 +229,19 @@ class Loop:
         """Wait until all that was sent was given to somebody; name what was not."""
 
         def all_given() -> bool | None:
-            return True if not lost(self.produced(), read_given(self.logs)) else None
+            return True if not self.missing() else None
 
         try:
             self.cluster.wait_until("every message to be given to somebody", all_given, WAIT_S)
         finally:
-            assert not lost(self.produced(), read_given(self.logs))
+            assert not self.missing()
+
+    def missing(self) -> Mapping[Lane, list[int]] | int:
+        """Return what nobody was given so far: the offsets by queue, or how many messages."""
+        given = read_given(self.logs)
+        if not self.by_message:
+            return lost(self.produced(), given)
+        return sum(self.produced().values()) - len({one.message for one in given})
 
     def end(self) -> None:
         """Remove all Deployments and wait until their pods are gone: other tests share the machine."""
@@ -285,6 +294,7 @@ def rocketmq_loop(
     environment: Mapping[str, str] | None = None,
     options: Mapping[str, str | int] | None = None,
     all_arrive: bool = True,
+    by_message: bool = False,
 ) -> Iterator[Loop]:
     """Give a loop of RocketMQ consumers whose group is named as their topic, and end it.
 
@@ -307,13 +317,20 @@ def rocketmq_loop(
         with RocketMQAdmin(rocketmq.name_server) as admin:
             return len(observe_group(admin, cluster=None, group=topic, topics=None, at=datetime.now(UTC)).members)
 
-    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues))
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues), by_message)
+    told = {"tell-messages": "true"} if by_message else {}
     container = rocketmq_consumer(
         rocketmq.name_server,
         group="$(GROUP)" if environment else topic,
         topics=[topic],
         client_version=NEW,
-        options={"delivery-log": f"{loop.logs}/$(POD_NAME).tsv", "service-ms": 20, "threads": 4, **(options or {})},
+        options={
+            "delivery-log": f"{loop.logs}/$(POD_NAME).tsv",
+            "service-ms": 20,
+            "threads": 4,
+            **told,
+            **(options or {}),
+        },
     )
     container["env"].extend({"name": name, "value": value} for name, value in (environment or {}).items())
     loop.start(replicas, container)

@@ -8,16 +8,23 @@ from pathlib import Path
 Lane = tuple[str, ...]
 """A queue as its parts: topic, broker, number of RocketMQ's, topic and number of Kafka's."""
 
+_LOGGED = 7
+"""Columns of RocketMQ's load program; two more where it tells the messages' ids."""
+
 
 @dataclass(frozen=True)
 class Given:
-    """One message handed to a consumer at ``at_s`` by the machine's clock; the broker had it since ``came_s``."""
+    """One message handed to a consumer at ``at_s`` by the machine's clock; the broker had it since ``came_s``.
+
+    ``message`` is its own id, where RocketMQ's load program was asked for it.
+    """
 
     at_s: float
     client: str
     lane: Lane
     offset: int
     came_s: float
+    message: str = ""
 
 
 def read_given(folder: Path) -> list[Given]:
@@ -32,8 +39,10 @@ def _whole_lines(log: Path) -> list[str]:
 
 
 def _given(line: str) -> Given:
-    epoch_ms, client, *lane, offset, came_ms = line.split("\t")
-    return Given(int(epoch_ms) / 1000, client, tuple(lane), int(offset), int(came_ms) / 1000)
+    fields = line.split("\t")
+    told, message = (fields[:_LOGGED], fields[_LOGGED]) if len(fields) > _LOGGED else (fields, "")
+    epoch_ms, client, *lane, offset, came_ms = told
+    return Given(int(epoch_ms) / 1000, client, tuple(lane), int(offset), int(came_ms) / 1000, message)
 
 
 def lost(produced: Mapping[Lane, int], given: Iterable[Given]) -> dict[Lane, list[int]]:
