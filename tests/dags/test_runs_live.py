@@ -163,6 +163,6 @@ def test_the_note_of_a_migration_says_what_was_answered_and_a_persons_own_note_s
     (plan,) = (place.folder / "plain" / "data" / "migrations").glob("*/*/plan.yaml")
     found = place.note(MIGRATION, "plain")
     assert found.startswith("plan ")
-    assert found.endswith(": Reject by admin")
+    assert found.endswith(": Reject by Anonymous"), "whom an Airflow without accounts takes everybody for"
     assert found.removeprefix("plan ").split(":")[0] in plan.read_text(encoding="utf-8")
     assert place.run(MIGRATION, "noted")["note"] == "look here"
