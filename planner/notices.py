@@ -4,6 +4,7 @@ What is known of earlier runs is kept in one file of the data folder, ``last-dec
 come late change nothing in it, so nothing is noticed twice.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,8 +15,11 @@ from pydantic import TypeAdapter
 
 from planner.decision.decision import HoldCause
 from planner.documents.data import DataKind
+from planner.errors import BadInputError
 from planner.storage.files import write_atomically
 from planner.words import duration
+
+log = logging.getLogger(__name__)
 
 FILE: Final = "last-decisions.json"
 FINE: Final = (HoldCause.RIGHT_ALREADY,)
@@ -80,7 +84,7 @@ def record_results(data: Path, at: datetime, results: Sequence[Result], rules: N
     knows already, or that is older than what it knows.
     """
     path = data / FILE
-    before = LAST_DECISIONS.read(path) if path.exists() else None
+    before = _read(path)
     if before is not None and at <= before.at:
         return ()
     known = {} if before is None else before.policies
@@ -115,5 +119,21 @@ def _notices(past: PastResults, result: Result, at: datetime, rules: NoticeRules
 
 def policies_known(data: Path) -> Mapping[str, PastResults]:
     """Return what earlier runs made of the policies, by name."""
-    path = data / FILE
-    return LAST_DECISIONS.read(path).policies if path.exists() else {}
+    before = _read(data / FILE)
+    return {} if before is None else before.policies
+
+
+def _read(path: Path) -> LastDecisions | None:
+    """Return what earlier runs left, ``None`` where that is nothing.
+
+    A file that cannot be read is set aside, and notices begin anew: decisions do not rest on it, and no run fails by it.
+    """
+    if not path.exists():
+        return None
+    try:
+        return LAST_DECISIONS.read(path)
+    except BadInputError as error:
+        aside = path.with_name(f"{path.name}.unreadable")
+        path.replace(aside)
+        log.warning("%s: notices begin anew, and the file is kept as %s", error, aside.name)
+        return None

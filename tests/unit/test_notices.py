@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from planner.notices import LAST_DECISIONS, Notice, NoticeRules, Result, record_results
+from planner.notices import FILE, LAST_DECISIONS, Notice, NoticeRules, Result, policies_known, record_results
 from tests.sample_builders import START
 
 RULES = NoticeRules(hold_runs=3, overdue_after=timedelta(minutes=25))
@@ -64,3 +64,11 @@ def test_a_policy_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     record_results(tmp_path, START, [WAITING, replace(WAITING, policy="bank")], RULES)
     record_results(tmp_path, START + EVERY, [replace(WAITING, policy="bank")], RULES)
     assert LAST_DECISIONS.read(tmp_path / "last-decisions.json").policies.keys() == {"bank"}
+
+
+def test_a_file_that_cannot_be_read_is_set_aside_and_no_run_fails_by_it(tmp_path: Path) -> None:
+    played(tmp_path, WAITING)
+    (tmp_path / FILE).write_text("{", encoding="utf-8")
+    assert policies_known(tmp_path) == {}
+    assert (tmp_path / f"{FILE}.unreadable").read_text(encoding="utf-8") == "{"
+    assert len(played(tmp_path, *[WAITING] * 3, first=1)) == 1
