@@ -126,7 +126,7 @@ def policies_known(data: Path) -> Mapping[str, PastResults]:
 def _read(path: Path) -> LastDecisions | None:
     """Return what earlier runs left, ``None`` where that is nothing.
 
-    A file that cannot be read is set aside, and notices begin anew: decisions do not rest on it, and no run fails by it.
+    A file that cannot be read is set aside, and notices begin anew: no decision rests on it, so no run fails by it.
     """
     if not path.exists():
         return None
