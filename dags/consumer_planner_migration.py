@@ -21,11 +21,11 @@ from planner.orchestration.approval import AskApproval, typed_phrases
 from planner.orchestration.connections import airflow_connections
 from planner.orchestration.examples import examples_in_markdown
 from planner.orchestration.forms import (
-    LONG,
     POOL,
     SETTINGS,
     SHORT,
     STARTED_BY_PEOPLE,
+    WINDOW,
     chosen,
     data_field,
     kubeconfig_field,
@@ -80,7 +80,7 @@ def check(params: Any = None) -> str:
     retries=2,
     retry_delay=timedelta(seconds=20),
     pool=POOL,
-    execution_timeout=LONG,
+    execution_timeout=WINDOW,
 )
 def observe(params: Any = None) -> Any:
     """Watch the group and write its snapshot; return where."""

@@ -38,6 +38,9 @@ POOL: Final = os.environ.get("CONSUMER_PLANNER_POOL", "default_pool")
 SHORT, LONG = timedelta(minutes=15), timedelta(hours=1)
 """After which a task is ended: one that reads and writes files; one that watches brokers or runs on Spark."""
 
+WINDOW: Final = timedelta(days=1) + SHORT
+"""After which a task is ended that watches for a policy's whole window, a day at most."""
+
 STARTED_BY_PEOPLE: Final[dict[str, Any]] = {
     "catchup": False,
     # Runs that people start wait for nobody else's.
