@@ -63,6 +63,7 @@ def _sight(group: GroupLook, began_s: float, ended_s: float) -> Sight | None:
         is_calm=group.is_calm,
         epoch=group.epoch,
         capacity=_range(group.capacity) if group.capacity else None,
+        shares_messages=group.shares_messages,
     )
 
 

@@ -163,7 +163,7 @@ def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
 
 def _seen(stored: StoredPlan, group: GroupLook, watch: Watch | None) -> Seen | None:
     """Return what the looks so far show of the change, once all steps are done and the group is calm, or left."""
-    if stored.status.phase is not Phase.VERIFYING or not group.owners:
+    if stored.status.phase is not Phase.VERIFYING or group.owners is None or not group.queues:
         return None
     moved = Between.exactly(moved_queues(stored.plan.forecast.owners_before, group.owners))
     if group.members == () and is_left(stored.plan):

@@ -212,6 +212,8 @@ def _fingerprint(group: GroupLook) -> str:
 
 
 def _told_moves(turn: Turn, step: AwaitSettled, group: GroupLook) -> str:
+    if group.shares_messages:
+        return f"all {step.members} members of group {group.name} take messages of every queue"
     told = f"all {step.members} members of group {group.name} own what {step.strategy} gives them"
     if group.name != turn.plan.group.group or not group.owners:
         return told

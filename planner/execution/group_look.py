@@ -32,7 +32,8 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
     """
     members = tuple(sorted(member.identity for member in sample.members))
     queues = tuple(state.queue for state in snapshot.data_queues)
-    owners = () if shares_messages(snapshot) else _owners(sample, queues)
+    shares = shares_messages(snapshot)
+    owners = () if shares else _owners(sample, queues)
     return GroupLook(
         name=sample.group,
         at=sample.at,
@@ -48,6 +49,7 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
         offsets=tuple(one for one in sample.offsets if one.queue in set(queues)),
         capacity=snapshot.capacity,
         told=_told(sample),
+        shares_messages=shares,
     )
 
 

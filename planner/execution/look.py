@@ -104,6 +104,7 @@ class GroupLook:
     offsets: tuple[QueueOffsets, ...] = ()
     capacity: Capacity | None = None
     told: tuple[str, ...] = ()
+    shares_messages: bool = False
 
     @property
     def is_calm(self) -> bool:

@@ -15,7 +15,8 @@ class Sight:
 
     ``owners`` are those who said that they own a queue. ``is_calm``: every queue has one owner, the one that the
     strategy gives it, and no rebalance is under way. ``epoch`` counts rebalances where the broker does. ``capacity`` is
-    what one consumer can do, in messages per second; ``None`` where that is unknown.
+    what one consumer can do, in messages per second; ``None`` where that is unknown. ``shares_messages``: members take
+    messages of every queue, so that there are no ``owners``.
     """
 
     began_s: float
@@ -26,6 +27,7 @@ class Sight:
     is_calm: bool
     epoch: int | None = None
     capacity: Between | None = None
+    shares_messages: bool = False
 
     def is_same(self, other: "Sight") -> bool:
         """True when both show the same members, owners and epoch."""

@@ -84,14 +84,18 @@ class Watch:
         span = self.spans[-1] if self.spans else None
         if span is None or span.delivered_s is None:
             return Seen(moved_queues=moved_queues)
+        shares = self.last.shares_messages
         stayed = {queue for queue, owners in self.last.owners.items() if owners == self.first_owners.get(queue)}
         all_past = all(map(span.is_past, self.waiting.values()))
         drained_s = None if span.empty_s is None else Between(0.0, max(0.0, span.empty_s - span.begun.at_s))
         return Seen(
             moved_queues=moved_queues,
-            pause_seconds=self._longest(self.moved, span, span.delivered_s),
-            stall_seconds=self._longest(stayed, span, span.delivered_s) if all_past else None,
-            duplicates=None if self.is_late else Between(0.0, self.most_twice),
+            pause_seconds=Between.exactly(0) if shares else self._longest(self.moved, span, span.delivered_s),
+            stall_seconds=self._longest(self.waiting.keys() if shares else stayed, span, span.delivered_s)
+            if all_past
+            else None,
+            # What is popped counts as committed at once: no commit shows what comes again.
+            duplicates=None if self.is_late or shares else Between(0.0, self.most_twice),
             settle_seconds=self._settle_s(),
             drained_seconds=drained_s,
             utilisation=self._utilisation(span),
@@ -149,17 +153,25 @@ class Watch:
         first, last = span.calm, self.last
         if first is None or last.capacity is None or not last.capacity.low or last.began_s <= first.ended_s:
             return None
-        came: dict[str, int] = {}
-        for queue, owners in last.owners.items():
-            arrived = last.offsets[queue].broker_offset - first.offsets[queue].broker_offset
-            came[owners[0]] = came.get(owners[0], 0) + arrived
-        most = max(came.values(), default=0)
-        if min(came.values(), default=0) < 0:  # a topic was made anew
+        came = _came(first, last)
+        most = max(came, default=0)
+        if min(came, default=0) < 0:  # a topic was made anew
             return None
         least_s, most_s = last.began_s - first.ended_s, last.ended_s - first.began_s
         chance = 2 * math.sqrt(most)
         low, high = max(0.0, most - chance) / most_s, (most + chance + 2) / least_s
         return Between(low / last.capacity.high, high / last.capacity.low)
+
+
+def _came(first: Sight, last: Sight) -> list[float]:
+    """Return how many messages came for each consumer in between."""
+    arrived = {queue: one.broker_offset - first.offsets[queue].broker_offset for queue, one in last.offsets.items()}
+    if last.shares_messages:
+        return [sum(arrived.values()) / len(last.members)]
+    came: dict[str, float] = {}
+    for queue, owners in last.owners.items():
+        came[owners[0]] = came.get(owners[0], 0) + arrived[queue]
+    return list(came.values())
 
 
 def _open_end(before: Sight, now: Sight, queue: Queue) -> float:

@@ -42,7 +42,11 @@ def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> No
     shrunk = changed_to(loop, 2)
     victims = {pod for step in shrunk.plan.steps if isinstance(step, MarkVictims) for pod in step.pods}
     assert set(loop.pods()) == before - victims
-    for done in (grown, shrunk):
+    for done, count in ((grown, 5), (shrunk, 2)):
+        moved, busiest = done.figure("moved queues"), done.figure("busiest consumer")
+        assert (moved["seenLow"], moved["seenHigh"]) == (0, 0)
+        assert done.figure("settled after")["seenHigh"] is not None, done.status["verdict"]
+        assert busiest["seenLow"] <= loop.rate / count / exactly(count).capacity <= busiest["seenHigh"], busiest
         assert (done.plan.forecast.moved_queues.fewest, done.plan.forecast.moved_queues.most) == (0, 0)
         assert done.plan.forecast.cost is not None, done.plan.forecast.unknowns
     loop.cluster.wait_until("both to be given messages", lambda: len(recent_takers(loop)) == len(loop.pods()), WAIT_S)
