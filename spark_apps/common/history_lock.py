@@ -53,7 +53,10 @@ def _kernel_lock(folder: Path, until: float) -> Iterator[None]:
             time.sleep(_POLL_S)
         os.ftruncate(handle, 0)
         os.pwrite(handle, _ourselves().encode(), 0)
-        yield
+        try:
+            yield
+        finally:
+            os.ftruncate(handle, 0)
     finally:
         os.close(handle)
 

@@ -204,14 +204,15 @@ def test_a_sample_that_is_cut_off_stops_the_run_by_name(spark: SparkSession, tmp
     samples = eventful(6)
     land(tmp_path, samples)
     broken = sample_path(tmp_path, samples[3])
-    broken.write_bytes(broken.read_bytes()[:700])
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:700])
     with pytest.raises(PySparkException) as stopped:
         update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     ours = error_of_worker(stopped.value)
     assert isinstance(ours, DocumentError)
     assert str(ours).startswith(f"{broken}: not valid JSON")
     assert not (history_folder(tmp_path) / "intervals").exists()
-    broken.write_bytes(sample_path(tmp_path, samples[2]).read_bytes())  # mended: the half-done run is forgotten
+    broken.write_bytes(whole)  # mended: the half-done run is forgotten
     land(tmp_path, samples)
     update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     pd.testing.assert_frame_equal(found(spark, tmp_path), expected(samples), check_exact=True)

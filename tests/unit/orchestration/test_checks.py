@@ -64,7 +64,7 @@ def test_a_folder_that_takes_nothing_or_is_nearly_full_is_named(
 def test_a_uri_as_data_folder_is_refused() -> None:
     (result,) = run_checks(settings("s3://bucket/data"), {"storage": check_storage})
     assert not result.is_good
-    assert "only a folder that is mounted" in result.sentence
+    assert "mount the store and give its path" in result.sentence
 
 
 def test_what_is_installed_here_fits() -> None:
