@@ -15,7 +15,7 @@ from planner.deployments.drive import PAUSE_S, give_back, open_ports
 from planner.deployments.groups import Groups
 from planner.deployments.plans import ClusterPlans
 from planner.deployments.policies import cluster_policies
-from planner.deployments.rights import manifests_for, missing_rights, needed_by_controller, tell_rights
+from planner.deployments.rights import CONTROL_PLANE, manifests_for, missing_rights, tell_rights
 from planner.errors import BadInputError, OutOfReachError, PlannerError
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
@@ -122,7 +122,9 @@ class Worker:
             self._take_up(held, stored)
 
     def _why_forbidden(self, namespace: str, stored: StoredPlan) -> str | None:
-        missing = missing_rights(self._api, namespace, stored.plan, needed_by_controller)
+        if namespace in CONTROL_PLANE:
+            return f"the controller carries out no plan in namespace {namespace}: run the consumers in one of their own"
+        missing = missing_rights(self._api, namespace, stored.plan)
         if not missing:
             return None
         files = " and ".join(manifests_for(missing))

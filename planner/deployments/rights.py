@@ -1,6 +1,6 @@
 """What an executor may do, asked for before the first step: a right that is missing is named at once."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from planner.deployments.api import RolloutApi
@@ -33,6 +33,10 @@ ALWAYS: Final[tuple[Right, ...]] = (
 )
 """What carrying out any plan takes. To tell events is of use too (``events``, ``create``), but no plan waits for it."""
 _MARK: Final[Right] = ("", "pods", "patch")
+_TEMPLATE: Final[Right] = ("apps", "deployments", "updatetemplate")
+_UPDATE: Final[Right] = ("apps", "deployments", "update")
+CONTROL_PLANE: Final = frozenset({"kube-system", "kube-public", "kube-node-lease"})
+"""Namespaces whose plans the controller leaves alone; k8s/admission/executor.yaml refuses every write there."""
 
 READING: Final[tuple[Right, ...]] = (
     ("apps", "deployments", "get"),
@@ -53,7 +57,10 @@ HANDING_OVER: Final[tuple[Right, ...]] = (
 
 
 def needed(plan: RolloutPlan) -> Iterator[Right]:
-    """Yield the rights that carrying out a plan and undoing it takes."""
+    """Yield the rights that carrying out a plan and undoing it takes.
+
+    ``updatetemplate`` is no verb of the server's own: k8s/admission/executor.yaml asks for it.
+    """
     yield from ALWAYS
     kinds = {type(step) for step in plan.steps}
     for group, _, plural in {RESOURCES[step.autoscaler_kind] for step in plan.steps if isinstance(step, SetAutoscaler)}:
@@ -65,31 +72,29 @@ def needed(plan: RolloutPlan) -> Iterator[Right]:
         yield "apps", "deployments", "create"
     if {CreateDeployment, DeleteDeployment} & kinds:
         yield "apps", "deployments", "delete"
+    if UpdateTemplate in kinds:
+        yield _TEMPLATE
 
 
-def needed_by_controller(plan: RolloutPlan) -> Iterator[Right]:
-    """Yield the rights that the controller needs: k8s/admission/executor.yaml asks its account for one verb more."""
-    yield from needed(plan)
-    if any(isinstance(step, UpdateTemplate) for step in plan.steps):
-        yield "apps", "deployments", "updatetemplate"
+def check_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> None:
+    """Raise ``ForbiddenError``, which names every missing right, unless we may carry out the plan.
 
-
-def check_rights(
-    api: RolloutApi, namespace: str, plan: RolloutPlan, rights: Callable[[RolloutPlan], Iterable[Right]] = needed
-) -> None:
-    """Raise ``ForbiddenError``, which names every missing right, unless we may carry out the plan."""
-    if missing := missing_rights(api, namespace, plan, rights):
+    Whoever may update Deployments by other roles is not asked for ``updatetemplate``: the admission policy leaves him
+    alone.
+    """
+    missing = missing_rights(api, namespace, plan)
+    if _TEMPLATE in missing and api.may(_attributes(namespace, _UPDATE)):
+        missing = tuple(right for right in missing if right != _TEMPLATE)
+    if missing:
         raise ForbiddenError(
             f"{api.server} does not allow us to carry out the plan in namespace {namespace}: missing "
             f"{tell_rights(missing)}: grant the rights that docs/apply.md lists"
         )
 
 
-def missing_rights(
-    api: RolloutApi, namespace: str, plan: RolloutPlan, rights: Callable[[RolloutPlan], Iterable[Right]] = needed
-) -> tuple[Right, ...]:
+def missing_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> tuple[Right, ...]:
     """Return the rights for the plan that we do not have."""
-    return lacking(api, namespace, rights(plan))
+    return lacking(api, namespace, needed(plan))
 
 
 def lacking(api: RolloutApi, namespace: str, rights: Iterable[Right]) -> tuple[Right, ...]:

@@ -9,10 +9,11 @@ import yaml
 from planner.documents.plan import PLAN
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, PauseForPerson, StartConsumers
 from tests.clusters.kubernetes import ControlPlane, deployment
-from tests.clusters.kubernetes.rest import Json
+from tests.clusters.kubernetes.rest import ApiError, Json, Rest
 from tests.faults.tokens import ShortToken
 from tests.pod_controllers import ACCOUNT, K8S, Controller, install, status_of, uninstall
 from tests.pod_groups import plan_for
+from tests.rights_matrix import may
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
@@ -66,6 +67,60 @@ def pods(cluster: ControlPlane, namespace: str) -> list[Json]:
 def is_asked(status: Json) -> bool:
     """True when a plan is at its question."""
     return [one["kind"] for one in status.get("steps") or []][-1:] == ["pauseForPerson"]
+
+
+@pytest.mark.parametrize("place", ["kube-system", "kube-node-lease", "kube-public"])
+def test_cluster_wide_roles_reach_nothing_of_the_control_plane(cluster: ControlPlane, place: str) -> None:
+    """The scheduler's lease in other hands stops scheduling, a node's lets it die, the DNS scaled to none all names."""
+    stolen = Rest(cluster.server, cluster.ca_file, cluster.token(HOME, ACCOUNT))
+    for right in (("coordination.k8s.io", "leases", "update"), ("apps", "deployments", "patch")):
+        cluster.wait_until("the cluster-wide rights", lambda right=right: may(stolen, place, right))
+    cluster.wait_until("the policies", lambda: is_refused_to_lead(stolen, place))
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{place}/leases"
+    own = "consumerplanner-0123456789abcdef"
+    for name in ("kube-scheduler", own):
+        made = cluster.rest.create(leases, {"metadata": {"name": name}, "spec": {"holderIdentity": "somebody"}})
+        changed = {**made, "spec": {"holderIdentity": "mine"}}
+        refuse(lambda name=name, changed=changed: stolen.call("PUT", f"{leases}/{name}", changed))  # type: ignore[misc]
+        cluster.rest.delete(f"{leases}/{name}")
+        refuse(lambda name=name: stolen.create(leases, {"metadata": {"name": name}}))
+    deployments = f"/apis/apps/v1/namespaces/{place}/deployments"
+    cluster.rest.create(deployments, deployment("dns", 0))
+    refuse(lambda: stolen.patch(f"{deployments}/dns", {"spec": {"replicas": 1}}))
+    cluster.rest.delete(f"{deployments}/dns")
+
+
+def is_refused_to_lead(stolen: Rest, place: str) -> bool:
+    """True once the policies hold: each works from a moment of its own on. Nothing is kept."""
+    path, body = f"/apis/coordination.k8s.io/v1/namespaces/{place}/leases", {"metadata": {"name": "consumer-planner-canary"}}
+    try:
+        stolen.call("POST", path, body, query={"dryRun": "All"})
+    except ApiError as error:
+        return "changes nothing in namespace" in str(error)
+    return False
+
+
+def refuse(call: Callable[[], Json]) -> None:
+    with pytest.raises(ApiError, match=r"changes nothing in namespace kube-|writes leases named") as refused:
+        call()
+    assert refused.value.status == 403
+
+
+def test_a_plan_in_a_namespace_of_the_control_plane_is_told_why_nobody_carries_it_out(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    plan = plan_for(APP, ["a"], STEPS)
+    cluster.kubectl("apply", "-f", "-", text=PLAN.text(PLAN.document(plan, PLAN_NAME, "kube-system")))
+    note = f"consumerplanner.dev/approve={PLAN.digest(plan)}"
+    cluster.kubectl("annotate", "crp", PLAN_NAME, "-n", "kube-system", note)
+    kubeconfig = cluster.kubeconfig_for(cluster.token(HOME, ACCOUNT), f"{HOME}-control")
+    controller = Controller("control", tmp_path, kubeconfig, "--all-namespaces", "--leader-namespace", HOME)
+    try:
+        why = "the controller carries out no plan in namespace kube-system"
+        cluster.wait_until("the reason", lambda: why in str(status_of(cluster, "kube-system", PLAN_NAME)), WAIT_S)
+    finally:
+        assert controller.process.stop(60.0) == 0, controller.process.log_tail()
+        cluster.kubectl("delete", "crp", PLAN_NAME, "-n", "kube-system", "--wait=false")
 
 
 def test_plans_of_two_namespaces_are_driven_by_one_controller_whose_token_is_renewed(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from planner.documents.approve import APPROVE_ANNOTATION, AUTHOR_ANNOTATION
 from planner.documents.format import digest_of
 from planner.documents.plan import DIGEST_ANNOTATION, PLAN
 from planner.documents.policy import parse_policy
+from planner.printable import printable
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     AutoscalerState,
@@ -51,6 +53,7 @@ class Stage:
     policy_digest: str
     planner: Rest
     mallory: Rest
+    log: Path
 
     @property
     def plans(self) -> str:
@@ -110,7 +113,7 @@ def stage(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         controller = site.start("guard", "--planning-account", named)
         try:
             await_leader(site, [controller])
-            yield Stage(site, digest, planner, mallory)
+            yield Stage(site, digest, planner, mallory, controller.process.log)
         finally:
             assert controller.process.stop(60.0) == 0, controller.process.log_tail()
     uninstall(control_plane, made)
@@ -123,6 +126,35 @@ def up() -> tuple[Step, ...]:
         AwaitSettled(4, "AVG", LIMIT_S),
         CheckForecast(LIMIT_S),
     )
+
+
+STEERING = "g\x1b[2J\x9b1A\u202e\u2066\nApproved by admin <b>[bold]"
+"""A group whose name clears the screen, turns the reading direction and writes a line of its own."""
+
+
+def test_what_the_controller_says_of_a_hostile_group_steers_no_terminal(stage: Stage) -> None:
+    """Its Event, its status and its log, as an API server and a file hand them on."""
+    site, made = stage.site, stage.plan(up(), group=replace(GROUP, group=STEERING), reason=f"because {STEERING}")
+    stage.mallory.create(stage.plans, PLAN.document(made, "steering", site.namespace))
+    site.approve("steering", made)
+    status = site.await_phase("steering", "Refused")
+    told = [sentence for sentences in site.events("steering").values() for sentence in sentences]
+    shown = r"g\x1b[2J\x9b1A\u202e\u2066\nApproved by admin <b>[bold]"
+    assert any(shown in sentence for sentence in told), told
+    assert [sentence for sentence in told if printable(sentence, keep="") != sentence] == []
+    assert any(refusal["code"] == "OutsidePolicy" for refusal in status["refusals"])
+    lines = stage.log.read_text(encoding="utf-8").splitlines()
+    assert any("steering" in line for line in lines)
+    assert [line for line in lines if printable(line, keep="") != line] == []
+
+
+@pytest.mark.parametrize("name", ["g\x1b[2J", "g\x9b", "g\u202e", "<b>", "a\nb"])
+def test_no_plan_has_a_name_that_steers_a_terminal(stage: Stage, name: str) -> None:
+    document = PLAN.document(stage.plan(up()), "plain", stage.site.namespace)
+    document["metadata"]["name"] = name
+    with pytest.raises(ApiError, match="Invalid value") as refused:
+        stage.mallory.create(stage.plans, document)
+    assert refused.value.status == 422
 
 
 FREE = AutoscalerState(1, 4, is_paused=False)

@@ -10,23 +10,26 @@ import pytest
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.plans import ClusterPlans
-from planner.deployments.rights import Right, needed_by_controller
+from planner.deployments.rights import Right, needed
 from planner.deployments.scalers import RESOURCES, set_scaler
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.documents.plan import PLAN
 from planner.documents.status import dump_status
 from planner.execution.effects import SetScaler
+from planner.execution.lease import lease_name
 from planner.execution.look import Claim
 from planner.execution.progress import RolloutStatus
-from planner.rollout.plan import RolloutPlan
+from planner.rollout.plan import GroupRef, RolloutPlan
 from planner.rollout.steps import AutoscalerKind, AutoscalerState, MovedQueues, SetAutoscaler, StartConsumers
 from planner.sources.kubernetes.objects import KEDA_PAUSED, SET_BY, hpas_of, scaled_objects_of
+from tests import rights_matrix
 from tests.clusters.kubernetes import ControlPlane, deployment
 from tests.clusters.kubernetes.rest import STRATEGIC, ApiError, Json, Rest
 from tests.contract.test_kubernetes_reads_live import crd
 from tests.contract.test_kubernetes_rights import ABOUT_ONESELF
 from tests.pod_controllers import ACCOUNT, MERGE, documents, grant, install, uninstall
 from tests.pod_groups import plan_for
+from tests.rights_matrix import may
 from tests.step_builders import STEPS
 from tests.unit.cli.test_cli import planner, refused
 
@@ -168,15 +171,6 @@ def rights_of(rest: Rest, namespace: str) -> set[Right]:
     }
 
 
-def may(rest: Rest, namespace: str, right: Right) -> bool:
-    group, resource, verb = right
-    kind, _, below = resource.partition("/")
-    attributes = {"group": group, "resource": kind, "subresource": below, "verb": verb, "namespace": namespace}
-    review = {"spec": {"resourceAttributes": attributes}}
-    answer = rest.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-    return bool(answer["status"]["allowed"])
-
-
 @pytest.fixture(scope="module")
 def realm(control_plane: ControlPlane) -> Iterator[Realm]:
     made = install(control_plane)
@@ -226,7 +220,7 @@ def forbidden(call: Callable[[], Any], said: str) -> None:
 
 def test_the_roles_of_the_controller_are_what_its_code_asks_for(realm: Realm) -> None:
     keda = [replace(step, autoscaler_kind="ScaledObject") for step in STEPS if isinstance(step, SetAutoscaler)]
-    code = set(needed_by_controller(replace(simple(), steps=(*STEPS, *keda), migration="all")))
+    code = set(needed(replace(simple(), steps=(*STEPS, *keda), migration="all")))
     hearing = on(PLANS, "watch") | on("events", "create", group="")
     assert ROLES["executor"] | MIGRATIONS | AUTOSCALERS == code | hearing
     leader = on("leases", "create", "get", "update", group="coordination.k8s.io")
@@ -245,6 +239,13 @@ def test_each_role_allows_exactly_this(realm: Realm, role: str) -> None:
         assert not may(rest, realm.namespace, right), right
     others = set().union(*ROLES.values()) - ROLES[role]
     assert not [right for right in others if may(rest, realm.namespace, right)]
+
+
+def test_the_page_says_what_the_server_answers_each_role(realm: Realm) -> None:
+    """Red when a role changes and the page does not: python -m tests.rights_matrix measures and writes it anew."""
+    accounts = {role: realm.account(f"asks-{role}", role) for role in rights_matrix.ROLES}
+    assert rights_matrix.measured(accounts, realm.namespace) == rights_matrix.written()
+    assert accounts.keys() == ROLES.keys()
 
 
 def test_a_secret_is_read_by_none_of_them(realm: Realm, executor: Rest, anna: Rest) -> None:
@@ -438,6 +439,57 @@ def test_of_a_deployment_the_controller_changes_no_more_than_replicas(realm: Rea
     forbidden(
         lambda: executor.patch(realm.app, DEPLOYMENT_EDITS[edit], MERGE), "the controller changes|of a Deployment"
     )
+
+
+@pytest.fixture(scope="module")
+def thief(realm: Realm) -> Rest:
+    """Another account, with the controller's roles: whoever bound them did not name it as the policies would."""
+    return realm.account("thief", "executor", "autoscalers")
+
+
+@pytest.mark.parametrize("edit", DEPLOYMENT_EDITS)
+def test_the_same_roles_give_another_account_no_more(realm: Realm, thief: Rest, edit: str) -> None:
+    forbidden(lambda: thief.patch(realm.app, DEPLOYMENT_EDITS[edit], MERGE), "the controller changes|of a Deployment")
+
+
+def test_another_account_with_the_controllers_roles_scales_and_claims(realm: Realm, thief: Rest) -> None:
+    thief.patch(realm.app, {"spec": {"replicas": 2}, **note(rollout="p/u 0")}, MERGE)
+    forbidden(lambda: thief.patch(realm.app, DEPLOYMENT_EDITS["an image"], MERGE), "with the verb updatetemplate")
+    thief.patch(realm.app, {"spec": {"replicas": 1}, **note(rollout=None)}, MERGE)
+    pods = f"/api/v1/namespaces/{realm.namespace}/pods"
+    name = realm.admin.get(pods)["items"][0]["metadata"]["name"]
+    forbidden(lambda: thief.patch(f"{pods}/{name}", {"metadata": {"labels": {"app": "mine"}}}, MERGE), "deletion cost")
+    path = f"/apis/autoscaling/v2/namespaces/{realm.namespace}/horizontalpodautoscalers"
+    realm.admin.create(path, {**scaler(HPA), "metadata": {"name": "other"}})
+    edit: Json = {"metadata": {"labels": {"team": "mine"}}}
+    forbidden(lambda: thief.patch(f"{path}/other", edit, MERGE), "not metadata labels")
+    realm.admin.delete(f"{path}/other")
+
+
+def test_an_account_that_may_update_deployments_by_another_role_is_not_held_back(realm: Realm) -> None:
+    rest = realm.account("ops", "executor")
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["update"]}
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{realm.namespace}/roles"
+    realm.admin.create(path, {"metadata": {"name": "operates"}, "rules": [rule]})
+    realm.bind("operates", "operates", {"kind": "ServiceAccount", "name": "ops", "namespace": realm.namespace})
+    realm.await_rights(rest, on("deployments", "update", group="apps"))
+    for team in ("other", None):
+        rest.patch(realm.app, {"metadata": {"annotations": {"team": team}}}, MERGE)
+
+
+@pytest.mark.parametrize("name", ["kube-scheduler", "consumerplanner-shop", "consumerplanner-0123456789abcdef0", "node-1"])
+def test_of_leases_only_the_planners_own_are_written(realm: Realm, executor: Rest, thief: Rest, name: str) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{realm.namespace}/leases"
+    for rest in (executor, thief):
+        forbidden(lambda rest=rest: rest.create(path, {"metadata": {"name": name}}), f"not {name}")
+    made = realm.admin.create(path, {"metadata": {"name": name}, "spec": {"holderIdentity": "somebody"}})
+    for rest in (executor, thief):
+        mine = {**made, "spec": {"holderIdentity": "mine"}}
+        forbidden(lambda rest=rest, mine=mine: rest.call("PUT", f"{path}/{name}", mine), f"not {name}")  # type: ignore[misc]
+    realm.admin.delete(f"{path}/{name}")
+    own = lease_name(GroupRef("rocketmq", "c", name))
+    executor.call("PUT", f"{path}/{own}", executor.create(path, {"metadata": {"name": own}}))
+    realm.admin.delete(f"{path}/{own}")
 
 
 def test_replicas_and_the_claim_are_the_controllers_to_change(realm: Realm, executor: Rest) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.deployments.rights import Right, manifests_for, needed_by_controller, tell_rights
+from planner.deployments.rights import Right, manifests_for, needed, tell_rights
 from planner.rollout.steps import CloneOffsets, MovedQueues, ResetOffsets, StartConsumers
 from tests.pod_controllers import K8S, documents
 from tests.pod_groups import plan_for
@@ -12,7 +12,7 @@ from tests.step_builders import STEPS
 
 PLAN = plan_for("app", ["a", "b"], [StartConsumers(2, 3, 60, MovedQueues(0, 8), undo="set 2")])
 ON_THE_CLUSTER = tuple(step for step in STEPS if not isinstance(step, CloneOffsets | ResetOffsets))
-RIGHTS = sorted(set(needed_by_controller(replace(PLAN, steps=ON_THE_CLUSTER, migration="update"))))
+RIGHTS = sorted(set(needed(replace(PLAN, steps=ON_THE_CLUSTER, migration="update"))))
 
 
 @pytest.mark.parametrize("right", RIGHTS, ids=lambda right: tell_rights([right]))
