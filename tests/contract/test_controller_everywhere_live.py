@@ -92,7 +92,10 @@ def test_cluster_wide_roles_reach_nothing_of_the_control_plane(cluster: ControlP
 
 def is_refused_to_lead(stolen: Rest, place: str) -> bool:
     """True once the policies hold: each works from a moment of its own on. Nothing is kept."""
-    path, body = f"/apis/coordination.k8s.io/v1/namespaces/{place}/leases", {"metadata": {"name": "consumer-planner-canary"}}
+    path, body = (
+        f"/apis/coordination.k8s.io/v1/namespaces/{place}/leases",
+        {"metadata": {"name": "consumer-planner-canary"}},
+    )
     try:
         stolen.call("POST", path, body, query={"dryRun": "All"})
     except ApiError as error:

@@ -477,7 +477,9 @@ def test_an_account_that_may_update_deployments_by_another_role_is_not_held_back
         rest.patch(realm.app, {"metadata": {"annotations": {"team": team}}}, MERGE)
 
 
-@pytest.mark.parametrize("name", ["kube-scheduler", "consumerplanner-shop", "consumerplanner-0123456789abcdef0", "node-1"])
+@pytest.mark.parametrize(
+    "name", ["kube-scheduler", "consumerplanner-shop", "consumerplanner-0123456789abcdef0", "node-1"]
+)
 def test_of_leases_only_the_planners_own_are_written(realm: Realm, executor: Rest, thief: Rest, name: str) -> None:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{realm.namespace}/leases"
     for rest in (executor, thief):
