@@ -128,7 +128,7 @@ def test_a_yes_with_its_phrase_approves_the_plan_and_triggers_the_apply_dag(plac
     assert document["metadata"]["annotations"][CONFIRM_ANNOTATION] == PHRASE
     (applied,) = awaited(lambda: place.runs("consumer_planner_apply"), "a run of the apply DAG")
     assert applied["conf"]["plan"] == str(place.plan(inputs))
-    assert (applied["conf"]["namespace"], applied["conf"]["approve"]) == ("default", "already")
+    assert (applied["conf"]["namespace"], applied["conf"]["approve"]) == ("shop", "already")
 
 
 @pytest.mark.timeout(2_700)
