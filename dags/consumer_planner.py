@@ -19,20 +19,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import (  # type: ignore[attr-defined]  # Airflow 3.3.2 left the deadlines out of its types
-    DAG,
-    CronDataIntervalTimetable,
-    DeadlineAlert,
-    DeadlineReference,
-    Param,
-    SyncCallback,
-    chain,
-    get_current_context,
-    task,
-)
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_current_context, task
 
 from planner.orchestration.connections import airflow_connections
-from planner.orchestration.deadline import notify_of_late_run
+from planner.orchestration.deadline import deadline_of_runs
 from planner.orchestration.forms import (
     LONG,
     OWNER,
@@ -209,7 +199,7 @@ with DAG(
     start_date=datetime(2025, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
-    deadline=DeadlineAlert(DeadlineReference.DAGRUN_QUEUED_AT, DEADLINE, SyncCallback(notify_of_late_run)),
+    deadline=deadline_of_runs(DEADLINE),
     params=PARAMS,
     tags=TAGS,
     default_args={"owner": OWNER, "on_failure_callback": notify_of_failure},

@@ -46,17 +46,19 @@ def test_runs_every_few_minutes_cover_the_window_though_each_watch_is_short(tmp_
     assert rates_part(SHOP, tmp_path, samples) == pytest.approx(1.0)
 
 
-def test_a_run_that_is_missing_is_a_hole(tmp_path: Path) -> None:
+def test_a_run_that_is_missing_is_a_hole_that_a_window_reaches_back_over(tmp_path: Path) -> None:
+    """Red when the hole counts as watched: nothing before it is known then, and half a window is all that is."""
     samples = [sample for sample in short_watches(240, 6) if not 9 <= (sample.at - START).total_seconds() / 60 < 16]
-    runs(tmp_path, 1, 5, 9, 17, 21)
-    assert rates_part(SHOP, tmp_path, samples) < 0.6
+    for part, known, expected in (("all", samples, 1.0), ("late", samples[-30:], 0.5)):
+        runs(tmp_path / part, 1, 5, 9, 17, 21)
+        assert rates_part(SHOP, tmp_path / part, known) == pytest.approx(expected, abs=0.1), part
 
 
 def test_runs_that_come_less_than_twice_a_window_leave_holes(tmp_path: Path) -> None:
-    """Red when a single mean of nine minutes counts as a window of ten that was watched."""
+    """Three minutes of three windows: red when a single mean of nine minutes counts as a window that was watched."""
     samples = short_watches(every_s=600, count=3)
     runs(tmp_path, 1, 11, 21)
-    assert rates_part(SHOP, tmp_path, samples) == pytest.approx(0.1, abs=0.02)
+    assert rates_part(SHOP, tmp_path, samples) == pytest.approx(0.3, abs=0.02)
 
 
 def test_how_often_runs_come_is_told_by_the_last_ones(tmp_path: Path) -> None:
