@@ -60,7 +60,8 @@ def test_system_address_and_group_are_asked_for_until_they_are_right(
         terminal.enter("Kafka")
         terminal.expect("Its servers, HOST:PORT")
         terminal.enter(bootstrap)
-        assert all(group in terminal.expect("Which group?") for group in GROUPS)
+        shown = terminal.expect("Which group?")
+        assert all(group in shown for group in GROUPS)
         terminal.enter("door-paymnets")
         refusal = terminal.expect("Which group?")
         assert "planner: there is no consumer group door-paymnets" in refusal
