@@ -86,8 +86,12 @@ def _master(connection: Any) -> str:
 
 
 def _reason(text: str) -> str:
-    """Return why spark-submit failed: the app's own sentence, else the last line that names an error."""
-    sentences = _APPS_SENTENCE.findall(text) or [line for line in text.splitlines() if _ERROR.search(line)]
+    """Return why spark-submit failed: the app's own sentence, else the last line that names an error.
+
+    The system's bare number is no reason: the line before it says of which program it is.
+    """
+    errors = [line for line in text.splitlines() if _ERROR.search(line) and "IOException: error=" not in line]
+    sentences = _APPS_SENTENCE.findall(text) or errors
     return sentences[-1].strip() if sentences else _last_line(text)
 
 
