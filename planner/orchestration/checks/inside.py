@@ -75,7 +75,9 @@ def submit_spark() -> dict[str, Any]:
     except AirflowFailException as error:
         return {"problem": str(error)}
     except Exception as error:
-        return {"problem": f"connection {CONNECTION}, {_master(Connection.get(CONNECTION))}: {_reason(str(error))}"}
+        connection = Connection.get(CONNECTION)
+        where = f"connection {CONNECTION}, {_master(connection)}{_interpreter(connection)}"
+        return {"problem": f"{where}: {_reason(str(error))}"}
     row = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else None
     return {"connection": CONNECTION, "master": _master(Connection.get(CONNECTION)), "answer": row}
 
@@ -85,13 +87,15 @@ def _master(connection: Any) -> str:
     return f"{connection.host or 'no host'}{f':{connection.port}' if connection.port else ''}"
 
 
-def _reason(text: str) -> str:
-    """Return why spark-submit failed: the app's own sentence, else the last line that names an error.
+def _interpreter(connection: Any) -> str:
+    """Return which Python the connection names for executors: Java's own words for one that is not there do not."""
+    python = connection.extra_dejson.get("python")
+    return f", whose executors are to run {python}" if python else ""
 
-    The system's bare number is no reason: the line before it says of which program it is.
-    """
-    errors = [line for line in text.splitlines() if _ERROR.search(line) and "IOException: error=" not in line]
-    sentences = _APPS_SENTENCE.findall(text) or errors
+
+def _reason(text: str) -> str:
+    """Return why spark-submit failed: the app's own sentence, else the last line that names an error."""
+    sentences = _APPS_SENTENCE.findall(text) or [line for line in text.splitlines() if _ERROR.search(line)]
     return sentences[-1].strip() if sentences else _last_line(text)
 
 

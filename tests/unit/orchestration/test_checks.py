@@ -122,10 +122,6 @@ def test_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
             "x\njava.io.IOException: Cannot run program\n\tat java.lang.Thread",
             "java.io.IOException: Cannot run program",
         ),
-        (
-            'IOException: Cannot run program "/no/python"\nCaused by: java.io.IOException: error=2, No such file',
-            'IOException: Cannot run program "/no/python"',
-        ),
         ("JAVA_HOME is not set", "JAVA_HOME is not set"),
     ],
 )
