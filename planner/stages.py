@@ -139,8 +139,10 @@ def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, unt
         if group not in capture.header.groups:
             problems[policy.metadata.name] = f"group {group} is not in the recording {folder}"
             continue
+        # What cannot be read of the recording is no group's own fault: it ends the run.
+        samples = pipeline.observe_capture(capture, group, since, until + _JUST_AFTER)
         try:
-            landed = pipeline.land_samples(data, pipeline.observe_capture(capture, group, since, until + _JUST_AFTER))
+            landed = pipeline.land_samples(data, samples)
         except BadInputError as error:
             problems[policy.metadata.name] = str(error)
             continue
