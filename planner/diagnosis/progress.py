@@ -7,6 +7,7 @@ nobody ever committed, the offset is ``None``.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
@@ -17,6 +18,7 @@ from planner.diagnosis.turns import IN_FLIGHT
 from planner.history.blocked import POLL_S, STALLS_S
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
+from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 
 ONE_PULL = 32
@@ -33,38 +35,79 @@ def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
     """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5).
 
     A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most, a quick one that no
-    look saw usually by less than ``ONE_PULL``: these are no rewinds.
+    look saw usually by less than ``ONE_PULL``: these are no rewinds. Commits are judged by the member that made them:
+    one member that goes back is a client, all queues that go back are a reset.
     """
-    back = {queue: by for queue, of_queue in picture.intervals.items() if (by := _gone_back(of_queue)) > 0}
-    if not back:
+    steps = [
+        step
+        for queue, intervals in sorted(picture.intervals.items(), key=lambda item: str(item[0]))
+        for step in _steps_back(queue, intervals)
+    ]
+    if not steps:
         return
-    total = sum(back.values())
-    members = sorted({member for queue in back for member in picture.owners.get(queue, ())})
+    queues = sorted({step.queue for step in steps}, key=str)
+    total = sum(step.messages for step in steps)
+    members = sorted({member for step in steps for member in step.members})
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Commits went back on {counted(len(back), picture.queue_noun)}",
-        evidence=(
-            some(f"{queue} by {counted(by, 'message')}" for queue, by in sorted(back.items(), key=str)),
-            *([f"owned by {some(members)}"] if members else []),
-        ),
+        title=f"Commits went back on {counted(len(queues), picture.queue_noun)}",
+        evidence=tuple(_went_back(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
         consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again",
-        advice="if nobody reset offsets on purpose, look for a client that was frozen and came back, "
-        "or for two owners of one queue",
-        about=(*map(str, back), *members),
+        advice=_after_steps_back(picture, queues, members),
+        about=(*map(str, queues), *members),
     )
 
 
-def _gone_back(intervals: Sequence[QueueInterval]) -> int:
-    """Return by how many messages the commit of a data queue went back, the usual steps left out."""
-    total = 0
+@dataclass(frozen=True, slots=True)
+class _StepBack:
+    """By how many messages the commit of a data queue went back, and the members that owned the queue then."""
+
+    queue: Queue
+    messages: int
+    members: tuple[str, ...]
+
+
+def _steps_back(queue: Queue, intervals: Sequence[QueueInterval]) -> Iterator[_StepBack]:
+    """Yield each step back of a data queue's commit, the usual ones left out."""
     owners = intervals[0].owners
-    for one in intervals:
-        went = -(one.consumed or 0)
-        usual = ONE_PULL if one.owners == owners else IN_FLIGHT
-        if went > usual and not (one.broker_reset or one.queue.is_retry):
-            total += went
-        owners = one.owners
-    return total
+    for interval in intervals:
+        messages = -(interval.consumed or 0)
+        usual = ONE_PULL if interval.owners == owners else IN_FLIGHT
+        if messages > usual and not (interval.broker_reset or queue.is_retry):
+            yield _StepBack(queue, messages, interval.owners)
+        owners = interval.owners
+
+
+def _nobodys(steps: Sequence[_StepBack]) -> list[_StepBack]:
+    return [step for step in steps if not step.members]
+
+
+def _went_back(steps: Sequence[_StepBack], member: str | None) -> str:
+    """Return what went back under one member, or with nobody as the owner."""
+    own = [step for step in steps if member in step.members] if member is not None else _nobodys(steps)
+    by_queue: dict[Queue, int] = {}
+    for step in own:
+        by_queue[step.queue] = by_queue.get(step.queue, 0) + step.messages
+    shown = some(f"{queue} by {counted(messages, 'message')}" for queue, messages in by_queue.items())
+    return f"{member or 'no owner known'}: {shown}"
+
+
+def _after_steps_back(picture: Picture, queues: Sequence[Queue], members: Sequence[str]) -> str:
+    committed = [
+        queue
+        for queue in picture.queues
+        if not queue.is_retry and queue in picture.offsets and picture.offsets[queue].consumer_offset is not None
+    ]
+    if len(queues) > 1 and set(committed) <= set(queues):
+        return (
+            f"every {picture.queue_noun} with commits went back: offsets were reset; if nobody did that on purpose, "
+            "ask who may reset them"
+        )
+    client = f"look at {members[0]}" if len(members) == 1 else "look for a client"
+    return (
+        f"if nobody reset offsets on purpose, {client}: a client that was frozen and came back commits what it knew "
+        "before, and two owners of one queue overwrite each other's commits"
+    )
 
 
 def long_backlog(picture: Picture) -> Iterator[Symptom | Gap]:

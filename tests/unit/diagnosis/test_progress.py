@@ -103,8 +103,18 @@ def test_a_short_watch_cannot_tell_a_stall() -> None:
 def test_a_commit_that_goes_back_is_a_rewind() -> None:
     picture = sick(lambda number: (2000 + 10 * number, 1900 if number < 3 else 1500 + 100 * number))
     found = finding(picture, "rewinding")
-    assert found.evidence == ("orders/broker-a/0 by 100 messages", "owned by c1")
+    assert found.evidence == ("c1: orders/broker-a/0 by 100 messages",)
     assert found.consequence == "100 messages come again"
+    assert "look at c1: a client that was frozen" in found.advice
+
+
+def test_commits_that_go_back_on_every_queue_are_a_reset_and_each_member_is_named() -> None:
+    def offsets(_: MessageQueue, number: int) -> tuple[int, int]:
+        return 2000 + 10 * number, 1900 if number < 3 else 1500 + 100 * number
+
+    symptom = finding(healthy(offsets=offsets), "rewinding")
+    assert [line.partition(":")[0] for line in symptom.evidence] == ["c1", "c2"]
+    assert "every queue with commits went back: offsets were reset" in symptom.advice
 
 
 def test_a_step_back_within_one_pull_is_what_a_quick_move_leaves() -> None:
