@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,14 @@ types: setup ## mypy, strict
 
 imports: setup ## import contracts: who may know whom
 	@$(BIN)/lint-imports --no-logo
+
+quick: lint types imports ## lint, types, imports and the unit tests: no broker, no Java
+	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) tests/unit -m "not slow and not cluster and not spark and not airflow"
+
+test-live: setup ## the live tests of one area: TOPIC=kafka takes those with kafka in the name of their file or test
+	@test -n "$(TOPIC)" || { echo "make test-live: no TOPIC: say one, as in make test-live TOPIC=kafka" >&2; exit 2; }
+	@bash scripts/java.sh --try $(FAULT_TOOLS)
+	@$(BIN)/python -m pytest -k "$(TOPIC)" -m "cluster or spark or airflow or browser"
 
 test: setup ## all tests; real brokers, Spark, Airflow and Chromium set themselves up
 	@bash scripts/java.sh --try $(FAULT_TOOLS)

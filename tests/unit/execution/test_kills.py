@@ -20,6 +20,8 @@ from tests.unit.execution.worlds import (
     world,
 )
 
+pytestmark = pytest.mark.slow
+
 BY_NAME = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario[0])
 
 

@@ -61,6 +61,7 @@ def check_against_chance(case: Case, draw: random.Random, note: object) -> Choic
     return choice
 
 
+@pytest.mark.slow
 def test_victims_never_move_more_queues_than_chance_or_the_replica_set() -> None:
     for number in range(GROUPS):
         strategy = DRAWN[number % len(DRAWN)]

@@ -218,6 +218,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(values.filter(lambda value: "$ref" not in repr(value)))
 def test_what_is_written_is_read(value: object) -> None:
@@ -262,6 +263,7 @@ def told(text: str) -> str:
         return f"{error} at {error.position}"
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES + ODD), max_size=14).map("".join) | values.map(java_json.write))
 @settings(max_examples=1500, deadline=None)
 def test_the_standard_library_changes_nothing_but_the_time(text: str) -> None:
