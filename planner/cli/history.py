@@ -12,6 +12,7 @@ from rich.table import Table
 
 from planner.cli.console import FormatOption, Output, answering, errors, parse_time, seconds, text_console
 from planner.errors import BadInputError, OutOfReachError, PlannerError
+from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.model.points import GroupPoint, MetricHistory
@@ -264,7 +265,6 @@ def _now(one: "MetricHistory", until: datetime) -> str:
     """Return how the group is by its newest point, or since when there is none."""
     if one.newest_at is None:
         return "  there is no figure of it in this time"
-    from planner.diagnosis.phrases import counted
 
     last = _newest(one, until)
     if last is None and until - one.newest_at <= _old(one):

@@ -9,12 +9,13 @@ from planner.allocation.group import allocate_group
 from planner.allocation.registry import runnable_strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.load import Cause, MemberLoad, group_load
-from planner.diagnosis.phrases import counted, percent, rate, some, verb
+from planner.diagnosis.phrases import percent, rate, some, verb
 from planner.diagnosis.picture import Picture, topic_sizes
 from planner.diagnosis.waiting import waiting
 from planner.history.busy import SPAN_S
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.balance import Balance, balance
+from planner.words import counted, number
 
 TILTED = 1.5
 """The busiest member carries at least so many times the mean before a group is called tilted."""
@@ -58,15 +59,16 @@ def idle_members(picture: Picture) -> Iterator[Symptom | Gap]:
     most = max(sizes.values()) if picture.strategy is None or len(sizes) == 1 else _most_useful(picture)
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"{len(idle)} of {counted(len(picture.members), 'member')} {verb(len(idle), 'owns', 'own')} no queue",
+        title=f"{len(idle)} of {counted(len(picture.members), 'member')} {verb(len(idle), 'owns', 'own')} "
+        f"no {picture.queue_noun}",
         evidence=(
             f"idle: {some(idle)}",
-            f"queues by topic: {_sizes(picture)}",
+            f"{picture.queue_noun}s by topic: {_sizes(picture)}",
         ),
         consequence=f"{percent(len(idle) / len(picture.members))} of the members do nothing: more than {most} cannot "
-        "help, and each of them still moves queues when it comes or goes",
-        advice=f"run {most}, or raise the number of queues first if the lag needs more "
-        "(read queues before write queues)",
+        f"help, and each of them still moves {picture.queue_noun}s when it comes or goes",
+        advice=f"run {most}, or raise the number of {picture.queue_noun}s first if the lag needs more"
+        + ("" if picture.is_kafka else " (read queues before write queues)"),
         about=tuple(idle),
     )
 
@@ -122,12 +124,12 @@ def tilt(picture: Picture) -> Iterator[Symptom | Gap]:
     ordered = sorted(counts.items(), key=lambda entry: -entry[1])
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Tilt: {ordered[0][0]} owns {ordered[0][1]} of {counted(len(picture.queues), 'queue')}, "
+        title=f"Tilt: {ordered[0][0]} owns {ordered[0][1]} of {counted(len(picture.queues), picture.queue_noun)}, "
         f"{ordered[-1][0]} owns {ordered[-1][1]}",
         evidence=(
-            f"queues by member: {', '.join(str(count) for _, count in ordered[:32])}"
+            f"{picture.queue_noun}s by member: {', '.join(str(count) for _, count in ordered[:32])}"
             + (" and so on" if len(ordered) > 32 else ""),
-            f"queues by topic: {_sizes(picture)}",
+            f"{picture.queue_noun}s by topic: {_sizes(picture)}",
             f"strategy: {picture.strategy_name or 'unknown'}, each topic divided by itself",
         ),
         consequence=f"the busiest member carries {now.imbalance:.1f} times the mean"
@@ -197,7 +199,10 @@ def hot_queue(picture: Picture) -> Iterator[Symptom | Gap]:
     if len(arrived) < 2 or total <= 0:
         return
     if total < ENOUGH:
-        yield Gap(f"only {counted(total, 'message')} came in while we watched, {ENOUGH} are needed to compare queues")
+        yield Gap(
+            f"only {counted(total, 'message')} came in while we watched, {ENOUGH} are needed to compare "
+            f"{picture.queue_noun}s"
+        )
         return
     hottest = max(arrived, key=lambda queue: arrived[queue])
     overloaded = _overloaded_by(picture, hottest)
@@ -225,25 +230,25 @@ def _hot(picture: Picture, hottest: Queue, share: float, overloaded: MemberLoad 
     behind = [str(queue.queue) for queue in overloaded.queues if queue.queue != hottest] if overloaded else []
     return Symptom(
         severity=Severity.WARNING,
-        title=f"Hot queue: {hottest} alone has {percent(share)} of the load",
+        title=f"Hot {picture.queue_noun}: {hottest} alone has {percent(share)} of the load",
         evidence=(
-            f"{arrived[hottest]} of {sum(arrived.values())} messages in {picture.watched_s:.0f} s, "
-            f"{rate(picture.arrival_rates[hottest])}; an even share of {counted(len(arrived), 'queue')} is "
+            f"{number(arrived[hottest])} of {number(sum(arrived.values()))} messages in {picture.watched_s:.0f} s, "
+            f"{rate(picture.arrival_rates[hottest])}; an even share of {counted(len(arrived), picture.queue_noun)} is "
             f"{percent(1 / len(arrived))}",
             f"owned by {owner}, lag {_lag(picture, hottest)}",
             *([f"its member does {rate(overloaded.pace)} and falls behind"] if overloaded else []),
         ),
         consequence=f"more consumers cannot help: beyond {useful} the busiest still carries {percent(share)}, "
         f"{share / even:.1f} times an even share of {counted(len(picture.members), 'member')}",
-        advice="find the key that producers send there and spread it over more queues (MessageQueueSelector, "
-        "partitioner), or make its consumer faster (threads, batch)",
+        advice=f"find the key that producers send there and spread it over more {picture.queue_noun}s "
+        "(MessageQueueSelector, partitioner), or make its consumer faster (threads, batch)",
         about=(str(hottest), *picture.owners.get(hottest, ()), *behind),
     )
 
 
 def _lag(picture: Picture, queue: Queue) -> str:
     entry = picture.offsets.get(queue)
-    return "unknown" if entry is None or entry.lag is None else str(entry.lag)
+    return "unknown" if entry is None or entry.lag is None else number(entry.lag)
 
 
 def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
@@ -263,8 +268,8 @@ def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
             severity=Severity.WARNING,
             title=f"{client} is much slower than its peers",
             evidence=tuple(evidence),
-            consequence=f"it has {counted(len(queues), 'queue')} like the others, and {waiting(picture, queues)}; "
-            f"{_total_lag(picture)} wait in the whole group",
+            consequence=f"it has {counted(len(queues), picture.queue_noun)} like the others, "
+            f"and {waiting(picture, queues)}; {_total_lag(picture)} wait in the whole group",
             advice="look at its node (CPU limit, disk, neighbours), its version and what it calls; "
             "restart it elsewhere if the listener is the same",
             about=(client, *map(str, sorted(queues, key=str))),

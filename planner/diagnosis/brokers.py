@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from planner.diagnosis.finding import Severity, Symptom
-from planner.diagnosis.phrases import counted, seconds, some
+from planner.diagnosis.phrases import seconds, some
 from planner.diagnosis.picture import Picture
+from planner.words import counted
 
 SKEWED_S = 5.0
 """Clocks that differ by less do no harm to ages and rates that span several seconds."""

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, percent, some, verb
+from planner.diagnosis.phrases import percent, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
 from planner.model.membership import Member
+from planner.words import counted
 
 V4_9_0: Final = 393
 V4_9_5: Final = 403

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, seconds, some, verb
+from planner.diagnosis.phrases import seconds, some, verb
 from planner.diagnosis.picture import Picture, topic_sizes, tuning_property
 from planner.model.deployments import Deployment
+from planner.words import counted
 
 NOT_READ = "no Deployment was read: name it with --deployment (and --namespace, --kubeconfig)"
 
@@ -37,7 +38,7 @@ def other_scalers(picture: Picture) -> Iterator[Symptom | Gap]:
             title=f"{len(others)} of them set the replicas of Deployment {found.name}: {some(others)}",
             evidence=(f"{found.replicas} replicas now", *(_words(one.kind, one.name, one.desired) for one in owners)),
             consequence="each undoes what the other has set, and every change is a rebalance of "
-            f"{counted(len(picture.queues), 'queue')}",
+            f"{counted(len(picture.queues), picture.queue_noun)}",
             advice="leave the count to one of them: take spec.replicas out of the manifest, or remove the autoscaler",
         )
     elif owners:
@@ -55,8 +56,12 @@ def _too_wide(picture: Picture, found: Deployment) -> Iterator[Symptom]:
         if picture.has_owners and sizes and scaler.maximum > sum(sizes):
             yield Symptom(
                 severity=Severity.WARNING,
-                title=f"{scaler.kind} {scaler.name} may start {scaler.maximum} pods for {sum(sizes)} queues",
-                evidence=(f"between {scaler.minimum} and {scaler.maximum}; largest topic: {max(sizes)} queues",),
+                title=f"{scaler.kind} {scaler.name} may start {scaler.maximum} pods for "
+                f"{counted(sum(sizes), picture.queue_noun)}",
+                evidence=(
+                    f"between {scaler.minimum} and {scaler.maximum}; largest topic: "
+                    f"{counted(max(sizes), picture.queue_noun)}",
+                ),
                 consequence=f"{scaler.maximum - sum(sizes)} of them would own nothing, and each still rebalances the "
                 "group when it comes and goes",
                 advice=f"set its maximum to {sum(sizes)} at most",
@@ -80,7 +85,7 @@ def crash_prone(picture: Picture) -> Iterator[Symptom | Gap]:
     if total < CRASHES or (days and total / days < PER_DAY):
         return
     orderly = any(member.tuning.orderly for member in picture.members if member.tuning)
-    share = counted(max(1, round(len(picture.queues) / max(1, len(picture.members)))), "queue")
+    share = counted(max(1, round(len(picture.queues) / max(1, len(picture.members)))), picture.queue_noun)
     yield Symptom(
         severity=Severity.ERROR if orderly else Severity.WARNING,
         title=f"Pods crash: {counted(total, 'restart')} within {seconds(max(ages, default=0.0))}"

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, seconds, some, verb
+from planner.diagnosis.phrases import seconds, some, verb
 from planner.diagnosis.picture import Picture
 from planner.model.membership import KafkaMember
+from planner.words import counted
 
 LARGE = 10
 """Members from which a stop of everybody at each change is worth a finding."""

@@ -12,13 +12,14 @@ from math import ceil, sqrt
 from statistics import median
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, seconds, some, verb
 from planner.diagnosis.picture import Picture
 from planner.diagnosis.standing import blocked_queues, has_backlog
 from planner.history.blocked import POLL_S
 from planner.history.busy import SPAN_S, ClientSpan, client_spans
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
+from planner.words import counted, number
 
 WINDOW_S = 300.0
 """How far back load is judged: an overload of this morning is over."""
@@ -262,12 +263,12 @@ def _too_few(picture: Picture, loads: Sequence[MemberLoad]) -> Symptom:
         title=f"Too few consumers: {rate(inflow)} come in, {_who(picture, members)} {rate(pace)}; see the plan",
         evidence=(
             f"at work at every commit within {seconds(span_s)}, on {counted(len(queues), noun)}: {some(members)}",
-            f"the backlog went from {counted(before, 'message')} to {backlog}",
+            f"the backlog went from {counted(before, 'message')} to {number(backlog)}",
             f"what comes in is the work of {counted(ceil(inflow / (pace / len(members))), 'member')} at this pace",
         ),
         consequence=f"a message that comes now waits {seconds(wait_s)}"
         + (f", the policy allows {seconds(bound)}" if is_broken and bound is not None else "")
-        + (f"; {more * 3600:.0f} messages more in an hour" if grows else "; the backlog does not fall"),
+        + (f"; {number(more * 3600)} messages more in an hour" if grows else "; the backlog does not fall"),
         advice=_advice(picture),
         about=(*(str(queue.queue) for queue in queues), *members),
     )
@@ -310,7 +311,8 @@ def _slow_queue(picture: Picture, load: MemberLoad) -> Symptom:
             f"behind at every sample: {some(names)}",
             f"by {counted(grown, 'message')} within {seconds(slow[0].span_s)}, to {waiting}",
         ),
-        consequence=f"{rate(load.growth)} more come in than go out: {load.growth * 3600:.0f} messages more in an hour",
+        consequence=f"{rate(load.growth)} more come in than go out: "
+        f"{number(load.growth * 3600)} messages more in an hour",
         advice="more members cannot help: a queue that is consumed in order goes at the pace of one call at a time; "
         "look at what its messages take, or spread its keys over more queues",
         about=(*names, *load.members),

@@ -8,13 +8,14 @@ from itertools import pairwise
 
 from planner.allocation.group import allocate_group
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, percent, rate, seconds, some, verb
+from planner.diagnosis.phrases import percent, rate, seconds, some, verb
 from planner.diagnosis.picture import Picture
 from planner.diagnosis.waiting import held
 from planner.model.membership import Member
 from planner.model.queues import MessageQueue, Queue
 from planner.model.samples import GroupSample
 from planner.snapshot.unlisted import is_behind_proxy, may_have_unlisted_consumers, unlisted_consumers
+from planner.words import counted
 
 HEARTBEAT_S = 30.0
 """A client tells every broker of itself at least this often (``ClientConfig.heartbeatBrokerInterval``)."""
@@ -47,7 +48,7 @@ def duplicate_client_ids(picture: Picture) -> Iterator[Symptom | Gap]:
     doubled = [queue for queue in picture.queues if set(picture.owners.get(queue, ())) & set(twice)]
     orphans = _orphans_of(picture)
     unread = [queue for queue in orphans if not queue.is_retry]
-    lost = f", and {counted(len(unread), 'queue')} of its second place belong to nobody" if unread else ""
+    lost = f", and {counted(len(unread), picture.queue_noun)} of its second place belong to nobody" if unread else ""
     yield Symptom(
         severity=Severity.ERROR,
         title=f"{counted(len(twice), 'client id')} {verb(len(twice), 'runs', 'run')} more than once",
@@ -144,7 +145,7 @@ def nobody_there(picture: Picture) -> Iterator[Symptom | Gap]:
         if is_certain or picture.is_kafka
         else "No consumption shows, and no broker lists a member",
         evidence=(
-            f"{counted(len(picture.queues), 'queue')}, {counted(waiting, 'message')} waiting",
+            f"{counted(len(picture.queues), picture.queue_noun)}, {counted(waiting, 'message')} waiting",
             "when it last consumed is not known"
             if since is None
             else f"the newest message that it consumed is {seconds(since)} old",
@@ -291,11 +292,12 @@ def _restless(picture: Picture, seen: Sequence[_Change], per_hour: float) -> Sym
         severity=Severity.WARNING,
         title=f"The group rebalances {per_hour:.0f} times an hour",
         evidence=(
-            f"{counted(len(seen), 'rebalance')} within {seconds(picture.watched_s)}, {counted(moved, 'queue')} moved",
-            *(named or ["the same members all the time: their subscriptions or the queues change, not who is there"]),
+            f"{counted(len(seen), 'rebalance')} within {seconds(picture.watched_s)}, "
+            f"{counted(moved, picture.queue_noun)} moved",
+            *(named or ["the same members all the time: their subscriptions change, or what there is to share"]),
         ),
-        consequence=f"about {moved * 3600 / picture.watched_s:.0f} moves of a queue an hour, each with a pause and "
-        "messages that come twice",
+        consequence=f"about {moved * 3600 / picture.watched_s:.0f} moves of a {picture.queue_noun} an hour, "
+        "each with a pause and messages that come twice",
         advice="see what makes these members come and go (crash loop, probe, autoscaler that flaps), "
         "and whether all of them subscribe to the same",
         about=tuple(who),
@@ -332,7 +334,7 @@ def _ago(picture: Picture, starts: Sequence[float]) -> list[str]:
 
 def _moved_by_one(picture: Picture) -> str:
     share = len(picture.queues) / max(1, len(picture.members))
-    return f"{counted(max(1, round(share)), 'queue')} ({percent(1 / max(1, len(picture.members)))})"
+    return f"{counted(max(1, round(share)), picture.queue_noun)} ({percent(1 / max(1, len(picture.members)))})"
 
 
 def silent_members(picture: Picture) -> Iterator[Symptom | Gap]:

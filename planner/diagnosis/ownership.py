@@ -10,7 +10,7 @@ from planner.allocation.group import allocate_group
 from planner.allocation.registry import runnable_strategy
 from planner.allocation.strategy import Strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, seconds, some, verb
 from planner.diagnosis.picture import ADOPTS_ROUTES_S, Picture, subscribed_topics, tuning_property
 from planner.diagnosis.waiting import held, waiting
 from planner.inference import Inference, contradiction
@@ -18,6 +18,7 @@ from planner.model.membership import GroupMember
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
 from planner.snapshot.strategy import strategy_name
+from planner.words import counted
 
 LOOK_AGAIN = "a rebalance under way looks the same for some seconds: look again with --watch 60 before you act"
 

@@ -14,11 +14,6 @@ def some(names: Iterable[object], at_most: int = NAMED) -> str:
     return ", ".join(listed[:at_most]) + more
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """Return ``1 queue`` or ``3 queues``."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
 def percent(share: float) -> str:
     """Return a share of 1 as a percentage."""
     return f"{share:.0%}"
@@ -26,7 +21,7 @@ def percent(share: float) -> str:
 
 def rate(messages_per_s: float) -> str:
     """Return messages per second; below 100 with one decimal."""
-    text = f"{messages_per_s:.0f}" if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
+    text = f"{messages_per_s:,.0f}" if messages_per_s >= 100 else f"{messages_per_s:.1f}".removesuffix(".0")
     return f"{text} messages/s"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
 from planner.diagnosis.standing import is_long_there
 from planner.diagnosis.turns import IN_FLIGHT
@@ -20,6 +20,7 @@ from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
+from planner.words import counted
 
 ONE_PULL = 32
 """``pullBatchSize``."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from math import ceil
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, rate, seconds, some, verb
+from planner.diagnosis.phrases import rate, seconds, some, verb
 from planner.diagnosis.picture import Picture, tuning_property
 from planner.diagnosis.turns import tuned, turn_s
 from planner.history.blocked import POLL_S, STALLS_S, SURE_S, Ground, Verdict, peer_pace, peers_of, verdict_on
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
+from planner.words import counted
 
 MOST_S = 3_600.0
 """No longer watch is advised."""

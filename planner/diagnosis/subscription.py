@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.ownership import torn
-from planner.diagnosis.phrases import counted, percent, some
+from planner.diagnosis.phrases import percent, some
 from planner.diagnosis.picture import Picture, subscribed_topics
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
+from planner.words import counted
 
 
 def different_topics(picture: Picture) -> Iterator[Symptom | Gap]:

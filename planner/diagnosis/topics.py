@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.phrases import counted, percent, rate, some, verb
+from planner.diagnosis.phrases import percent, rate, some, verb
 from planner.diagnosis.picture import Picture
 from planner.diagnosis.waiting import waiting
 from planner.model.queues import RETRY_PREFIX, MessageQueue, Queue
 from planner.model.routes import PERMISSION_WRITE, BrokerQueues, TopicRoute
 from planner.model.samples import QueueOffsets
+from planner.words import counted
 
 
 def _data_routes(picture: Picture) -> list[TopicRoute]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from planner.diagnosis.phrases import counted, verb
+from planner.diagnosis.phrases import verb
 from planner.diagnosis.picture import Picture
 from planner.model.queues import Queue
+from planner.words import counted
 
 
 def waiting(picture: Picture, queues: Sequence[Queue]) -> str:

@@ -18,6 +18,7 @@ from planner.snapshot.capacity import known_capacity
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_behind_proxy, unlisted_consumers
+from planner.words import counted, queue_noun
 from planner.workload import clues_of, join_members
 
 
@@ -231,8 +232,9 @@ def _parts(
     reported = {entry.queue for entry in newest.offsets}
     answered = [member for member in newest.members if member.owned is not None]
     covered = sum(min(rates[queue].covered_s, settings.window_s) for queue in data if queue in rates)
+    topics = counted(len(newest.routes.topic_names), "topic")
     return (
-        Part("routes", age_s, 1.0 if data else 0.0, f"{len(newest.routes.topic_names)} topics, {len(data)} queues"),
+        Part("routes", age_s, 1.0 if data else 0.0, f"{topics}, {counted(len(data), queue_noun(newest.system))}"),
         _members_part(newest, age_s, unlisted),
         Part(
             "ownership",

@@ -156,7 +156,7 @@ def test_a_queue_that_grows_while_its_member_is_done_with_its_others_falls_behin
     assert codes(picture) == {"falling-behind": Severity.WARNING}
     found = finding(picture, "falling-behind")
     assert found.title == "The backlog grows on 1 queue while c1 is done with its others"
-    assert found.consequence == "12 messages/s more come in than go out: 43200 messages more in an hour"
+    assert found.consequence == "12 messages/s more come in than go out: 43,200 messages more in an hour"
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def at_offset(committed: int | None, looks: int = 7, **fields: Any) -> Picture:
 @pytest.mark.parametrize(
     ("committed", "title", "comes_again"),
     [
-        (None, "The group never commits", "up to 12800 messages come again, or are skipped"),
-        (0, "The group commits nothing beyond offset 0", "up to 12800 messages come again"),
+        (None, "The group never commits", "up to 12,800 messages come again, or are skipped"),
+        (0, "The group commits nothing beyond offset 0", "up to 12,800 messages come again"),
     ],
 )
 def test_a_group_that_never_commits(committed: int | None, title: str, comes_again: str) -> None:
