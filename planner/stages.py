@@ -370,7 +370,7 @@ def report_policy(run: Run, policy: ConsumerScalingPolicy) -> Path | PlannerErro
 def _write_report(case: Case) -> Path:
     from planner.report import write_report  # noqa: PLC0415  only this stage needs the report extra
 
-    bound = case.policy.objective.max_utilisation
+    bound = case.policy.objective.stated_utilisation
     return write_report(
         case.files.report,
         case.snapshot,

@@ -206,6 +206,7 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.OTHER_SCALER: lambda commands: NextStep(
         commands.decide, f"after spec.autoscaler.mode in {commands.settings} is setBounds or pause"
     ),
+    HoldCause.GROWTH_DID_NOT_HELP: lambda commands: NextStep(commands.doctor, "shows what the consumers wait for"),
     HoldCause.NO_COUNT_MEETS: lambda commands: NextStep(commands.counts, "shows what each count comes to"),
     HoldCause.PLAN_REFUSED: lambda commands: NextStep(commands.doctor, "shows pods and members"),
 }

@@ -206,7 +206,7 @@ def _write_case(html: Path, conclusion: "Conclusion") -> None:
         conclusion.outcomes,
         conclusion.record if known else replace(conclusion.record, deployment="unknown"),
         conclusion.plan,
-        max_utilisation=conclusion.policy.objective.max_utilisation,
+        max_utilisation=conclusion.policy.objective.stated_utilisation,
         advice=conclusion.advice,
     )
 

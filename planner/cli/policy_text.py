@@ -45,7 +45,7 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
     yield _field(2, "minReplicas", spec.min_replicas, "never fewer pods")
     yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues} queues")
     yield "  objective:"
-    yield _field(4, "maxUtilisation", spec.objective.max_utilisation, "of what the busiest consumer can do")
+    yield _field(4, "maxUtilisation", spec.objective.utilisation_bound, "of what the busiest consumer can do")
     yield _field(4, "backlogGoneSeconds", _plain(spec.objective.backlog_gone_seconds), "a backlog is gone by then")
     yield _comment(4, "oldestMessageSeconds: 60", "how long a new message may wait")
     yield _comment(2, "capacity: {messagesPerSecond: 50}", "of one consumer, if you know it; learned otherwise")

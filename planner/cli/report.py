@@ -32,7 +32,7 @@ def report(
     from planner.report.source import read_case
     from planner.report.write import write_page
 
-    bound = read_policy(policy).objective.max_utilisation if policy else None
+    bound = read_policy(policy).objective.stated_utilisation if policy else None
     case = read_case(source, bound)
     if data is not None:
         case = replace(case, track=read_track(data, case.record.group, case.record.decision.decided_at))

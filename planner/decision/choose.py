@@ -1,10 +1,15 @@
-"""The choice: the smallest useful count that meets the objective, or the best one where none does."""
+"""The choice within the bounds: the count that costs least, or the smallest one; the best one where none meets them.
+
+Which of the first two is the policy's to say (``Objective.wait``).
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from planner.decision.decision import Decision, HoldCause, Rejection
+from planner.decision.bill_words import describe_choice, describe_difference
+from planner.decision.decision import Decision, DecisionBill, HoldCause, Rejection
+from planner.decision.growth import vain_growth
 from planner.decision.hold_reasons import (
     HoldReason,
     first_reason_against_fewer,
@@ -12,6 +17,7 @@ from planner.decision.hold_reasons import (
     slow,
     standing_still,
 )
+from planner.decision.least_cost import CountBills, bill_counts
 from planner.decision.misses import RECOVERY_S, Delay, delays, lasting_misses, recovery_s
 from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
@@ -27,6 +33,8 @@ REBALANCE_H = 0.25
 
 CLEARLY_BETTER = 0.01
 """A count that misses the objective is taken if it lowers the busiest consumer's utilisation by more than this."""
+
+RELIEVES_LITTLE = "it relieves the busiest consumer by less than 1 % of what fewer consumers leave it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +59,70 @@ def decide(
 ) -> Decision:
     """Return the decision on the group at time ``at``; outcomes of other strategies than the group's are ignored.
 
-    Of the useful counts that meet every lasting bound the smallest wins, or a larger one where the time that it saves
-    on a backlog is worth its consumers. Where none meets them, the best one wins if it is better than the present
+    Of the useful counts that meet every lasting bound the one wins that costs least over possible futures of the load
+    (``Objective.wait``); without that objective the smallest, or a larger one where the time that it saves on a backlog
+    is worth its consumers. Where none meets them, the best one wins if it is better than the present
     count. When the winner is the present count, or the data cannot carry a decision, the answer is hold.
     """
     reason = first_reason_to_hold(snapshot, objective, at)
     if reason is not None:
         return _held_for(snapshot, at, reason, ())
-    verdicts = {
-        outcome.count: _Verdict(outcome, tuple(lasting_misses(outcome, objective)), delays(outcome, objective))
-        for outcome in sorted(outcomes, key=lambda outcome: outcome.count)
-        if outcome.strategy == snapshot.strategy
-    }
-    chosen = _choose(verdicts, len(snapshot.clients), objective)
-    rejected = tuple(_rejections(verdicts, chosen, objective))
+    verdicts = _verdicts(snapshot, outcomes, objective)
+    bills = _bills(snapshot, verdicts, objective)
+    if objective.wait is not None and bills is None and verdicts:
+        return _held_for(snapshot, at, (HoldCause.UNKNOWN_RATES, "the mean arrival rate of some queue is unknown"), ())
+    current = len(snapshot.clients)
+    chosen = _choose(verdicts, current, objective, bills)
+    rejected = tuple(_rejections(verdicts, chosen, objective, bills))
     if chosen is None:
         return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
-    reason = _reason_to_stay(snapshot, chosen, objective, at)
+    target = chosen.outcome.count
+    bill = bills.shown(current, target) if bills and bills.weighs(target) and not chosen.lasting else None
+    why = describe_choice(bill, current, target) + _backlog(chosen.outcome) if bill else _why(chosen, objective)
+    reason = _reason_to_stay(snapshot, chosen, objective, at, why)
     if reason is not None:
-        return _held_for(snapshot, at, reason, rejected)
-    current, target = len(snapshot.clients), chosen.outcome.count
+        return _held_for(snapshot, at, reason, rejected, bill)
     return Decision(
         group=snapshot.group,
         decided_at=at,
         strategy=snapshot.strategy,
         current=current,
         target=target,
-        reason=f"Scale from {current} to {_consumers(target)}: {_why(chosen, objective)}.",
+        reason=f"Scale from {current} to {_consumers(target)}: {why}.",
         rejected=rejected,
+        bill=bill,
     )
 
 
-def _choose(verdicts: Mapping[int, _Verdict], current: int, objective: Objective) -> _Verdict | None:
+def _verdicts(
+    snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], objective: Objective
+) -> dict[int, _Verdict]:
+    """Return what speaks against each outcome of the group's own strategy, counts ascending."""
+    return {
+        outcome.count: _Verdict(outcome, tuple(lasting_misses(outcome, objective)), delays(outcome, objective))
+        for outcome in sorted(outcomes, key=lambda outcome: outcome.count)
+        if outcome.strategy == snapshot.strategy
+    }
+
+
+def _bills(snapshot: GroupSnapshot, verdicts: Mapping[int, _Verdict], objective: Objective) -> CountBills | None:
+    """Return what the counts cost, ``None`` for a policy that does not weigh, or where the load is not known."""
+    if objective.wait is None or len(snapshot.clients) not in verdicts:
+        return None
+    weighed = [verdict for verdict in verdicts.values() if _is_able(verdict, objective) or verdict.outcome.is_current]
+    late_s = {verdict.outcome.count: verdict.late_s for verdict in weighed}
+    return bill_counts(snapshot, [verdict.outcome for verdict in weighed], late_s, objective.wait)
+
+
+def _is_able(verdict: _Verdict, objective: Objective) -> bool:
+    """Return whether the count meets all lasting bounds and may be chosen."""
+    is_allowed = objective.lowest <= verdict.outcome.count <= objective.highest
+    return is_allowed and not verdict.lasting and _can_be_chosen(verdict.outcome, objective)
+
+
+def _choose(
+    verdicts: Mapping[int, _Verdict], current: int, objective: Objective, bills: CountBills | None
+) -> _Verdict | None:
     """Return the count to have, ``None`` where none meets the lasting bounds or is better than the present one."""
     allowed = [
         verdict
@@ -90,7 +130,13 @@ def _choose(verdicts: Mapping[int, _Verdict], current: int, objective: Objective
         if objective.lowest <= count <= objective.highest and _can_be_chosen(verdict.outcome, objective)
     ]
     able = [verdict for verdict in allowed if not verdict.lasting]
-    if able:
+    if bills is not None:
+        weighed = [verdict.outcome.count for verdict in able if bills.weighs(verdict.outcome.count)]
+        if current in verdicts and _is_allowed_present(verdicts[current], objective):
+            weighed.append(current)
+        if weighed:
+            return verdicts[bills.cheapest(weighed, current)]
+    elif able:
         smallest = min(verdict.outcome.count for verdict in able)
         return min(able, key=lambda verdict: (_cost_h(verdict, smallest, objective), verdict.outcome.count))
     best = _closest(allowed, objective)
@@ -101,6 +147,11 @@ def _choose(verdicts: Mapping[int, _Verdict], current: int, objective: Objective
         return best
     is_better = _relief(present.outcome, objective) - _relief(best.outcome, objective) > CLEARLY_BETTER
     return best if is_better and best.outcome.count > current else None
+
+
+def _is_allowed_present(present: _Verdict, objective: Objective) -> bool:
+    """The present count may stay although a smaller one relieves as much: that one is then weighed against it."""
+    return not present.lasting and objective.lowest <= present.outcome.count <= objective.highest
 
 
 def _closest(allowed: Sequence[_Verdict], objective: Objective) -> _Verdict | None:
@@ -150,20 +201,24 @@ def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
     return outcome.is_useful or outcome.count == objective.lowest
 
 
-def _reason_to_stay(snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime) -> HoldReason | None:
+def _reason_to_stay(
+    snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, why: str
+) -> HoldReason | None:
     """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
     current, target = len(snapshot.clients), chosen.outcome.count
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
     capacity = snapshot.capacity
     if target > current:
-        is_asked_for = target <= objective.lowest or current < objective.lowest
-        if capacity is None or is_asked_for or not capacity.is_lower_bound:
+        if target <= objective.lowest or current < objective.lowest:
             return None
-        return _reason_not_to_grow(snapshot, capacity)
+        if (vain := vain_growth(snapshot)) is not None:
+            return HoldCause.GROWTH_DID_NOT_HELP, vain.describe(at)
+        return _reason_not_to_grow(snapshot, capacity) if capacity and capacity.is_lower_bound else None
     if capacity is not None and capacity.slow_clients:
         return HoldCause.SLOW_MEMBERS, slow(capacity)
-    return HoldCause.RIGHT_ALREADY, f"{_why(chosen, objective)}, and no smaller count meets the objective"
+    smallest = "" if objective.wait is not None else ", and no smaller count meets the objective"
+    return HoldCause.RIGHT_ALREADY, f"{why}{smallest}"
 
 
 def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReason | None:
@@ -190,7 +245,9 @@ def _perhaps_enough(capacity: Capacity) -> str:
     )
 
 
-def _rejections(verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objective: Objective) -> Iterator[Rejection]:
+def _rejections(
+    verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objective: Objective, bills: CountBills | None
+) -> Iterator[Rejection]:
     for count, verdict in verdicts.items():
         if chosen is not None and count == chosen.outcome.count:
             continue
@@ -201,11 +258,14 @@ def _rejections(verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objec
                 "relieves nobody"
             )
         if not reasons and chosen is not None:
-            reasons.append(_too_dear(verdict, chosen))
+            reasons.append(_too_dear(verdict, chosen, bills))
         yield Rejection(count, tuple(reasons))
 
 
-def _too_dear(verdict: _Verdict, chosen: _Verdict) -> str:
+def _too_dear(verdict: _Verdict, chosen: _Verdict, bills: CountBills | None) -> str:
+    if bills is not None:
+        line, least = bills.whole.line(verdict.outcome.count), bills.whole.line(chosen.outcome.count)
+        return describe_difference(line, least) if line and least else RELIEVES_LITTLE
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
         return f"the {duration(chosen.late_s)} that it saves are not worth {_consumers(further)} more"
@@ -261,8 +321,14 @@ def _consumers(count: int) -> str:
     return "1 consumer" if count == 1 else f"{number(count)} consumers"
 
 
-def _held_for(snapshot: GroupSnapshot, at: datetime, reason: HoldReason, rejected: tuple[Rejection, ...]) -> Decision:
+def _held_for(
+    snapshot: GroupSnapshot,
+    at: datetime,
+    reason: HoldReason,
+    rejected: tuple[Rejection, ...],
+    bill: DecisionBill | None = None,
+) -> Decision:
     cause, sentence = reason
     current = len(snapshot.clients)
     text = f"Hold at {_consumers(current)}: {sentence}."
-    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause)
+    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause, bill)

@@ -24,6 +24,7 @@ class HoldCause(StrEnum):
     RECENTLY_CHANGED = "RecentlyChanged"
     UNKNOWN_CHANGES = "UnknownChanges"
     OTHER_SCALER = "OtherScaler"
+    GROWTH_DID_NOT_HELP = "GrowthDidNotHelp"
     NO_COUNT_MEETS = "NoCountMeetsObjective"
     PLAN_REFUSED = "PlanRefused"
 
@@ -36,11 +37,55 @@ class Rejection:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillLine:
+    """What a first action is expected to cost over the horizon, in hours of one consumer; the sum is ``total_hours``.
+
+    ``consumer_hours`` are paid for consumers, ``change_hours`` is the price of the change to ``count`` now,
+    ``later_change_hours`` of all later ones, ``late_hours`` the price of ``late_minutes`` expected minutes in which
+    some message waits too long. ``bound_hours`` is for a time bound of the policy that is met too late.
+    ``is_change_known`` is ``False`` where the price lacks pauses and duplicates, or stands for all queues.
+    """
+
+    count: int
+    consumer_hours: float
+    change_hours: float
+    later_change_hours: float
+    late_minutes: float
+    late_hours: float
+    bound_hours: float
+    total_hours: float
+    is_change_known: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionBill:
+    """The bill that a count was chosen by: staying, the chosen count, and those next to it, by count.
+
+    ``horizon_seconds`` is how far it looks ahead, ``first_change_seconds`` how long a count stays at least before the
+    best later changes, ``futures`` how many possible loads it is the mean of, ``source``
+    where these come from, as half a sentence. ``level`` is the load now, in consumers.
+    """
+
+    horizon_seconds: float
+    first_change_seconds: float
+    futures: int
+    source: str
+    level: float
+    lines: tuple[BillLine, ...]
+
+    def line(self, count: int) -> BillLine | None:
+        """Return the line of a count, ``None`` where it has none."""
+        return next((line for line in self.lines if line.count == count), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Scale to ``target`` or hold: which of the two follows from the counts, ``hold_cause`` says why it holds.
 
-    ``reason`` is one full sentence for people. ``strategy`` is the one that all outcomes were simulated with.
+    ``reason`` is one full sentence for people. ``strategy`` is the one that all outcomes were simulated with. ``bill``
+    is what a decision by the horizon was weighed by; ``None`` for one by the smallest count, and where nothing was
+    weighed.
     """
 
     group: str
@@ -51,6 +96,7 @@ class Decision:
     reason: str
     rejected: tuple[Rejection, ...]
     hold_cause: HoldCause | None = None
+    bill: DecisionBill | None = None
 
     def __post_init__(self) -> None:
         if (self.hold_cause is None) == (self.current == self.target):

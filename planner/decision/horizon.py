@@ -8,7 +8,7 @@ a change of the count leaves it as it is: the busiest of ``n`` consumers has its
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,18 @@ class HorizonSettings:
     """How the horizon counts.
 
     ``bins_min`` are the lengths of its stretches in minutes. ``pace`` is the part of a consumer's capacity that is
-    counted on; a message is late from ``late_margin`` of the objective's wait. ``reaction`` is the part of the period
-    between two observations that a later rise waits in addition to the pods' start.
+    counted on; a message is late from ``late_margin`` of the objective's wait.
     """
 
     bins_min: tuple[int, ...] = (1, 1, 2, 2, 4, 5, 10, 15, 20, 20, 20, 20)
     pace: float = 0.99
     late_margin: float = 0.85
-    reaction: float = 0.0
     levels: tuple[float, ...] = (0, 5, 12, 25, 40, 60, 100, 200, 600, 3600)
     """Backlogs that values are kept for, in seconds of the level's load."""
 
 
 DEFAULT_HORIZON = HorizonSettings()
+_NEXT_TO_NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +50,16 @@ class GroupState:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Prices and objective: consumer-seconds of one change and of one late minute, and the wait that is late."""
+    """Prices and objective: consumer-seconds of one change and of one late minute, and the wait that is late.
 
-    change: float
+    A consumer that is started works after ``pod_start_s``, and ``every_s`` is the period between two decisions: nothing
+    else can be done within it.
+
+    ``change`` is the price of any change, or that of a change to each of the counts, in their order, whichever count it
+    comes from and whenever it comes: a change that were cheaper later would be put off for ever.
+    """
+
+    change: float | tuple[float, ...]
     late_minute: float
     late_after_s: float
     pod_start_s: float
@@ -69,9 +75,24 @@ class Bill:
     chosen: int
 
 
-def horizon_bins(settings: HorizonSettings, pod_start_s: float) -> tuple[int, ...]:
-    """Return the bins in minutes, none shorter than a pod's start, of about the same length in all."""
-    least = max(1, -int(-pod_start_s // 60))
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """What the cost of every first action is made of, in consumer-seconds; the three add up to the bill's costs.
+
+    ``changes`` are those that the first action means and all later ones, ``late`` is the price of all late minutes.
+    """
+
+    consumers: Floats
+    changes: Floats
+    late: Floats
+
+
+def horizon_bins(settings: HorizonSettings, shortest_s: float) -> tuple[int, ...]:
+    """Return the bins in minutes, none shorter than ``shortest_s``, of about the same length in all.
+
+    A bin ends where the count may change again: it is no shorter than a pod's start or the period between decisions.
+    """
+    least = max(1, -int(-shortest_s // 60))
     if least == 1:
         return settings.bins_min
     total = sum(settings.bins_min)
@@ -106,6 +127,33 @@ def choose_count(
     return Bill(tuple(counts), means, int(counts[int(means.argmin())]))
 
 
+def itemise(
+    counts: Sequence[int],
+    shares: Floats,
+    futures: Floats,
+    bins_min: Sequence[int],
+    state: GroupState,
+    costs: Costs,
+    settings: HorizonSettings,
+) -> Items:
+    """Return what the bill of ``choose_count`` is made of.
+
+    A cost is a sum of prices times amounts, and the amounts stay as they are under a price that differs by next to
+    nothing: so much more as the bill then comes to, so much of that price is in it.
+    """
+
+    def total(costs: Costs) -> Floats:
+        return choose_count(counts, shares, futures, bins_min, state, costs, settings).costs
+
+    more = 1.0 + _NEXT_TO_NOTHING
+    dearer = tuple((np.broadcast_to(costs.change, len(counts)) * more).tolist())
+    all_of_it = total(costs)
+    changes = total(replace(costs, change=dearer)) - all_of_it
+    late = total(replace(costs, late_minute=costs.late_minute * more)) - all_of_it
+    changes, late = changes / _NEXT_TO_NOTHING, late / _NEXT_TO_NOTHING
+    return Items(all_of_it - changes - late, changes, late)
+
+
 class _Model:
     """The arrays that all bins share: paths × counts × backlog levels."""
 
@@ -117,7 +165,8 @@ class _Model:
         self._drain = settings.pace / self._shares
         self._late_after = settings.late_margin * costs.late_after_s
         self._late_price = costs.late_minute / 60.0
-        self._delay = costs.pod_start_s + settings.reaction * costs.every_s
+        self._changes = np.broadcast_to(costs.change, len(counts))
+        self._delay = costs.pod_start_s
         scale = max(float(futures[:, :4].mean()), 0.1)
         self._levels = np.asarray(settings.levels) * scale
         self._widths = np.diff(self._levels)
@@ -140,9 +189,9 @@ class _Model:
         whole = self._stretch(value, load, limit, seconds)
         rest = self._stretch(value, load, limit, seconds - delay) if delay < seconds else value
         between, late = self._grow(self._levels, load, self._drain, limit, delay)
-        rise = self._valued(_least_above(rest), between) + late + self._counts * delay
-        changed = np.minimum(rise, _least_below(whole)) + self._costs.change
-        return np.minimum(whole, changed)
+        price = self._changes[:, None]
+        rise = self._valued(_least_above(rest + price), between) + late + self._counts * delay
+        return np.minimum(whole, np.minimum(rise, _least_below(whole + price)))
 
     def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
         """Return the cost of each first action on each path; shape (paths, counts)."""
@@ -157,7 +206,7 @@ class _Model:
             backlog, late = self._grow(backlog, load, drain, self._limit(load, shares), span)
             total += self._counts[row].ravel() * span + late
             left = left - span
-        total += self._costs.change * np.array([_changes(state, target) for target in counts])
+        total += self._changes * np.array([_changes(state, target) for target in counts])
         return np.asarray(total + self._valued(value, backlog[:, :, None])[:, :, 0])
 
     def _stretch(self, value: Floats, load: Floats, limit: Floats, seconds: float) -> Floats:

@@ -1,18 +1,36 @@
 """What the policy wants, as plain figures."""
 
+import math
 from dataclasses import dataclass
+
+from planner.decision.prices import DEFAULT_PRICES, Prices
+
+
+@dataclass(frozen=True, slots=True)
+class WaitObjective:
+    """The objective by the wait, weighed: a message is late after ``late_after_s``, and late minutes have a price.
+
+    A consumer that is started works after ``pod_start_s``; the group is decided on again after ``decided_every_s``.
+    """
+
+    late_after_s: float = 60.0
+    pod_start_s: float = 30.0
+    decided_every_s: float = 600.0
+    prices: Prices = DEFAULT_PRICES
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Bounds of a decision.
+    """Bounds of a decision, and what it weighs within them.
 
     ``lowest`` and ``highest`` bound the count. No consumer may be used above ``max_utilisation`` (share of its
-    capacity). The backlog must be gone within ``backlog_gone_s``; by then, too, no new message may wait longer than
-    ``oldest_message_s``. The two times are ``None`` where the policy does not ask. Data older than ``max_age_s``
-    or less complete than ``min_completeness`` (0 to 1) gives no decision. ``sets_autoscaler``: a plan may set the
-    autoscaler of the Deployment, so that it undoes nothing. The group must not have changed for ``quiet_s``; ``None``
-    asks for no such rest.
+    capacity; infinite where the policy sets no bound). The backlog must be gone within ``backlog_gone_s``; by then,
+    too, no new message may wait longer than ``oldest_message_s``. The two times are ``None`` where the policy does not
+    ask. Data older than ``max_age_s`` or less complete than ``min_completeness`` (0 to 1) gives no decision.
+    ``sets_autoscaler``: a plan may set the autoscaler of the Deployment, so that it undoes nothing. The group must not
+    have changed for ``quiet_s``; ``None``
+    asks for no such rest. With ``wait`` the count is the one that costs least over possible futures, without it the
+    smallest that meets the bounds.
     """
 
     lowest: int
@@ -24,3 +42,9 @@ class Objective:
     min_completeness: float
     sets_autoscaler: bool = False
     quiet_s: float | None = None
+    wait: WaitObjective | None = None
+
+    @property
+    def stated_utilisation(self) -> float | None:
+        """The bound on the utilisation, ``None`` where the policy sets none."""
+        return self.max_utilisation if math.isfinite(self.max_utilisation) else None

@@ -1,7 +1,8 @@
 """Possible futures of a load: the level now, with whole error paths of forecasts that are over.
 
 A path of errors keeps what belongs together: a spike stays a spike, a ramp a ramp. Half of the paths come from the last
-hours, half from the same time of earlier days, so that a daily ramp is in them without a model of the season.
+hours, half from the same time of earlier days, so that a daily ramp is in them without a model of the season. Where
+earlier days are not known, all come from the last hours.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ class FutureSettings:
     day_offsets: tuple[int, ...] = (-20, -5, 10, 25)
     days: int = 7
     least_paths: int = 6
+    least_minutes: int = 60
+    """How many minutes of forecasts that are over there must be: those of fewer minutes are nearly one and the same."""
     unknown_deviation: float = 0.25
     """Standard deviation of the logarithm after an hour, where there is no history to take errors from."""
     largest_ratio: float = 20.0
@@ -42,7 +45,7 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     edges = np.concatenate(([0], np.cumsum(bins)))
     origins = _origins(len(series), int(edges[-1]), settings)
     level = float(series.level[-1])
-    if len(origins) < settings.least_paths:
+    if not len(origins):
         return level * _unknown(edges, settings)
     sums = series.summed[origins[:, None] + 1 + edges]
     before = series.level[origins]
@@ -51,18 +54,26 @@ def futures(series: LoadSeries, bins: Sequence[int], settings: FutureSettings = 
     return np.asarray(np.minimum(means * ratios[:, None], settings.largest_ratio * max(level, 1e-9)))
 
 
+def has_errors(minutes: int, bins: Sequence[int], settings: FutureSettings = DEFAULT_FUTURES) -> bool:
+    """Return whether a series of so many minutes has forecasts over these bins that are over, to take errors from."""
+    return bool(len(_origins(minutes, sum(bins), settings)))
+
+
 def _origins(size: int, horizon: int, settings: FutureSettings) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-    """Return the minutes behind which the forecasts to learn from were made, all over by now."""
+    """Return the minutes behind which the forecasts to learn from were made, all over by now; none where few are."""
     last = size - 1 - horizon
-    half = settings.paths // 2
-    recent = np.linspace(last - settings.recent_minutes, last, half).round().astype(int).tolist()
+    if last < settings.least_minutes:
+        return np.array([], dtype=np.intp)
     earlier = [
         size - 1 - day * MINUTES_A_DAY + offset
         for day in range(1, settings.days + 1)
         for offset in settings.day_offsets
     ]
-    usable = [minute for minute in earlier if 0 <= minute <= last][: settings.paths - half]
-    return np.array([*(minute for minute in recent if minute >= 0), *usable], dtype=np.intp)
+    usable = [minute for minute in earlier if 0 <= minute <= last][: settings.paths // 2]
+    first = max(last - settings.recent_minutes, 0)
+    recent = np.linspace(first, last, settings.paths - len(usable)).round().astype(int).tolist()
+    origins = [*recent, *usable]
+    return np.array(origins if len(origins) >= settings.least_paths else [], dtype=np.intp)
 
 
 def _unknown(edges: "np.ndarray[tuple[int], np.dtype[np.intp]]", settings: FutureSettings) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from planner.decision.decision import Decision, Rejection
+from planner.decision.decision import BillLine, Decision, DecisionBill, Rejection
 from planner.documents.format import (
     API_VERSION,
     DIGEST_PREFIX,
@@ -38,7 +38,15 @@ _NOTE = {
 
 
 spell_in_camel_case(
-    [*vars(plan_types).values(), *vars(step_types).values(), *vars(template_types).values(), Decision, Rejection]
+    [
+        *vars(plan_types).values(),
+        *vars(step_types).values(),
+        *vars(template_types).values(),
+        Decision,
+        DecisionBill,
+        BillLine,
+        Rejection,
+    ]
 )
 
 
@@ -58,6 +66,9 @@ class SpecKind(Generic[T]):
         """Return ``value`` as plain types, spelled in camelCase."""
         dumped = self.adapter.dump_python(value, mode="json", by_alias=True, exclude_none=self.in_cluster)
         spec = cast("dict[str, Any]", _whole(dumped) if self.in_cluster else dumped)
+        if "decision" in spec and spec["decision"]["bill"] is None:
+            # Decisions without a bill keep the digest that earlier releases gave them.
+            del spec["decision"]["bill"]
         if "steps" in spec:
             # A reader wants to see first what kind of step it is.
             spec["steps"] = [{"kind": step["kind"], **step} for step in spec["steps"]]

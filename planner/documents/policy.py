@@ -1,14 +1,16 @@
 """``ConsumerScalingPolicy``: what somebody wants for one consumer group."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validator
 
 from planner.allocation.kafka import find_assignor
 from planner.allocation.registry import find_strategy
-from planner.decision.objective import Objective
+from planner.decision.objective import Objective, WaitObjective
+from planner.decision.prices import DEFAULT_PRICES, Prices
 from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
 from planner.documents.format import API_VERSION, check_header, digest_of, document_error
 from planner.documents.source import KubernetesSpec, Name, Part, Source
@@ -17,7 +19,6 @@ from planner.documents.timing import TimingSpec, check_timing
 from planner.documents.yaml import load_yaml
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.approval import ApprovalRule
-from planner.rollout.batches import DEFAULT_PRICES, Prices
 from planner.rollout.bounds import PolicyBounds
 from planner.rollout.build import RolloutSettings
 from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S, GroupRef
@@ -39,12 +40,33 @@ class ScaleTargetRef(Part):
     name: Name
 
 
-class ObjectiveSpec(Part):
-    """What counts as good: utilisation of the busiest consumer, wait of a new message, end of the backlog."""
+SMALLEST_COUNT: Final = "SmallestCount"
+HORIZON: Final = "Horizon"
+DEFAULT_UTILISATION: Final = 0.8
+DEFAULT_WAIT: Final = WaitObjective()
 
-    max_utilisation: Share = 0.8
+
+class ObjectiveSpec(Part):
+    """What counts as good: utilisation of the busiest consumer, wait of a message, end of the backlog; and which rule.
+
+    ``SmallestCount`` takes the smallest count within the bounds. ``Horizon`` takes the one whose consumers, changes and
+    late minutes cost least over possible futures; the bounds then hold only where the policy states them.
+    """
+
+    rule: Literal["SmallestCount", "Horizon"] = SMALLEST_COUNT
+    max_utilisation: Share | None = None
     oldest_message_seconds: Positive | None = None
     backlog_gone_seconds: Positive | None = None
+    late_after_seconds: Positive = DEFAULT_WAIT.late_after_s
+    pod_start_seconds: Positive = DEFAULT_WAIT.pod_start_s
+    decided_every_seconds: Positive = DEFAULT_WAIT.decided_every_s
+
+    @property
+    def utilisation_bound(self) -> float:
+        """The bound on the busiest consumer's utilisation: the stated one, else that of the rule."""
+        if self.max_utilisation is not None:
+            return self.max_utilisation
+        return DEFAULT_UTILISATION if self.rule == SMALLEST_COUNT else math.inf
 
 
 class CapacitySpec(Part):
@@ -77,11 +99,19 @@ class RolloutSpec(Part):
 
 
 class PricesSpec(Part):
-    """What a change may cost, each in seconds of one consumer: what batches and migrations are weighed by."""
+    """What changes and late minutes cost, each in seconds of one consumer: what counts and ways are weighed by."""
 
     moved_queue_seconds: Price = DEFAULT_PRICES.moved_queue_s
     duplicate_seconds: Price = DEFAULT_PRICES.duplicate_s
     standstill_seconds: Price = DEFAULT_PRICES.standstill_s
+    late_minute_seconds: Positive = DEFAULT_PRICES.late_minute_s
+
+    @property
+    def prices(self) -> Prices:
+        """The same in the decision's words."""
+        return Prices(
+            self.moved_queue_seconds, self.duplicate_seconds, self.standstill_seconds, self.late_minute_seconds
+        )
 
 
 class PolicySpec(Part):
@@ -152,13 +182,26 @@ class ConsumerScalingPolicy(Part):
         return Objective(
             lowest=spec.min_replicas,
             highest=spec.max_replicas,
-            max_utilisation=spec.objective.max_utilisation,
+            max_utilisation=spec.objective.utilisation_bound,
             oldest_message_s=spec.objective.oldest_message_seconds,
             backlog_gone_s=spec.objective.backlog_gone_seconds,
             max_age_s=spec.freshness.max_age_seconds,
             min_completeness=spec.freshness.min_completeness,
             sets_autoscaler=spec.autoscaler.handling.is_allowed,
             quiet_s=spec.stabilisation.seconds if spec.stabilisation else None,
+            wait=self._wait,
+        )
+
+    @property
+    def _wait(self) -> WaitObjective | None:
+        objective = self.spec.objective
+        if objective.rule == SMALLEST_COUNT:
+            return None
+        return WaitObjective(
+            late_after_s=objective.late_after_seconds,
+            pod_start_s=objective.pod_start_seconds,
+            decided_every_s=objective.decided_every_seconds,
+            prices=self.spec.prices.prices,
         )
 
     @property
@@ -182,6 +225,12 @@ class ConsumerScalingPolicy(Part):
         if wanted["rollout"]["ttlSecondsAfterFinished"] is None:
             # Policies without it keep the digest that plans of earlier releases name.
             del wanted["rollout"]["ttlSecondsAfterFinished"]
+        if self.spec.objective.rule == SMALLEST_COUNT:
+            # So do policies of the rule that earlier releases had, which knows none of these fields.
+            wanted["objective"]["maxUtilisation"] = self.spec.objective.utilisation_bound
+            for field in ("rule", "lateAfterSeconds", "podStartSeconds", "decidedEverySeconds"):
+                del wanted["objective"][field]
+            del wanted["prices"]["lateMinuteSeconds"]
         return digest_of(wanted)
 
     @property
@@ -206,7 +255,7 @@ class ConsumerScalingPolicy(Part):
     @property
     def rollout_settings(self) -> RolloutSettings:
         """How a plan is to be carried out."""
-        rollout, prices = self.spec.rollout, self.spec.prices
+        rollout = self.spec.rollout
         return RolloutSettings(
             policy=self.metadata.name,
             deployment=self.spec.scale_target_ref.name,
@@ -216,7 +265,7 @@ class ConsumerScalingPolicy(Part):
             settled_limit_s=rollout.settled_seconds,
             autoscaler=self.spec.autoscaler.handling,
             ttl_s=rollout.ttl_seconds_after_finished,
-            prices=Prices(prices.moved_queue_seconds, prices.duplicate_seconds, prices.standstill_seconds),
+            prices=self.spec.prices.prices,
         )
 
 

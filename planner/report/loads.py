@@ -175,7 +175,9 @@ def _verdict(case: Case, outcome: CandidateOutcome) -> str:
         return sentence("; ".join(reasons))
     if outcome.count != decision.target:
         return "Not compared: the decision rests on other grounds."
-    return "Nothing is to be changed." if decision.is_hold else "The smallest useful count that meets the objective."
+    if decision.is_hold:
+        return "Nothing is to be changed."
+    return "Costs least." if decision.bill else "The smallest useful count that meets the objective."
 
 
 def sentence(text: str) -> str:

@@ -77,6 +77,7 @@ def _record(plan: RolloutPlan | None) -> DecisionRecord:
         target=target,
         reason=plan.reason,
         rejected=plan.rejected,
+        bill=plan.bill,
     )
     return DecisionRecord(plan.policy, plan.group, plan.deployment, plan.snapshot, decision)
 

@@ -8,6 +8,7 @@ from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
 from planner.report import words
 from planner.report.beside import beside
+from planner.report.bill import bill_view
 from planner.report.case import Case
 from planner.report.course import course, tell
 from planner.report.extra import load
@@ -68,6 +69,7 @@ def render(case: Case) -> str:
         system=case.snapshot.system,
         noun=words.queue_noun(case.snapshot.system),
         headline=headline(case),
+        bill=bill_view(case),
         course=drawn,
         told=tell(drawn),
         wide=charts.course_svg(drawn, charts.WIDE),

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from planner.decision.prices import Prices
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember
 from planner.model.snapshot import ClientSetup, GroupSnapshot
@@ -23,28 +24,6 @@ CLEARLY = 0.1
 """By which share each further rebalance must make a way cheaper to be worth it."""
 _LAST = "\uffff"
 """Newcomers are taken to sort behind every id that is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What the change itself may cost, each in seconds of one consumer: a moved queue, and a message that comes twice.
-
-    A consumer that is still missing, or is not yet gone, costs one second each second; one of a group that stands
-    still as a whole costs ``standstill_s``.
-    """
-
-    moved_queue_s: float = 30.0
-    duplicate_s: float = 1.0
-    standstill_s: float = 10.0
-
-    def __post_init__(self) -> None:
-        if min(self.moved_queue_s, self.duplicate_s, self.standstill_s) < 0:
-            raise ValueError(
-                f"prices of 0 or more, not {self.moved_queue_s}, {self.duplicate_s} and {self.standstill_s}"
-            )
-
-
-DEFAULT_PRICES = Prices()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from datetime import timedelta
 from itertools import groupby
 
 from planner.decision.decision import Decision
+from planner.decision.prices import DEFAULT_PRICES, Prices
 from planner.errors import RefusedError
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
-from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Way, Ways, find_ways
+from planner.rollout.batches import Batch, Way, Ways, find_ways
 from planner.rollout.plan import (
     Cost,
     Forecast,
@@ -113,6 +114,7 @@ def build_plan(
         target_replicas=decision.target,
         ways=tuple(tell_ways(ways, snapshot.system)),
         ttl_seconds_after_finished=settings.ttl_s,
+        bill=decision.bill,
     )
 
 

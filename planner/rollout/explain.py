@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from planner.decision.bill_words import describe_bill
 from planner.decision.decision import Rejection
 from planner.rollout.plan import Cost, DecisionRecord, Forecast, RolloutPlan
 from planner.rollout.steps import MovedQueues, StartConsumers, Step, StopConsumers, UpdateTemplate
@@ -22,6 +23,8 @@ def explain_plan(plan: RolloutPlan, *, is_short: bool = False) -> Iterator[str]:
     yield f"Plan for group {group.group} on {group.system} cluster {group.cluster}, Deployment {plan.deployment}."
     yield f"Expected: {tell_cost(plan.forecast, plan.preconditions.queues, group.system)}."
     yield from plan.ways
+    if plan.bill is not None and plan.target_replicas is not None:
+        yield from describe_bill(plan.bill, plan.preconditions.replicas, plan.target_replicas)
     yield from why_not_others(plan.rejected, plan.target_replicas, is_short=is_short)
     yield from (f"Unknown: {unknown}." for unknown in plan.forecast.unknowns)
     basis = "" if is_short else f" and rests on snapshot {plan.snapshot.digest}"
@@ -35,6 +38,8 @@ def explain_hold(record: DecisionRecord, *, is_short: bool = False) -> Iterator[
     group = record.group
     yield record.decision.reason
     yield f"No plan for group {group.group} on {group.system} cluster {group.cluster}: nothing is to be changed."
+    if (bill := record.decision.bill) is not None:
+        yield from describe_bill(bill, record.decision.current, record.decision.target)
     yield from why_not_others(record.decision.rejected, record.decision.target, is_short=is_short)
     if not is_short:
         yield f"It rests on snapshot {record.snapshot.digest}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from planner.decision.decision import Decision, Rejection
+from planner.decision.decision import Decision, DecisionBill, Rejection
 from planner.rollout.steps import (
     CloneOffsets,
     CreateDeployment,
@@ -131,7 +131,8 @@ class RolloutPlan:
     ``migration`` says what kind of migration it is, ``None`` for a plan that only changes the count. Only a migration
     has ``MIGRATION_STEPS`` or steps that name a Deployment or a group. ``policy_digest`` names the policy's content
     that the plan was made under, ``target_replicas`` how many replicas ``deployment`` has in the end. ``ways`` say in
-    sentences why it is carried out this way and not another. ``ttl_seconds_after_finished`` is after how many seconds
+    sentences why it is carried out this way and not another. ``bill`` is what the count was weighed by, ``None`` for a
+    migration and for a policy that does not weigh. ``ttl_seconds_after_finished`` is after how many seconds
     at its end the controller removes the plan object, ``None`` for never.
     """
 
@@ -151,6 +152,7 @@ class RolloutPlan:
     target_replicas: int | None = None
     ways: tuple[str, ...] = ()
     ttl_seconds_after_finished: int | None = None
+    bill: DecisionBill | None = None
 
     def __post_init__(self) -> None:
         ttl_s = self.ttl_seconds_after_finished

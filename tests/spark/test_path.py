@@ -193,6 +193,13 @@ def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession,
     assert decided == {"shop": record.decision.reason}
     assert run.policy("shop").decision.read_text(encoding="utf-8") == DECISION.dump(record, document_name(record))
     assert run.policy("shop").outcomes.read_bytes() == OUTCOMES.dump(outcomes)
+    # The rule that weighs gives the same bill on Spark.
+    text = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon}")
+    weighing = parse_policy(text, "shop.yaml")
+    record = pipeline.decide(snapshot, outcomes, weighing)
+    assert record.decision.bill is not None
+    assert decide(spark, tmp_path, [weighing], snapshot.at) == {"shop": record.decision.reason}
+    assert run.policy("shop").decision.read_text(encoding="utf-8") == DECISION.dump(record, document_name(record))
 
 
 def test_a_group_without_consumers_ends_with_a_hold(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,16 +6,13 @@ import numpy as np
 
 from planner.backtest.observation import Observation
 from planner.backtest.owners import GroupOwners, busiest_share
-from planner.backtest.plant import COMMIT_INTERVAL_S
 from planner.backtest.scenario import SECONDS_AN_HOUR, Floats, Scenario
-from planner.decision.horizon import DEFAULT_HORIZON, Costs, GroupState, HorizonSettings, choose_count, horizon_bins
-from planner.demand.futures import DEFAULT_FUTURES, FutureSettings, futures
+from planner.decision.horizon import Costs, GroupState
+from planner.decision.weighing import COMMIT_INTERVAL_S, DEFAULT_WEIGHING, Weighing, WeighingSettings, useful_counts
 from planner.demand.series import DEFAULT_LEVEL, MINUTE_S, LevelSettings, LoadSeries
 
 SHARES_S = 1800.0
 """Queue shares are those of the last half an hour."""
-LEAST_RELIEF = 0.01
-"""A count is useful if it takes at least this part of its load from the busiest consumer."""
 
 
 class Planner:
@@ -27,14 +24,12 @@ class Planner:
     def __init__(
         self,
         scenario: Scenario,
-        horizon: HorizonSettings = DEFAULT_HORIZON,
+        settings: WeighingSettings = DEFAULT_WEIGHING,
         level: LevelSettings = DEFAULT_LEVEL,
-        paths: FutureSettings = DEFAULT_FUTURES,
     ) -> None:
         self.every_s = scenario.every_s
-        self._scenario, self._horizon, self._paths = scenario, horizon, paths
+        self._scenario, self._settings = scenario, settings
         self._owners = GroupOwners(scenario)
-        self._bins = horizon_bins(horizon, scenario.pod_start_s)
         self._series = LoadSeries(level, minutes(scenario) / scenario.capacity)
         self._costs = Costs(
             change=scenario.prices.rebalance_h * SECONDS_AN_HOUR,
@@ -58,18 +53,16 @@ class Planner:
         self._learn(observation)
         if not len(self._series):
             return None
-        shares = self._queue_shares()
-        counts, busiest = self._useful(shares, observation)
-        bill = choose_count(
-            counts,
-            busiest,
-            futures(self._series, self._bins, self._paths),
-            self._bins,
-            self._state(observation, dict(zip(counts, busiest.tolist(), strict=True))),
+        useful = self._useful(self._queue_shares(), observation)
+        weighing = Weighing(
+            self._series,
+            tuple(useful),
+            np.array(list(useful.values())),
+            self._state(observation, useful),
             self._costs,
-            self._horizon,
+            self._settings,
         )
-        return bill.chosen
+        return weighing.bill().chosen
 
     def _learn(self, observation: Observation) -> None:
         """Add what came since the last observation to the series, spread evenly over the minutes between."""
@@ -100,18 +93,11 @@ class Planner:
         total = float(weights.sum())
         return np.asarray(weights / total) if total > 0 else np.full(len(weights), 1 / len(weights))
 
-    def _useful(self, shares: Floats, observation: Observation) -> tuple[list[int], Floats]:
+    def _useful(self, shares: Floats, observation: Observation) -> dict[int, float]:
         """Return the counts worth considering, with the busiest consumer's share under each."""
-        scenario, counts, busiest = self._scenario, [], []
-        least = float("inf")
-        for count in range(scenario.lowest, scenario.highest + 1):
-            share = busiest_share(self._owners.of_count(count), shares, count)
-            is_present = count in (observation.running, observation.ordered)
-            if is_present or share < least * (1 - LEAST_RELIEF):
-                counts.append(count)
-                busiest.append(max(share, 1e-9))
-            least = min(least, share)
-        return counts, np.array(busiest)
+        counts = range(self._scenario.lowest, self._scenario.highest + 1)
+        busiest = ((count, busiest_share(self._owners.of_count(count), shares, count)) for count in counts)
+        return useful_counts(busiest, {observation.running, observation.ordered})
 
     def _state(self, observation: Observation, busiest: dict[int, float]) -> GroupState:
         """Return the group's state; of the lag, half a commit interval of arrivals has been worked off."""

@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.rollout.batches import Prices, Span
+from planner.decision.prices import Prices
+from planner.rollout.batches import Span
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
 from planner.rollout.migrations.rooms import settled
 from planner.rollout.migrations.torn import refuse_rolling

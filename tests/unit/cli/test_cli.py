@@ -92,6 +92,32 @@ def test_the_same_snapshot_gives_the_same_plan_byte_for_byte(folder: Path) -> No
     assert "kind: ConsumerRolloutPlan" in plans[0]
 
 
+def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(folder: Path) -> None:
+    weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon}")
+    (folder / "weighing.yaml").write_text(weighing)
+    options = ("-p", "weighing.yaml", "--at", "snapshot")
+    plans = [planner("plan", "snap.json", *options, "-o", "-", cwd=folder).stdout for _ in (1, 2)]
+    assert plans[0] == plans[1]
+    said = planner("plan", "snap.json", *options, "-o", "weighed.yaml", cwd=folder).stdout
+    assert "it is expected to cost" in said
+    bill = read_document(folder / "weighed.yaml")["spec"]["bill"]
+    staying = next(line for line in bill["lines"] if line["count"] == 3)
+    assert f"3 consumers (as now): {staying['totalHours']:.2f} consumer-hours" in planner(
+        "explain", "weighed.yaml", cwd=folder
+    ).stdout.replace("\n", " ")
+    assert planner("report", "weighed.yaml", "-o", "weighed.html", cwd=folder).returncode == 0
+    page = (folder / "weighed.html").read_text(encoding="utf-8")
+    assert "The bill" in page
+    assert f"<strong>{staying['totalHours']:.2f}</strong>" in page
+    # A hold shows its bill, too, and a rule that does not weigh has none.
+    patient = weighing.replace("{rule: Horizon}", "{rule: Horizon, lateAfterSeconds: 86400}")
+    (folder / "patient.yaml").write_text(patient.replace("minReplicas: 1", "minReplicas: 3"))
+    held = planner("plan", "snap.json", "-p", "patient.yaml", "--at", "snapshot", "-o", "held.yaml", cwd=folder)
+    assert "Hold at 3 consumers: over the next" in held.stdout
+    assert "3 consumers (as now): " in planner("explain", "held.yaml", cwd=folder).stdout.replace("\n", " ")
+    assert "bill" not in planner("plan", "snap.json", "-p", "policy.yaml", "-o", "-", cwd=folder).stdout
+
+
 def test_simulate_takes_counts_and_strategies(folder: Path) -> None:
     options = ("--counts", "5..6", "--strategy", "AVG_BY_CIRCLE", "-o", "json")
     found = json.loads(planner("simulate", "snap.json", *options, cwd=folder).stdout)

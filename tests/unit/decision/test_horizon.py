@@ -68,3 +68,8 @@ def test_the_largest_count_has_no_way_up_and_the_smallest_none_down() -> None:
     assert bill(100.0, 8).chosen == 8
     assert bill(0.0, 1).chosen == 1
     assert np.isfinite(bill(100.0, 1).costs).all()
+
+
+def test_a_dear_change_is_not_put_off_for_a_cheaper_one_later() -> None:
+    # Six consumers less for two hours are worth 12 hours; the change to 2 costs 1, to 4 next to nothing.
+    assert bill(1.5, 8, replace(COSTS, change=(3600.0, 3600.0, 10.0, 10.0))).chosen == 2

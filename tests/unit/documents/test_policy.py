@@ -6,13 +6,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from planner.decision.objective import WaitObjective
+from planner.decision.prices import DEFAULT_PRICES
 from planner.documents.policy import parse_policy, read_policies, read_policy
 from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
 from planner.model.snapshot import KafkaTiming
 from planner.rollout.approval import ApprovalRule
 from planner.rollout.autoscalers import Handling
-from planner.rollout.batches import DEFAULT_PRICES
 from planner.rollout.windows import ChangeWindow
 from tests.sample_builders import POLICY, kafka_policy
 
@@ -119,6 +120,26 @@ def test_how_long_a_plan_stays_changes_no_digest_of_policies_that_do_not_say() -
     assert (saying.rollout_settings.ttl_s, saying.digest == policy.digest) == (3600, False)
     with pytest.raises(DocumentError, match=r"spec\.rollout\.ttlSecondsAfterFinished"):
         parse_policy(text % 59, "p.yaml")
+
+
+def test_the_rule_that_weighs_knows_only_the_bounds_that_are_stated() -> None:
+    smallest = parse_policy(POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{}"), "p.yaml")
+    assert (smallest.objective.max_utilisation, smallest.objective.wait) == (0.8, None)
+    weighing = POLICY.replace("{maxUtilisation: 0.8, backlogGoneSeconds: 600}", "{rule: Horizon, lateAfterSeconds: 30}")
+    policy = parse_policy(weighing.replace("minReplicas: 1", "prices: {lateMinuteSeconds: 60}"), "p.yaml")
+    assert policy.objective.stated_utilisation is None
+    assert policy.objective.wait == WaitObjective(
+        late_after_s=30.0, pod_start_s=30.0, decided_every_s=600.0, prices=replace(DEFAULT_PRICES, late_minute_s=60.0)
+    )
+    bound = parse_policy(weighing.replace("{rule", "{maxUtilisation: 0.8, rule"), "p.yaml")
+    assert bound.objective.stated_utilisation == 0.8
+    # Each field is part of what a plan is made under; the rule of earlier releases keeps their digest.
+    stated = parse_policy(POLICY.replace("{maxUtilisation", "{rule: SmallestCount, maxUtilisation"), "p.yaml")
+    assert stated.digest == parse_policy(POLICY, "p.yaml").digest
+    later = parse_policy(weighing.replace("30}", "31}"), "p.yaml")
+    assert len({one.digest for one in (smallest, policy, bound, later)}) == 4
+    with pytest.raises(DocumentError, match=r"spec\.objective\.rule: found 'Cheapest', expected 'SmallestCount' or"):
+        parse_policy(POLICY.replace("{maxUtilisation", "{rule: Cheapest, maxUtilisation"), "p.yaml")
 
 
 def test_a_policy_that_approves_by_rule() -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from planner.decision.prices import DEFAULT_PRICES, Prices
 from planner.documents.policy import parse_policy
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.pipeline import candidates, decide, plan, simulate_candidates
 from planner.rollout import batches
-from planner.rollout.batches import DEFAULT_PRICES, Batch, Prices, Span, Way, Ways, find_ways, in_order
+from planner.rollout.batches import Batch, Span, Way, Ways, find_ways, in_order
 from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MarkVictims, StartConsumers, StopConsumers

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.decision.prices import Prices
 from planner.documents.plan import PLAN
 from planner.errors import BadInputError, RefusedError, UnknownNameError
 from planner.execution.checks import SETTLED_APART
@@ -15,7 +16,6 @@ from planner.model.deployments import Autoscaler
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
 from planner.model.snapshot import GroupSnapshot, KafkaTiming, QueueState
-from planner.rollout.batches import Prices
 from planner.rollout.build import RolloutSettings
 from planner.rollout.explain import explain_plan
 from planner.rollout.migrations.cluster import cluster

@@ -1,0 +1,88 @@
+"""A bill in words: what each count costs, why the cheapest won, and when it pays back."""
+
+from collections.abc import Iterator
+
+from planner.decision.decision import BillLine, DecisionBill
+from planner.words import counted, duration
+
+HOUR_S = 3600.0
+
+
+def describe_choice(bill: DecisionBill, current: int, target: int) -> str:
+    """Return why the target won, as half a sentence. Raises ``ValueError`` for a target that has no line."""
+    chosen, stay, horizon = bill.line(target), bill.line(current), duration(bill.horizon_seconds)
+    if chosen is None:
+        raise ValueError(f"the bill has no line for {target}: the caller chose it from there")
+    costs = f"over the next {horizon} it is expected to cost {describe_line(chosen)}, the least of all counts"
+    if target == current or stay is None:
+        return costs
+    return f"{costs}; staying at {current}, {describe_line(stay)}{_and_pays_back(stay, chosen)}"
+
+
+def describe_line(line: BillLine) -> str:
+    """Return what a count costs: the sum, and what it is made of."""
+    parts = [f"{line.consumer_hours:,.2f} for consumers"]
+    if changes := line.change_hours + line.later_change_hours:
+        parts.append(f"{changes:,.2f} for changes")
+    parts.append(f"{line.late_hours:,.2f} for {line.late_minutes:,.1f} late minutes")
+    if line.bound_hours:
+        parts.append(f"{line.bound_hours:,.2f} for bounds that are met too late")
+    return f"{hours(line.total_hours)} ({', '.join(parts)})"
+
+
+def describe_difference(line: BillLine, chosen: BillLine) -> str:
+    """Return why a count was not chosen: what it costs more."""
+    more = line.total_hours - chosen.total_hours
+    return f"it is expected to cost {hours(line.total_hours)}, {more:,.2f} more than {_consumers(chosen.count)}"
+
+
+def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str]:
+    """Yield the bill as sentences: where it comes from, each line, and when the choice pays back."""
+    yield f"{describe_source(bill)}:"
+    for line in bill.lines:
+        role = " (as now)" if line.count == current else " (chosen)" if line.count == target else ""
+        unknown = "" if line.is_change_known else "; pauses and duplicates of this change are not known"
+        yield f"{_consumers(line.count)}{role}: {describe_line(line)}{unknown}."
+    if sentence := describe_payback(bill, current, target):
+        yield sentence
+
+
+def describe_source(bill: DecisionBill) -> str:
+    """Return what the bill looks at: how far ahead, how many futures, out of what."""
+    return (
+        f"Bill for the next {duration(bill.horizon_seconds)}, the mean of {bill.futures} possible loads around a level "
+        f"of {bill.level:,.1f} consumers, made of {bill.source}; each count stays for "
+        f"{duration(bill.first_change_seconds)} at least, then come the best changes"
+    )
+
+
+def describe_payback(bill: DecisionBill, current: int, target: int) -> str:
+    """Return when fewer consumers have paid for the change, or what more of them save; empty for a hold."""
+    stay, chosen = bill.line(current), bill.line(target)
+    if target == current or stay is None or chosen is None:
+        return ""
+    if target < current:
+        pays_back = _pays_back(stay, chosen)
+        return f"{pays_back[:1].upper()}{pays_back[1:]}."
+    return f"Against staying it saves {hours(stay.total_hours - chosen.total_hours)}."
+
+
+def _and_pays_back(stay: BillLine, chosen: BillLine) -> str:
+    return f"; {_pays_back(stay, chosen)}" if chosen.count < stay.count else ""
+
+
+def _pays_back(stay: BillLine, chosen: BillLine) -> str:
+    """Return what a smaller count saves, the price of the change, and when the one has paid for the other."""
+    fewer = stay.count - chosen.count
+    after = duration(chosen.change_hours * HOUR_S / fewer)
+    price = hours(chosen.change_hours)
+    return f"the change costs {price}, {_consumers(fewer)} less pay that back in {after}"
+
+
+def hours(value: float) -> str:
+    """Return consumer-hours with their unit."""
+    return f"{value:,.2f} consumer-hours"
+
+
+def _consumers(count: int) -> str:
+    return counted(count, "consumer")

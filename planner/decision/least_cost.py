@@ -1,0 +1,110 @@
+"""The bill of every count: consumers, changes and lateness over possible futures, in hours of one consumer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.decision.decision import BillLine, DecisionBill
+from planner.decision.group_weighing import GroupWeighing, weighing_of
+from planner.decision.objective import WaitObjective
+from planner.decision.prices import change_price, is_price_complete
+from planner.decision.weighing import Weighing
+from planner.demand.futures import has_errors
+from planner.model.snapshot import GroupSnapshot
+from planner.simulation.outcome import CandidateOutcome
+from planner.words import duration
+
+HOUR_S = 3600.0
+DECIMALS = 3
+"""Of an hour: 3.6 s of one consumer. Finer differences are no reason for one count and against another."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountBills:
+    """The bill of every weighed count; ``shown`` of it is what a decision keeps."""
+
+    whole: DecisionBill
+
+    def cheapest(self, counts: Sequence[int], current: int) -> int:
+        """Return the count that costs least, of equal ones the present one, else the smallest."""
+        totals = {line.count: line.total_hours for line in self.whole.lines if line.count in counts}
+        return min(totals, key=lambda count: (totals[count], count != current, count))
+
+    def weighs(self, count: int) -> bool:
+        """Return whether the count relieves the busiest consumer at all, so that it was weighed."""
+        return self.whole.line(count) is not None
+
+    def shown(self, current: int, target: int) -> DecisionBill:
+        """Return the bill of staying, of the chosen count, and of those next to it."""
+        counts = [line.count for line in self.whole.lines]
+        index = counts.index(target)
+        kept = {current, *counts[max(index - 1, 0) : index + 2]}
+        whole = self.whole
+        return DecisionBill(
+            horizon_seconds=whole.horizon_seconds,
+            first_change_seconds=whole.first_change_seconds,
+            futures=whole.futures,
+            source=whole.source,
+            level=whole.level,
+            lines=tuple(line for line in whole.lines if line.count in kept),
+        )
+
+
+def bill_counts(
+    snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], late_s: Mapping[int, float], wait: WaitObjective
+) -> CountBills | None:
+    """Return the bill of the given outcomes, the present one among them, ``None`` where its load is unknown.
+
+    ``late_s`` says how many seconds later than the policy allows a time bound is met with each count.
+    """
+    group = weighing_of(snapshot, outcomes, wait)
+    if group is None:
+        return None
+    weighing, late_minute_s = group.weighing, wait.prices.late_minute_s
+    items = weighing.items()
+    lines = []
+    for index, (count, outcome) in enumerate(group.outcomes.items()):
+        change_s = change_price(outcome, len(snapshot.clients), wait.prices)
+        bound_s = late_s.get(count, 0.0) / 60.0 * late_minute_s
+        hours = {
+            "consumer_hours": float(items.consumers[index]),
+            "change_hours": change_s,
+            "later_change_hours": max(float(items.changes[index]) - change_s, 0.0),
+            "late_hours": max(float(items.late[index]), 0.0),
+            "bound_hours": bound_s,
+        }
+        rounded = {name: round(seconds / HOUR_S, DECIMALS) for name, seconds in hours.items()}
+        lines.append(
+            BillLine(
+                count=count,
+                **rounded,
+                late_minutes=round(float(items.late[index]) / late_minute_s, 1) + 0.0 if late_minute_s else 0.0,
+                total_hours=round(sum(rounded.values()), DECIMALS),
+                is_change_known=count == len(snapshot.clients) or is_price_complete(outcome),
+            )
+        )
+    return CountBills(_bill(group, tuple(lines)))
+
+
+def _bill(group: GroupWeighing, lines: tuple[BillLine, ...]) -> DecisionBill:
+    weighing = group.weighing
+    return DecisionBill(
+        horizon_seconds=60.0 * sum(weighing.bins_min),
+        first_change_seconds=60.0 * weighing.bins_min[0],
+        futures=weighing.paths,
+        source=_source(weighing, group),
+        level=round(float(weighing.series.level[-1]), DECIMALS),
+        lines=lines,
+    )
+
+
+def _source(weighing: Weighing, group: GroupWeighing) -> str:
+    """Return where the futures come from, as half a sentence."""
+    size = len(weighing.series)
+    observed = duration(60.0 * size)
+    if has_errors(size, weighing.bins_min, weighing.settings.paths):
+        source = f"the errors that forecasts of this load made in the last {observed}"
+    else:
+        source = f"the level alone, spread wider, as only {observed} of the load are known"
+    if group.hot is None:
+        return source
+    return f"{source}, without queue {group.hot}, which alone takes more than a consumer, so that no count relieves it"
