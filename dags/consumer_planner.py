@@ -74,7 +74,8 @@ PARAMS = {
     ),
     "until": text_field("Until", "Recording: end, like 2026-11-21T11:00:00Z. Empty: the interval's.", section=SETTINGS),
     "watch_seconds": watch_field(
-        f"the longest window of all policies, {EVERY.total_seconds() / 2:.0f} at most, and earlier runs' history"
+        f"the longest window of all policies, {EVERY.total_seconds() / 2:.0f} at most, and earlier runs' history. "
+        "Groups that planner sample covers are looked at once"
     ),
     "data": data_field(),
     "history": text_field(
@@ -117,7 +118,7 @@ def observe(
         recording = chosen(params, "recording")
         if recording is None:
             check_present(dag_run.run_type, logical_date)
-            # Half of the time at most: a watch holds a worker's slot.
+            # Half of the time at most: a watch holds a worker's slot. Where planner sample stands, it is one look.
             longest_s = EVERY.total_seconds() / 2
             with airflow_connections():
                 return stages.observe_live(policies, data, params["watch_seconds"], longest_s).message()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,11 +27,15 @@ from planner.storage.files import write_atomically
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What came of one policy. ``page`` is its page's file, ``without_page`` why there is none though one was due."""
+    """What came of one policy. ``page`` is its page's file, ``without_page`` why there is none though one was due.
+
+    ``data_age_s`` is how old the group's newest sample was when its decision was written, ``None`` without a decision.
+    """
 
     decided: Decided
     page: str | None = None
     without_page: str | None = None
+    data_age_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +84,14 @@ def _serve_alone(run: Run, name: str, wishes: Wishes) -> Served:
 def serve(run: Run, name: str, wishes: Wishes) -> Served:
     """Take the policy's snapshot, simulate, decide, and write plan and page; a failure ends as a sentence in it."""
     policy = read_policy(run.policies / f"{name}.yaml")
-    result = attempt(name, "decide", _decide, run, policy)
-    if isinstance(result, PlannerError):
-        give_up(run.folder, name, result)
+    age_s = attempt(name, "decide", _decide, run, policy)
+    if isinstance(age_s, PlannerError):
+        give_up(run.folder, name, age_s)
     planned = stages.plan_policy(run, policy)
     decided = attempt(name, "plan", _with_copy, planned, wishes.plans)
     if isinstance(decided, PlannerError):
         return Served({**planned, "to": None, "reason": str(decided)})
-    served = Served(decided)
+    served = Served(decided, data_age_s=None if isinstance(age_s, PlannerError) else age_s)
     if not wishes.with_pages or decided["to"] is None:
         return served
     page = stages.report_policy(run, policy)
@@ -95,7 +100,8 @@ def serve(run: Run, name: str, wishes: Wishes) -> Served:
     return replace(served, page=str(page))
 
 
-def _decide(run: Run, policy: ConsumerScalingPolicy) -> None:
+def _decide(run: Run, policy: ConsumerScalingPolicy) -> float:
+    """Write the policy's snapshot and decision; return how old its newest sample then is, in seconds."""
     name = policy.metadata.name
     problem = read_problems(run.folder).get(name)
     if problem is not None:
@@ -105,6 +111,7 @@ def _decide(run: Run, policy: ConsumerScalingPolicy) -> None:
     snapshot = snapshot_of_samples(policy, samples, period_s, run.until)
     write_snapshot(run.folder, name, snapshot)
     write_decision(run.folder, policy, snapshot, pipeline.simulate(snapshot, policy))
+    return (datetime.now(UTC) - samples[-1].at).total_seconds()
 
 
 def _with_copy(decided: Decided, plans: Path | None) -> Decided:

@@ -10,6 +10,7 @@ from typing import Final
 
 from planner.documents.data import SAMPLE
 from planner.documents.policy import ConsumerScalingPolicy
+from planner.errors import StorageError
 from planner.model.samples import GroupSample
 from planner.snapshot.build import RECENT
 from planner.storage.layout import (
@@ -101,7 +102,16 @@ def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datet
     if history_folder(data).exists():
         return
     reach = max([RECENT, *map(_own_times, policies)])
-    unused = time_name(until - reach - _SPARE)
+    forget_samples(data, until - reach - _SPARE)
+
+
+def forget_samples(data: Path, before: datetime) -> None:
+    """Remove landed samples of a time before ``before``. Raises ``StorageError`` where one cannot be removed."""
     for path in samples_folder(data).glob("*/*/*/*.json"):
-        if is_time_name(path.stem) and path.stem < unused:
-            path.unlink(missing_ok=True)
+        if is_time_name(path.stem) and path.stem < time_name(before):
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StorageError(
+                    f"{path} is of no use any more and cannot be removed ({error.strerror}): check its permissions"
+                ) from error

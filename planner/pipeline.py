@@ -73,6 +73,16 @@ def land_samples(data: Path, samples: Iterable[GroupSample]) -> tuple[Path, ...]
     return tuple(landed)
 
 
+def land_live(data: Path, sample: GroupSample) -> Path:
+    """Write a sample that was read just now, as ``land_samples`` does; return its path.
+
+    A standing sampler and a run may read a group in the same millisecond: the first one's sample stays, as the other
+    would say nothing that it does not.
+    """
+    path = sample_path(data, sample)
+    return path if path.exists() else write_atomically(path, SAMPLE.dump(sample))
+
+
 def land_metrics(data: Path, history: MetricHistory) -> Path | None:
     """Write a group's past out of metrics below the data folder and return the path, ``None`` when it is empty.
 

@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
 from planner import pipeline
 from planner.calibration import read_track
+from planner.coverage import needs_one_look, read_coverage
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
 from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
 from planner.fleet import Fleet, keep_fleet, read_fleet, read_problems
 from planner.isolation import attempt
+from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
 from planner.notices import Notice, NoticeRules, Result, policies_known, record_results
 from planner.printable import one_line
@@ -173,8 +176,9 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None, longe
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
-    in the history that earlier runs left. Installations are watched side by side, the groups of one together; a group
-    that cannot be read is among the run's problems. Raises the first group's error when not a single one could be read.
+    in the history that earlier runs left. What ``planner sample`` covers is looked at once (``needs_one_look``).
+    Installations are watched side by side, the groups of one together; a group that cannot be read is among the run's
+    problems. Raises the first group's error when not a single one could be read.
     """
     fleet = read_fleet(policies)
     wanted = fleet.policies
@@ -197,12 +201,12 @@ def observe_each(
     """
     fleet = read_fleet(policies)
     since = datetime.now(UTC)
-    places = installations(_with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
+    places = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
     failures, sample_every_s = _watch_all(places, data, watch_s)
     return _observed(fleet, failures, Run(data, policies, since, datetime.now(UTC), sample_every_s)), failures
 
 
-def _with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
+def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
     """Return the policy as it is to be watched: the run keeps it as it was written, digest and all."""
     spec = policy.spec.kubernetes
     if kubeconfig is None or spec is None or spec.kubeconfig_file is not None:
@@ -223,13 +227,16 @@ def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None)
 
 def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
     """Return the reason for each policy whose group was never read, and the period that gaps are judged by."""
+    now, coverage, land = datetime.now(UTC), read_coverage(data), partial(pipeline.land_live, data)
     paces = [Pace() for _ in places]
+    times = [0.0 if needs_one_look(coverage, place.policies, now) else seconds for place in places]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        failures = dict(
-            chain.from_iterable(pool.map(lambda place, pace: _watch(place, data, seconds, pace), places, paces))
-        )
-    # One period for all, as the lag history is made in one go: the slowest installation's.
-    return failures, max(pace.sample_every_s for pace in paces)
+        failures = dict(chain.from_iterable(pool.map(watch_place, places, repeat(land), times, paces)))
+    # One period for all, as the lag history is made in one go: the slowest installation's, or the sampler's.
+    every_s = max(pace.sample_every_s for pace in paces)
+    if coverage is not None and any(coverage.is_fresh(policy, now) for place in places for policy in place.policies):
+        every_s = max(every_s, coverage.every_s)
+    return failures, every_s
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
@@ -275,25 +282,27 @@ def _mark(policy: ConsumerScalingPolicy, data: Path) -> Path:
     return metrics_mark(data, source.system, source.cluster, source.group)
 
 
-def _watch(installation: Installation, data: Path, seconds: float, pace: Pace) -> Sequence[tuple[str, PlannerError]]:
-    """Land every sample; return, for each policy whose group was never read, the last reason.
+def watch_place(
+    installation: Installation, land: Callable[[GroupSample], object], seconds: float, pace: Pace
+) -> Sequence[tuple[str, PlannerError]]:
+    """Have ``land`` take every sample; return, for each policy whose group was never read, the last reason.
 
     Settings that cannot be, say one policy's kubeconfig, keep the whole installation from being watched; each policy is
     then watched alone, so that only those fail whose settings they are.
     """
     names = [policy.metadata.name for policy in installation.policies]
-    failures = attempt(", ".join(names), "observe", _watch_together, installation, data, seconds, pace)
+    failures = attempt(", ".join(names), "observe", _watch_together, installation, land, seconds, pace)
     if not isinstance(failures, PlannerError):
         return failures
     if len(names) == 1:
         return [(names[0], failures)]
     alone = [Installation((policy,)) for policy in installation.policies]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        return tuple(chain.from_iterable(pool.map(lambda place: _watch(place, data, seconds, pace), alone)))
+        return tuple(chain.from_iterable(pool.map(lambda place: watch_place(place, land, seconds, pace), alone)))
 
 
 def _watch_together(
-    installation: Installation, data: Path, seconds: float, pace: Pace
+    installation: Installation, land: Callable[[GroupSample], object], seconds: float, pace: Pace
 ) -> Sequence[tuple[str, PlannerError]]:
     failures: dict[str, PlannerError] = {}
     has_answered: set[str] = set()
@@ -303,7 +312,7 @@ def _watch_together(
             if not has_answered and len(failures) == len(installation.policies):
                 break  # nobody answers: whoever called may try again sooner than the watch would end
         else:
-            pipeline.land_samples(data, (said,))
+            land(said)
             has_answered.add(policy.metadata.name)
     return [(name, error) for name, error in failures.items() if name not in has_answered]
 

@@ -25,6 +25,33 @@ app.kubernetes.io/name: consumer-planner
 app.kubernetes.io/component: schedule
 {{- end }}
 
+{{- define "planner.samplerSelector" -}}
+app.kubernetes.io/name: consumer-planner
+app.kubernetes.io/component: sampler
+{{- end }}
+
+{{- /* What runs and sampler share: policies to read, and the data folder in which the ones look back at the other. */}}
+{{- define "planner.scheduleVolumes" -}}
+{{- $schedule := .Values.schedule -}}
+- name: tmp
+  emptyDir:
+    sizeLimit: 64Mi
+- name: policies
+  {{- if $schedule.policies.existingClaim }}
+  persistentVolumeClaim:
+    claimName: {{ $schedule.policies.existingClaim }}
+  {{- else }}
+  configMap:
+    name: {{ $schedule.policies.configMap }}
+  {{- end }}
+- name: data
+  persistentVolumeClaim:
+    claimName: {{ $schedule.data.existingClaim | default "consumer-planner-schedule" }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- /* Who the controller is. The admission policies know it by this name. */}}
 {{- define "planner.account" -}}
 consumer-planner-controller

@@ -28,6 +28,10 @@ EXAMPLES = {
         "planner run --policies policies --data data",
         "planner run --policies policies --data data --plans plans --every 5m",
     ),
+    "sample": (
+        "planner sample --policies policies --data data",
+        "planner sample --policies policies --data data --every 30s --once",
+    ),
     "report": (
         "planner report plan.yaml -o report.html",
         "planner report runs/shop -p policy.yaml -o run.html",

@@ -27,6 +27,7 @@ from planner.cli import (
     plan,
     report,
     run,
+    sample,
     simulate,
     snapshot,
     status,
@@ -59,6 +60,7 @@ app.command("status", epilog=epilog("status"))(status.status)
 app.command("abort", epilog=epilog("abort"))(abort.abort)
 app.command("verify", epilog=epilog("verify"))(verify.verify)
 app.command("run", epilog=epilog("run"))(run.run)
+app.command("sample", epilog=epilog("sample"))(sample.sample)
 app.command("backtest", epilog=epilog("backtest"))(backtest.backtest)
 app.command("report", epilog=epilog("report"))(report.report)
 app.command("doctor", epilog=epilog("doctor"))(doctor.doctor)

@@ -12,6 +12,7 @@ import typer
 from planner.cli.console import Answer, Format, FormatOption, errors, text_console
 from planner.cli.rollouts import Kubeconfig
 from planner.errors import BadInputError, IncompleteError, OutOfReachError, PlannerError
+from planner.words import duration
 
 if TYPE_CHECKING:
     from planner.local_run import Served, Wishes
@@ -37,7 +38,12 @@ def run(
         Path | None, typer.Option(help="Folder for a copy of every plan, under the plan's own name.")
     ] = None,
     observe_seconds: Annotated[
-        int, typer.Option(min=0, max=LONGEST_S, help="How long to watch the groups, a sample every 5 s.")
+        int,
+        typer.Option(
+            min=0,
+            max=LONGEST_S,
+            help="How long to watch, a sample every 5 s. Groups that planner sample covers are looked at once.",
+        ),
     ] = OBSERVE_S,
     every: Annotated[
         str | None,
@@ -54,8 +60,9 @@ def run(
     """Observe every policy's group, decide, and write plans and pages; each policy by itself.
 
     A watch may be short, as the next run looks back at the samples of this one. Until they cover a policy's window
-    the planner holds (IncompleteData); runs have to come at least twice a window. One line a policy says what came
-    of it. Nothing is approved that the policy's own criteria do not approve, and nothing is applied.
+    the planner holds (IncompleteData); runs have to come at least twice a window. Where planner sample stands, a run
+    looks once and decides. One line a policy says what came of it. Nothing is approved that the policy's own criteria
+    do not approve, and nothing is applied.
 
     Exit codes: 0 every policy has its decision (a hold is one), 1 some have none or no page, each named with its
     reason, 2 no policy can be used, 3 not one group could be read. With --every failures are printed, and it goes on.
@@ -130,7 +137,7 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     from planner.local_run import serve_all
     from planner.look_back import forget
 
-    with errors.status(f"watching the groups of {schedule.policies} for {schedule.observe_s} s"):
+    with errors.status(f"watching the groups of {schedule.policies}, {schedule.observe_s} s at most"):
         run, unread = stages.observe_each(schedule.policies, schedule.data, schedule.observe_s, schedule.kubeconfig)
     kept = tuple(read_policies(run.policies))
     with errors.status(f"deciding for {len(kept)} policies"):
@@ -159,8 +166,11 @@ def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
         for line in _lines(done):
             console.print(line, soft_wrap=True)
         console.print(counts, style="bold", soft_wrap=True)
+        ages = [served.data_age_s for served in done.served if served.data_age_s is not None]
+        if ages:
+            console.print(f"Data at decision: {duration(max(ages))} old at most.")
         return
-    policies = [{**one.decided, "page": one.page} for one in done.served]
+    policies = [{**one.decided, "page": one.page, "dataAgeSeconds": one.data_age_s} for one in done.served]
     failures = [{"name": name, "reason": reason} for name, reason in sorted(done.failures.items())]
     run = done.run
     about = {"since": run.since.isoformat(), "until": run.until.isoformat(), "folder": str(run.folder.path)}

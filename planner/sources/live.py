@@ -16,6 +16,7 @@ from planner.documents.source import KafkaSource, RocketMQSource
 from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 from planner.printable import one_line
+from planner.words import some
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,18 @@ class Installation:
     def source(self) -> RocketMQSource | KafkaSource:
         """The way in, as the first policy has it: the others' is the same."""
         return self.policies[0].spec.source
+
+    @property
+    def key(self) -> str:
+        """What tells this installation from all others: servers and account."""
+        return _way_in(self.policies[0])
+
+    @property
+    def name(self) -> str:
+        """How sentences name it: system, cluster and servers."""
+        source = self.source
+        servers = source.bootstrap_servers if isinstance(source, KafkaSource) else source.name_servers
+        return f"{source.system} {source.cluster} ({some(servers)})"
 
 
 class Pace:

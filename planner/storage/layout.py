@@ -8,6 +8,8 @@
     calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     last-decisions.json                                            what live runs made of each policy, for notices
+    sampling.json                                                  since when planner sample has read each group
+    sampling.lock                                                  which planner sample reads for this folder
     runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
     runs/<run>/problems.json                                       policy or file -> why the run could not observe it
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
@@ -106,6 +108,16 @@ def group_folder(data: Path, system: str, cluster: str, group: str) -> Path:
 def sample_path(data: Path, sample: GroupSample) -> Path:
     """Return where a sample of one group and time belongs."""
     return group_folder(data, sample.system, sample.cluster, sample.group) / f"{time_name(sample.at)}.json"
+
+
+def sampling_record(data: Path) -> Path:
+    """Return the file in which ``planner sample`` keeps since when it has read each group."""
+    return data / "sampling.json"
+
+
+def sampling_lock(data: Path) -> Path:
+    """Return the file that one ``planner sample`` at a time has locked."""
+    return data / "sampling.lock"
 
 
 def metrics_folder(data: Path) -> Path:

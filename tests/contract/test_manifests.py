@@ -74,10 +74,17 @@ def test_the_chart_says_what_the_manifests_say(
 SCHEDULED = ("--set", "schedule.enabled=true")
 
 
-def test_the_charts_schedule_says_what_the_manifests_say(helm: Helm) -> None:
-    plain = by_name(kustomized(K8S / "overlays" / "scheduled"))
+SAMPLED = ("--set", "sampler.enabled=true")
+
+
+@pytest.mark.parametrize(
+    ("overlay", "options"),
+    [("scheduled", SCHEDULED), ("sampled", (*SCHEDULED, *SAMPLED))],
+)
+def test_the_charts_schedule_says_what_the_manifests_say(helm: Helm, overlay: str, options: tuple[str, ...]) -> None:
+    plain = by_name(kustomized(K8S / "overlays" / overlay))
     besides = rendered(helm)
-    chart = {key: content(one) for key, one in rendered(helm, *SCHEDULED).items() if key not in besides}
+    chart = {key: content(one) for key, one in rendered(helm, *options).items() if key not in besides}
     account = {("ServiceAccount", "consumer-planner-reader"): {"apiVersion": "v1", "kind": "ServiceAccount"}}
     reader = by_name(list(yaml.safe_load_all((K8S / "rbac" / "reader-role.yaml").read_text())))
     assert chart == {key: content(one) for key, one in (plain | reader).items()} | account
@@ -105,6 +112,34 @@ def test_the_schedule_takes_its_values_and_is_none_of_the_controllers_pods(helm:
     controller = found["Deployment", "consumer-planner-controller"]["spec"]["template"]["spec"]
     assert pods["spec"]["securityContext"] == controller["securityContext"]
     assert container["securityContext"] == controller["containers"][0]["securityContext"]
+
+
+def test_a_sampler_alone_has_the_schedules_policies_data_and_account_and_no_cron_job(helm: Helm) -> None:
+    """For an Airflow that decides: red when the sampler needs a schedule, or shares a selector with the controller."""
+    values = (
+        "sampler.enabled=true,sampler.every=30s,schedule.policies.configMap=own,extraEnv[0].name=A,extraEnv[0].value=b"
+    )
+    besides = rendered(helm)
+    found = {key: one for key, one in rendered(helm, "--set", values).items() if key not in besides}
+    assert {kind for kind, _ in found} == {
+        "Deployment",
+        "PersistentVolumeClaim",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+    }
+    deployment = found["Deployment", "consumer-planner-sampler"]
+    pods = deployment["spec"]["template"]
+    assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]) == (1, {"type": "Recreate"})
+    controller = besides["Deployment", "consumer-planner-controller"]["spec"]
+    assert not controller["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    (container,) = pods["spec"]["containers"]
+    assert pods["spec"]["securityContext"] == controller["template"]["spec"]["securityContext"]
+    assert container["securityContext"] == controller["template"]["spec"]["containers"][0]["securityContext"]
+    assert "--every=30s" in container["args"]
+    assert {"name": "A", "value": "b"} in container["env"]
+    assert {"name": "policies", "configMap": {"name": "own"}} in pods["spec"]["volumes"]
+    assert "affinity" not in pods["spec"]
 
 
 def test_the_definitions_and_rights_of_the_chart_are_those_of_the_manifests(helm: Helm, tmp_path: Path) -> None:
@@ -144,6 +179,8 @@ WRONG = [
     ("image.digest=sha256:1", "at '/image/digest': 'sha256:1' does not match pattern"),
     ("schedule.cron=often", "at '/schedule/cron': 'often' does not match pattern"),
     ("schedule.observeSecond=9", "additional properties 'observeSecond' not allowed"),
+    ("sampler.every=often", "at '/sampler/every': 'often' does not match pattern"),
+    ("sampler.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
     ("schedule.enabled=true,schedule.policies.existingClaim=here", "configMap and schedule.policies.existingClaim are"),
     ("schedule.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
     ("watch.allNamespaces=true,watch.namespaces={shop}", "watch.allNamespaces is true and watch.namespaces names some"),

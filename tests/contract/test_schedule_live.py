@@ -1,4 +1,4 @@
-"""The chart's schedule on a real API server: admission takes it, and the job controller makes its pod."""
+"""The chart's schedule and sampler on a real API server: admission takes them, and their controllers make the pods."""
 
 import pytest
 import yaml
@@ -15,33 +15,40 @@ NAME, READER = "consumer-planner-schedule", "consumer-planner-reader"
 
 
 def schedule_of(cluster: ControlPlane, namespace: str, *values: str) -> list[Json]:
-    """Return what the chart makes for the schedule alone: definitions and controller are other tests'."""
+    """Return what the chart makes for the schedule, and for the sampler where ``values`` say so.
+
+    Definitions and controller are other tests'.
+    """
     helm = Helm(cluster.kubeconfig, cluster.directory / "helm-schedule")
     options = [word for value in ("schedule.enabled=true", *values) for word in ("--set", value)]
     text = helm("template", "planner", str(ROOT / "helm"), "--namespace", namespace, *options)
     documents = [one for one in yaml.safe_load_all(text) if one is not None]
-    return [one for one in documents if one["metadata"]["labels"].get("app.kubernetes.io/component") == "schedule"]
+    component = "app.kubernetes.io/component"
+    return [one for one in documents if one["metadata"]["labels"].get(component) in ("schedule", "sampler")]
 
 
-def test_a_restricted_namespace_admits_the_schedule_and_a_run_of_it(control_plane: ControlPlane) -> None:
-    """Red when a field is misspelt, or the pod asks for more than Pod Security's restricted grants."""
+def test_a_restricted_namespace_admits_schedule_and_sampler_and_a_run(control_plane: ControlPlane) -> None:
+    """Red when a field is misspelt, or a pod asks for more than Pod Security's restricted grants."""
     namespace = control_plane.namespace("schedule")
     restricted = "pod-security.kubernetes.io/enforce=restricted"
     control_plane.kubectl("label", "namespace", namespace, restricted)
     # Whatever the client would let pass, a field that the server does not know is an error.
-    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace))
+    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace, "sampler.enabled=true"))
     for flags in (["--dry-run=server"], []):
-        control_plane.kubectl("apply", "-n", namespace, "--validate=strict", *flags, "-f", "-", text=documents)
+        words = ("apply", "-n", namespace, "--server-side", "--validate=strict", *flags, "-f", "-")
+        control_plane.kubectl(*words, text=documents)
     control_plane.kubectl("create", "configmap", "consumer-planner-policies", "-n", namespace)
     control_plane.kubectl("create", "job", "now", f"--from=cronjob/{NAME}", "-n", namespace)
 
-    def pods() -> list[Json] | None:
-        found = control_plane.rest.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector="job-name=now")["items"]
+    def pods(selector: str) -> list[Json] | None:
+        found = control_plane.rest.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)["items"]
         return found or None
 
-    (pod,) = control_plane.wait_until("the run's pod", pods)
-    assert pod["spec"]["serviceAccountName"] == READER
-    assert {volume["name"] for volume in pod["spec"]["volumes"]} >= {"tmp", "policies", "data"}
+    for selector in ("job-name=now", "app.kubernetes.io/component=sampler"):
+        (pod,) = control_plane.wait_until(f"the pod of {selector}", lambda selector=selector: pods(selector))
+        assert pod["spec"]["serviceAccountName"] == READER
+        claims = [volume.get("persistentVolumeClaim", {}).get("claimName") for volume in pod["spec"]["volumes"]]
+        assert NAME in claims, "both have the folder in which runs look back"
     account = f"--as=system:serviceaccount:{namespace}:{READER}"
     assert control_plane.kubectl("auth", "can-i", "get", "deployments", "-n", namespace, account).strip() == "yes"
     with pytest.raises(StartFailedError, match="can-i patch"):

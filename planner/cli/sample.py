@@ -1,0 +1,128 @@
+"""``planner sample``: a standing sampler, so that scheduled runs only look back."""
+
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from planner.cli.console import errors, text_console
+from planner.cli.rollouts import Kubeconfig
+from planner.cli.run import period_s
+from planner.errors import BadInputError, IncompleteError, OutOfReachError
+
+if TYPE_CHECKING:
+    from planner.sampler import SamplerOptions
+
+LEAST_S: Final = 5
+"""As often as a run's own watch reads; more often tells nothing that a decision rests on."""
+
+KEEP_DAYS: Final = 3
+"""A window of a day reaches back over gaps so far."""
+
+
+def sample(
+    policies: Annotated[Path, typer.Option(help="Folder of ConsumerScalingPolicy files.", show_default=False)],
+    data: Annotated[
+        Path, typer.Option(help="Data folder of the runs that look back at the samples.", show_default=False)
+    ],
+    every: Annotated[str, typer.Option(help="How often each installation is read: 30s, 1m; 5s at least.")] = "60s",
+    once: Annotated[bool, typer.Option("--once", help="Read once and end, for cron; --every says how often.")] = False,
+    keep_days: Annotated[
+        int, typer.Option(min=1, help="Days after which a sample goes that no run has packed or removed.")
+    ] = KEEP_DAYS,
+    health_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of /healthz and /readyz.", show_default="none")
+    ] = None,
+    listen_address: Annotated[
+        str, typer.Option(help="Where that port is opened, for example the pod's own address.")
+    ] = "0.0.0.0",  # noqa: S104  a pod is asked from outside of it
+    kubeconfig: Kubeconfig = None,
+) -> None:
+    """Read every policy's group once a period, so that runs look back and decide at once instead of watching.
+
+    An installation is read in one go, whatever the number of its groups; a group's sample is one small file. Policies
+    are read anew each period. What cannot be read is one sentence, and the others go on. One sampler at a time reads
+    for a data folder. SIGTERM ends it once the reads that go on are done.
+
+    Exit codes: 0 told to end, or --once read all; 1 with --once: some were not read; 2 no policy can be used, bad
+    options; 3 another sampler reads for the folder, it cannot be written, or with --once: not one group was read.
+    """
+    from planner.sampler import SamplerOptions
+    from planner.storage.layout import sampling_lock
+    from planner.storage.lock import kernel_lock
+
+    every_s = period_s(every)
+    if every_s < LEAST_S:
+        raise BadInputError(f"option --every: found {every}, expected {LEAST_S}s or longer")
+    options = SamplerOptions(policies, data, every_s, keep_days, kubeconfig)
+    busy = f"the groups of data folder {data} are read by another sampler,"
+    advice = "one is enough for a folder: end that one first, or name another --data"
+    with kernel_lock(sampling_lock(data), time.monotonic(), busy, advice), _quiet_looks():
+        if once:
+            _sample_once(options)
+        else:
+            _sample_on(options, health_port, listen_address)
+
+
+@contextmanager
+def _quiet_looks() -> Iterator[None]:
+    """Keep the warnings of each single look back: the sampler has one sentence for what changes."""
+    looks = logging.getLogger("planner.sources.live")
+    before = looks.level
+    looks.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        looks.setLevel(before)
+
+
+def _sample_once(options: "SamplerOptions") -> None:
+    """Print how many groups were read. Raises ``IncompleteError`` or ``OutOfReachError`` that names the others."""
+    from planner.sampler import sample_once
+    from planner.words import counted
+
+    refused, reads = sample_once(options)
+    failures = dict(refused) | {name: str(error) for read in reads for name, error in read.failures.items()}
+    count = sum(len(read.times) for read in reads)
+    text_console().print(f"{counted(count, 'group')} of {counted(len(reads), 'installation')} read.", soft_wrap=True)
+    if failures:
+        reasons = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in sorted(failures.items()))
+        raise (IncompleteError if count else OutOfReachError)(f"{len(failures)} not read: {reasons}.")
+
+
+def _sample_on(options: "SamplerOptions", health_port: int | None, address: str) -> None:
+    """Read until SIGTERM or Ctrl-C."""
+    from planner.sampler import Sampler
+
+    told_to_end: list[int] = []
+    # A handler must take no lock, which the thread that it interrupts may hold.
+    before = [(number, signal.signal(number, lambda got, _: told_to_end.append(got))) for number in _ENDS]
+    try:
+        sampler = Sampler(options, _print_line)
+        what = f"reading the groups of {options.policies} every {options.every_s:.0f} s into {options.data}"
+        if health_port is None:
+            _print_line(what)
+        else:
+            from planner.controller.health import serve_health
+
+            server = serve_health(address, health_port, sampler.why_not_alive, sampler.why_not_ready)
+            _print_line(f"{what}, health on port {server.server_port}")
+        sampler.run(lambda: bool(told_to_end))
+        _print_line("told to end: all that was read is written")
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+_ENDS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def _print_line(sentence: str) -> None:
+    """Print a sentence with its time on standard error."""
+    errors.print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {sentence}", soft_wrap=True)
