@@ -6,14 +6,17 @@ is the result of *plan*: policy, counts, reason and the plan's file. Pages and p
 `runs/<run>/<policy>/`. The run's note has the counts.
 
 `observe` reads the policies once, and keeps them in the run's folder: an edit meanwhile counts from the next run on.
+`spark` is one Spark app with the stages history, snapshot, simulate, decide and plan; its log has one line a stage with
+what was read and written and the seconds, and a failure begins with the stage's name.
 To replay a recording, choose the source `recording` and give its folder and times; a backfill can do that, too. A live
 run observes the present and is refused for a time that is over.
 """
 
 # Tasks hand each other one message of paths and times, and what they leave lies below the data folder, as
-# planner.storage.layout says. The plain tasks are functions of planner.stages, the Spark tasks are
-# spark_apps/<task>/app.py on the connection spark_default, or what CONSUMER_PLANNER_SPARK_CONNECTION names.
+# planner.storage.layout says. The plain tasks are functions of planner.stages, the Spark task is spark_apps/run/app.py
+# on the connection spark_default, or what CONSUMER_PLANNER_SPARK_CONNECTION names.
 
+import logging
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -49,6 +52,8 @@ from planner.orchestration.spark import SparkStage
 if TYPE_CHECKING:
     from planner.stages import RunMessage
 
+log = logging.getLogger(__name__)
+
 ROOT = Path(__file__).resolve().parents[1]
 
 EVERY = timedelta(minutes=10)
@@ -82,6 +87,15 @@ PARAMS = {
         "Lag history",
         "URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
         os.environ.get("CONSUMER_PLANNER_HISTORY"),
+        section=PLACES,
+    ),
+    "pages": Param(
+        os.environ.get("CONSUMER_PLANNER_PAGES", "plans"),
+        type="string",
+        enum=["all", "plans", "none"],
+        title="Pages",
+        description="HTML pages: of every decision, of those with a plan, or none; planner report writes one at any "
+        "time. Default: CONSUMER_PLANNER_PAGES.",
         section=PLACES,
     ),
     "keep_days": Param(
@@ -126,14 +140,14 @@ def observe(
         return stages.observe_capture(policies, data, local_folder(recording, "recording"), since, until).message()
 
 
-@task(task_display_name="Write the plans", execution_timeout=LONG)
+@task(task_display_name="Name decisions and plans", execution_timeout=SHORT)
 def plan(ti: Any = None) -> Any:
-    """Write the plan of every decision to scale; return what came of every policy."""
+    """Return what came of every policy; notify of the plans that were made."""
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     with without_hopeless_retries():
-        decided = stages.plan(run)
+        decided = stages.read_results(run.folder)
     made = [f"{line['policy']}: {line['reason']}" for line in decided if line["plan"]]
     if made:
         notify(get_current_context(), "planned", " ".join(made))
@@ -141,13 +155,13 @@ def plan(ti: Any = None) -> Any:
 
 
 @task(task_display_name="Write the pages", execution_timeout=LONG)
-def report(ti: Any = None) -> Any:
-    """Write one page for every decision; return why there is none, by policy."""
+def report(params: Any = None, ti: Any = None) -> Any:
+    """Write the pages that are asked for; return why there is none, by policy."""
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     with without_hopeless_retries():
-        return dict(stages.report(run))
+        return dict(stages.report(run, params["pages"]))
 
 
 @task(task_display_name="Name who was not served", execution_timeout=SHORT)
@@ -161,35 +175,37 @@ def conclude(params: Any = None, ti: Any = None) -> str:
     with without_hopeless_retries():
         leave_note(ti, stages.note(run, decided, without_page))
         if params["source"] == "live":
+            age_s = stages.age_at_decision_s(run)
+            if age_s is not None:
+                log.info("the last decision was written %.0f s after the watch had ended", age_s)
             for event, sentence in stages.notices(run, decided, NoticeRules(HOLD_RUNS, DEADLINE)):
                 notify(get_current_context(), event, sentence)
         stages.tidy(run, params["keep_days"])
         return stages.conclude(run, decided, without_page)
 
 
-def spark(task_id: str, display_name: str, doc: str, params: tuple[str, ...] = (), **arguments: str) -> SparkStage:
-    """Return the task that submits ``spark_apps/<task_id>/app.py``; ``display_name`` and ``doc`` are for people.
-
-    Each argument is a field of the run's message; params are passed on under their own names.
-    """
-    passed = [_argument(name, returned("observe", field)) for name, field in arguments.items()]
-    passed += [_argument(name, optional(name)) for name in params]
+def spark() -> SparkStage:
+    """Return the task that submits all stages between observing and reporting as one app."""
+    passed = {
+        "data": returned("observe", "data"),
+        "policies": returned("observe", "policies"),
+        "at": returned("observe", "until"),
+        "sample-every": returned("observe", "sample_every_s"),
+        "history": optional("history"),
+        "keep-days": optional("keep_days"),
+    }
     return SparkStage(
-        task_id=task_id,
-        task_display_name=display_name,
-        doc_md=doc,
+        task_id="spark",
+        task_display_name="From samples to plans (Spark)",
+        doc_md="History, snapshot, simulate, decide and plan in one Spark app; its log has the figures of each stage.",
         retries=1,
         retry_delay=timedelta(seconds=20),
         execution_timeout=LONG,
-        application=str(ROOT / "spark_apps" / task_id / "app.py"),
-        name=f"consumer-planner-{task_id}",
-        application_args=passed,
+        application=str(ROOT / "spark_apps" / "run" / "app.py"),
+        name="consumer-planner-run",
+        application_args=[f"--{name}={value}" for name, value in passed.items()],
         code=str(ROOT),
     )
-
-
-def _argument(name: str, value: str) -> str:
-    return f"--{name.replace('_', '-')}={value}"
 
 
 with DAG(
@@ -206,43 +222,4 @@ with DAG(
     default_args={"owner": OWNER, "on_failure_callback": notify_of_failure},
     doc_md=__doc__,
 ):
-    chain(
-        observe(),
-        spark(
-            "history",
-            "Add to the lag history (Spark)",
-            "From raw samples to the lag history.",
-            ("history", "keep_days"),
-            data="data",
-            until="until",
-            sample_every="sample_every_s",
-        ),
-        spark(
-            "snapshot",
-            "Take the snapshots (Spark)",
-            "What is true of every group, from history and newest sample.",
-            ("history",),
-            data="data",
-            policies="policies",
-            at="until",
-        ),
-        spark(
-            "simulate",
-            "Simulate every count (Spark)",
-            "What every useful count of consumers would mean.",
-            data="data",
-            policies="policies",
-            at="until",
-        ),
-        spark(
-            "decide",
-            "Decide (Spark)",
-            "Scale or hold, and why, for each policy.",
-            data="data",
-            policies="policies",
-            at="until",
-        ),
-        plan(),
-        report(),
-        conclude(),
-    )
+    chain(observe(), spark(), plan(), report(), conclude())

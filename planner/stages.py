@@ -1,12 +1,14 @@
 """The path on files: what each stage of one run reads and writes below the data folder.
 
-Airflow's tasks call ``observe_capture`` or ``observe_live``, ``plan``, ``report`` and ``conclude``; the stages between
-them are Spark apps. What travels from stage to stage is a ``Run``, as plain text values; everything else lies in files,
-the policies among them: ``observe`` reads them, and keeps them for the others in the run's own folder.
+Airflow's tasks call ``observe_capture`` or ``observe_live``, ``read_results``, ``report`` and ``conclude``; the stages
+after observing, up to ``plan_policy``, are one Spark app. What travels from stage to stage is a ``Run``, as plain text
+values; everything else lies in files, the policies among them: ``observe`` reads them, and keeps them for the others in
+the run's own folder.
 
 Each policy is served by itself. What fails for one is a sentence, which ``conclude`` raises once all others are done.
 """
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import Literal, Protocol, TypedDict, TypeVar, cast
 
 from planner import pipeline
 from planner.calibration import read_track
@@ -110,6 +112,35 @@ class Run:
             until=datetime.fromisoformat(message["until"]),
             sample_every_s=message["sample_every_s"],
         )
+
+
+class RunFiles(Protocol):
+    """A run as far as what follows its decisions has to know it: the data folder, and its own files in there."""
+
+    @property
+    def data(self) -> Path:
+        """The data folder."""
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's own files."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedRun:
+    """The ``RunFiles`` of the run whose snapshots speak of ``at``."""
+
+    data: Path
+    at: datetime
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's own files."""
+        return RunFolder.of(self.data, self.at)
+
+
+Pages = Literal["all", "plans", "none"]
+"""For which policies a run writes pages: every decision, those with a plan, or nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,16 +348,11 @@ def _watch_together(
     return [(name, error) for name, error in failures.items() if name not in has_answered]
 
 
-def plan(run: Run) -> Sequence[Decided]:
-    """Write the plan of every decision to scale, and the snapshot beside it; return what came of every policy.
+def plan_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Decided:
+    """Write the plan of a decision to scale, and the snapshot beside it; return what came of the policy.
 
     A hold has no plan: one of an earlier try of the same run is removed.
     """
-    return tuple(plan_policy(run, policy) for policy in read_policies(run.policies))
-
-
-def plan_policy(run: Run, policy: ConsumerScalingPolicy) -> Decided:
-    """Do for one policy what ``plan`` does for all."""
     result = _served(run, "plan", _planned, policy)
     if isinstance(result, PlannerError):
         return {
@@ -365,13 +391,37 @@ def _write_plan(case: Case) -> Path | None:
     return write_atomically(case.files.plan, PLAN.text(document))
 
 
-def report(run: Run) -> Mapping[str, str]:
-    """Write one page for every decision; return why there is none, a sentence for each policy without a page."""
-    results = ((policy.metadata.name, report_policy(run, policy)) for policy in read_policies(run.policies))
+def keep_results(run: RunFolder, decided: Sequence[Decided]) -> None:
+    """Write what came of every policy into the run's own folder, for ``read_results``."""
+    write_atomically(run.results, json.dumps(list(decided), indent=2) + "\n")
+
+
+def read_results(run: RunFolder) -> Sequence[Decided]:
+    """Return what came of every policy, by its name. Raises ``BadInputError`` where no plan stage has ended."""
+    if not run.results.exists():
+        raise BadInputError(f"{run.results} does not exist: it is what the stage plan leaves, so run that first")
+    return cast("list[Decided]", json.loads(run.results.read_text(encoding="utf-8")))
+
+
+def report(run: Run, pages: Pages) -> Mapping[str, str]:
+    """Write the pages that are asked for; return why there is none, a sentence for each policy that lacks its page.
+
+    A page of an earlier try of the same run goes where none is asked for now.
+    """
+    policies = read_policies(run.policies)
+    due = [policy for policy in policies if _has_page(run.folder.policy(policy.metadata.name), pages)]
+    results = ((policy.metadata.name, report_policy(run, policy)) for policy in due)
     return {name: str(result) for name, result in results if isinstance(result, PlannerError)}
 
 
-def report_policy(run: Run, policy: ConsumerScalingPolicy) -> Path | PlannerError:
+def _has_page(files: PolicyFiles, pages: Pages) -> bool:
+    if pages == "all" or (pages == "plans" and files.plan.exists()):
+        return True
+    files.report.unlink(missing_ok=True)
+    return False
+
+
+def report_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Path | PlannerError:
     """Write one policy's page and return its path, or why there is none."""
     return _served(run, "report", _write_report, policy)
 
@@ -436,6 +486,15 @@ def notices(run: Run, decided: Sequence[Decided], rules: NoticeRules) -> Sequenc
     return record_results(run.data, run.until, results, rules)
 
 
+def age_at_decision_s(run: Run) -> float | None:
+    """Return how many seconds after the run's end its last decision was written, ``None`` where there is none.
+
+    So old was what a live run had seen when it decided.
+    """
+    written = [path.stat().st_mtime for path in run.folder.path.glob("*/decision.yaml")]
+    return max(written) - run.until.timestamp() if written else None
+
+
 def tidy(run: Run, keep_days: int) -> None:
     """Remove what runs and migrations left that are more than ``keep_days`` older than this one."""
     removed = tidy_runs(run.data, run.until - timedelta(days=keep_days))
@@ -462,7 +521,7 @@ def cases(run: Run) -> Iterator[Case]:
             yield case
 
 
-def _served(run: Run, stage: str, work: Callable[[Case], _T], policy: ConsumerScalingPolicy) -> _T | PlannerError:
+def _served(run: RunFiles, stage: str, work: Callable[[Case], _T], policy: ConsumerScalingPolicy) -> _T | PlannerError:
     """Return what ``work`` makes of the policy's decision, or why it makes nothing of it."""
     name = policy.metadata.name
     result = attempt(name, stage, lambda: work(_case(run, policy)))
@@ -471,7 +530,7 @@ def _served(run: Run, stage: str, work: Callable[[Case], _T], policy: ConsumerSc
     return result
 
 
-def _case(run: Run, policy: ConsumerScalingPolicy) -> Case:
+def _case(run: RunFiles, policy: ConsumerScalingPolicy) -> Case:
     """Return the policy's decision with what it rests on. Raises ``BadInputError`` where there is none."""
     name = policy.metadata.name
     files = run.folder.policy(name)

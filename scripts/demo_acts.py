@@ -22,11 +22,8 @@ minute at least, in which the load must have been low."""
 TOLD = {
     "consumer_planner": {
         "observe": "read the group from its brokers",
-        "history": "Spark: lag history",
-        "snapshot": "Spark: what is true",
-        "simulate": "Spark: what every count would mean",
-        "decide": "Spark: scale or hold",
-        "plan": "write the plan",
+        "spark": "Spark: lag history, snapshot, every count simulated, scale or hold, the plan",
+        "plan": "the plan is named",
         "report": "write its page",
         "conclude": "every policy was served",
     },

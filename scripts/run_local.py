@@ -34,16 +34,13 @@ STOP_WITHIN_S = 5.0
 STAGES = {
     "prepare": "Airflow wakes up; on the first run it makes its database",
     "observe": "land the raw samples of every group",
-    "history": "Spark: from samples to the lag history",
-    "snapshot": "Spark: what is true of every group",
-    "simulate": "Spark: what every useful count would mean",
-    "decide": "Spark: scale or hold, and why",
-    "plan": "write the steps",
-    "report": "write the page",
+    "spark": "history, snapshot, simulate, decide, plan: one Spark app",
+    "plan": "name decisions and plans",
+    "report": "write the pages",
     "conclude": "name every policy that was not served",
 }
 
-LAST = "conclude"
+SPARK, LAST = "spark", "conclude"
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class Settings:
     policies: Path
     capture: Path
     work: Path
-    # Four short-lived JVMs: quick to start is worth more than fast in the long run.
+    # A short-lived JVM: quick to start is worth more than fast in the long run.
     java_options: tuple[str, ...] = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
     @property
@@ -92,11 +89,11 @@ def run(settings: Settings) -> None:
     policies, capture = read_fleet(settings.policies).policies, open_capture(settings.capture)
     _say(_introduction(capture))
     settings.airflow_home.mkdir(parents=True, exist_ok=True)
+    run_folder = RunFolder.of(settings.data, capture.header.ended_at)
     with dag_process(settings, json.dumps(_conf(settings, capture))) as (process, events):
-        unserved = _follow(events, settings.log)
+        unserved = _follow(events, settings.log, run_folder)
         if process.wait() != 0 and unserved is None:
             raise RunFailedError(f"Airflow ended early: read {settings.log}", 1)
-    run_folder = RunFolder.of(settings.data, capture.header.ended_at)
     for policy in policies:
         _tell(policy, run_folder)
     if unserved is not None:
@@ -150,6 +147,7 @@ def _conf(settings: Settings, capture: Capture) -> dict[str, Any]:
         "recording": str(settings.capture),
         "since": capture.header.started_at.isoformat(),
         "until": capture.header.ended_at.isoformat(),
+        "pages": "all",
     }
 
 
@@ -220,10 +218,10 @@ def _session(leader: int) -> list[int]:
 # What the user sees.
 
 
-def _follow(events: IO[str], log: Path) -> RunFailedError | None:
-    """Tell the stages as they begin and end; return the failure of the last one, which names who was not served.
+def _follow(events: IO[str], log: Path, run_folder: RunFolder) -> RunFailedError | None:
+    """Tell the tasks as they begin and end; return the failure of the last one, which names who was not served.
 
-    Raises ``RunFailedError`` for any other stage that fails.
+    Below the Spark task stand the figures of its stages. Raises ``RunFailedError`` for any other task that fails.
     """
     begun = time.monotonic()
     for line in events:
@@ -236,6 +234,8 @@ def _follow(events: IO[str], log: Path) -> RunFailedError | None:
                 _say(f"[{number}/{len(STAGES) - 1}] {event['stage']:<9} {STAGES[event['stage']]:<58}", end="")
             case "done":
                 _say(seconds)
+                if event["stage"] == SPARK:
+                    _say_figures(run_folder)
             case _:
                 _say(f"{seconds}  failed")
                 failure = RunFailedError(
@@ -245,6 +245,15 @@ def _follow(events: IO[str], log: Path) -> RunFailedError | None:
                     raise failure
                 return failure
     return None
+
+
+def _say_figures(run_folder: RunFolder) -> None:
+    """Say what each stage of the Spark app read and wrote, and how long it took."""
+    for report in json.loads(run_folder.stages.read_text(encoding="utf-8")):
+        read, written = (
+            ", ".join(f"{count} {noun}" for noun, count in report[side].items()) for side in ("read", "written")
+        )
+        _say(f"      {report['stage']:<9} {f'{read} -> {written}':<58}{report['seconds']:6.1f} s")
 
 
 def _tell(policy: ConsumerScalingPolicy, run_folder: RunFolder) -> None:

@@ -14,6 +14,8 @@
     runs/<run>/problems.json                                       policy or file -> why the run could not observe it
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
+    runs/<run>/results.json                                        what came of every policy, one line each (Spark)
+    runs/<run>/stages.json                                         each stage's counts and seconds (Spark)
     runs/<run>/<policy>/decision.yaml                              what was decided, or else
     runs/<run>/<policy>/no-decision.txt                            one sentence that says why nothing was
     runs/<run>/<policy>/                                           snapshot.json, outcomes.json, plan.yaml, report.html
@@ -195,6 +197,16 @@ class RunFolder:
         """The Parquet folder of all outcomes."""
         return self.path / "outcomes"
 
+    @property
+    def results(self) -> Path:
+        """What came of every policy: counts, reason and the plan's file."""
+        return self.path / "results.json"
+
+    @property
+    def stages(self) -> Path:
+        """What every stage of the Spark app read and wrote, and how long it took."""
+        return self.path / "stages.json"
+
     def snapshot(self, policy: str) -> Path:
         """Return the snapshot of one policy's group."""
         return self.snapshots / f"{policy}.json"
@@ -202,7 +214,7 @@ class RunFolder:
     def policy(self, policy: str) -> "PolicyFiles":
         """Return the files of one policy. Raises ``BadInputError`` for a name that the run needs for itself."""
         folder = self.path / policy
-        if folder in (self.policies, self.snapshots, self.outcomes):
+        if folder in (self.policies, self.snapshots, self.outcomes, self.problems, self.results, self.stages):
             raise BadInputError(f"policy {policy} has a name that every run folder needs for itself: rename the policy")
         return PolicyFiles(folder)
 

@@ -7,6 +7,9 @@ from functools import partial
 from planner.errors import BadInputError
 from planner.storage.layout import local_folder
 
+KEEP_DAYS = 30
+"""For how many days the lag history is kept where no argument says otherwise."""
+
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """Return a parser that every app's arguments are added to."""
@@ -16,6 +19,12 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     )
     arguments.add_argument("--history", default="", help="URI of the lag history, where it is not <data>/history")
     return arguments
+
+
+def add_history_arguments(arguments: argparse.ArgumentParser) -> None:
+    """Add what the stage *history* must be told beside its folders."""
+    arguments.add_argument("--sample-every", type=float, required=True, help="sampling period in seconds")
+    arguments.add_argument("--keep-days", type=days, default=KEEP_DAYS, help="older days go (%(default)s)")
 
 
 def run_parser(description: str | None) -> argparse.ArgumentParser:

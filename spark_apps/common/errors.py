@@ -2,12 +2,14 @@
 
 import re
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pyspark.errors import PySparkException
 
 from planner import errors
-from planner.errors import PlannerError
+from planner.errors import DefectError, PlannerError
 from planner.printable import one_line
 
 _RAISED_BY_A_WORKER = re.compile(r"^planner\.(?:\w+\.)*errors\.(\w+): (.+)$", re.MULTILINE)
@@ -15,17 +17,49 @@ SENTENCE_MARK = "planner: "
 """What the one sentence begins with on stderr, so that it can be found among Spark's lines."""
 
 
+_STAGE_NOTE = "stage "
+"""What the note begins with that names the stage in which an error was raised."""
+
+
+@contextmanager
+def name_stage(name: str) -> Iterator[None]:
+    """Let every error that is raised within say which stage of a run failed."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"{_STAGE_NOTE}{name}")
+        raise
+
+
 def finish(main: Callable[[], None]) -> None:
-    """Run ``main``; an error of ours becomes one sentence on stderr and its exit code."""
+    """Run ``main``; an error of ours becomes one sentence on stderr and its exit code.
+
+    Where a stage failed, the sentence begins with its name, and an error of another's is one of those sentences too,
+    below its trace.
+    """
     try:
         main()
-    except PlannerError as error:
-        _leave(error)
-    except PySparkException as error:
-        ours = error_of_worker(error)
+    except Exception as error:
+        ours = error if isinstance(error, PlannerError) else _error_of_ours(error)
         if ours is None:
             raise
-        _leave(ours)
+        _leave(error, ours)
+
+
+def _error_of_ours(error: Exception) -> PlannerError | None:
+    """Return what made a worker fail, else for an error in a stage what it is; ``None`` for any other."""
+    ours = error_of_worker(error) if isinstance(error, PySparkException) else None
+    if ours is None and _stage_of(error):
+        traceback.print_exception(error)
+        first = (str(error).splitlines() or ["without a word"])[0]
+        return DefectError(f"{type(error).__name__}: {first}: look at Spark's lines above, then run the task again")
+    return ours
+
+
+def _stage_of(error: BaseException) -> str:
+    """Return how a sentence on the error begins: with the stage that failed, where one did."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(_STAGE_NOTE)]
+    return f"{notes[0]}: " if notes else ""
 
 
 def error_of_worker(error: BaseException) -> PlannerError | None:
@@ -41,7 +75,7 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
     return kind(sentence) if issubclass(kind, PlannerError) else PlannerError(sentence)
 
 
-def _leave(error: PlannerError) -> None:
-    sys.stderr.write(f"{SENTENCE_MARK}{one_line(str(error))}\n")
+def _leave(error: Exception, ours: PlannerError) -> None:
+    sys.stderr.write(f"{SENTENCE_MARK}{_stage_of(error)}{one_line(str(ours))}\n")
     sys.stderr.flush()
-    raise SystemExit(error.exit_code) from error
+    raise SystemExit(ours.exit_code) from error

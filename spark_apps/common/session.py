@@ -18,6 +18,8 @@ import planner
 import spark_apps
 from planner.storage.files import write_atomically
 
+TASKS_A_CORE = 2
+"""Into how many tasks a stage cuts its work for each core: a large group holds up one of them alone."""
 EVERYWHERE = {
     "spark.log.level": "WARN",
     "spark.ui.enabled": "false",

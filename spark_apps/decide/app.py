@@ -6,7 +6,8 @@ Reads ``<data>/runs/<run>/outcomes`` and writes ``<data>/runs/<run>/<policy>/dec
 rests on, ``outcomes.json``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
+from spark_apps.common.stages import Figures, counting_rows, run_stage
 from spark_apps.decide.transforms import write_decisions
 from spark_apps.simulate.schemas import OUTCOMES
 
@@ -28,18 +30,33 @@ def main() -> None:
     given = arguments.run_parser(__doc__).parse_args()
     policies = read_policies(given.policies)
     with session("decide") as spark:
-        decisions = decide(spark, given.data, policies, given.at)
-    for name, reason in decisions.items():
+        run_stage(spark, "decide", lambda: run_decide(spark, given.data, policies, given.at))
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """One sentence for each policy, by its name, and how many outcomes were read."""
+
+    reasons: Mapping[str, str]
+    outcomes: int
+
+
+def run_decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> Figures:
+    """Decide for every policy; return what was read and written."""
+    run, made = RunFolder.of(data, at), decide(spark, data, policies, at)
+    for name, reason in made.reasons.items():
         print(one_line(f"decide: {name}: {reason}"))  # noqa: T201
+    decisions = sum(run.policy(name).decision.exists() for name in made.reasons)
+    return Figures({"policies": len(policies), "outcomes": made.outcomes}, {"decisions": decisions})
 
 
-def decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> dict[str, str]:
-    """Write every policy's decision; return one sentence for each, by the policy's name."""
+def decide(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> Decisions:
+    """Write every policy's decision, or why there is none."""
     run = RunFolder.of(data, at)
-    outcomes = spark.read.schema(OUTCOMES).parquet(str(run.outcomes))
+    outcomes, rows = counting_rows(spark.read.schema(OUTCOMES).parquet(str(run.outcomes)))
     decisions = write_decisions(policy_frame(spark, policies), outcomes, run)
     # Sorted here: Spark's own sort would first run everything once more to sample the keys.
-    return dict(sorted((row.policy, row.reason) for row in decisions.collect()))
+    return Decisions(dict(sorted((row.policy, row.reason) for row in decisions.collect())), rows())
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from spark_apps.common.history_folder import (
 )
 from spark_apps.common.history_lock import only_run
 from spark_apps.common.session import session
+from spark_apps.common.stages import Figures, counting_rows, run_stage
 from spark_apps.history.metrics import import_metrics
 from spark_apps.history.schemas import BATCHES, GROUP_KEY, HISTORY, SAMPLES, STATES, TRACES
 from spark_apps.history.transforms import (
@@ -56,44 +57,61 @@ from spark_apps.history.upgrade import upgrade
 from spark_apps.history.upkeep import tidy
 
 FILES_A_BATCH = 200
-KEEP_DAYS = 30
 LAST = "~"
 """Sorts after the name of any time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """How many sample files were read, and how many of them came after a later one of their group was known already.
+    """How many sample files of how many groups were read, and how many intervals they added to the history.
 
-    Late samples are packed and not in the history; ``rebuild`` puts them in.
+    ``late`` of them came after a later one of their group was known already: these are packed and not in the history;
+    ``rebuild`` puts them in.
     """
 
     samples: int
     late: int
+    groups: int
+    intervals: int
 
 
 def main() -> None:
     """Run with the arguments of the command line."""
     given = _parser().parse_args()
+    place = given.history or str(history_folder(given.data))
+    settings = given.until, given.sample_every, place, given.keep_days
     with session("history") as spark:
-        place = given.history or str(history_folder(given.data))
-        history = Folder.of(spark, place)
-        done = update(spark, given.data, given.until, given.sample_every, place)
-        imported = import_metrics(history, given.data)
-        if given.rebuild:
-            rebuild(history, given.sample_every)
-        tidy(history, given.until, given.keep_days)
-    late = f", {done.late} of them too late for it: run with --rebuild to add them" if done.late else ""
+        run_stage(spark, "history", lambda: run_history(spark, given.data, *settings, is_rebuilt=given.rebuild))
+
+
+def run_history(
+    spark: SparkSession,
+    data: Path,
+    until: datetime,
+    sample_every_s: float,
+    place: str,
+    keep_days: int,
+    *,
+    is_rebuilt: bool = False,
+) -> Figures:
+    """Bring the history at ``place`` up to date and tidy it; return what was read and written."""
+    history = Folder.of(spark, place)
+    done = update(spark, data, until, sample_every_s, place)
+    imported = import_metrics(history, data)
+    if is_rebuilt:
+        rebuild(history, sample_every_s)
+    tidy(history, until, keep_days)
+    late = f", {done.late} of them too late for it: run the history app with --rebuild to add them" if done.late else ""
     if imported:
         print(f"history: {imported} intervals and points of metrics in {place}")  # noqa: T201
-    print(f"history: {done.samples} samples up to {given.until.isoformat()} in {place}{late}")  # noqa: T201
+    print(f"history: {done.samples} samples up to {until.isoformat()} in {place}{late}")  # noqa: T201
+    return Figures({"samples": done.samples, "groups": done.groups}, {"intervals": done.intervals + imported})
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments.parser(__doc__)
     parser.add_argument("--until", type=arguments.time, required=True, help="last time of the run, included")
-    parser.add_argument("--sample-every", type=float, required=True, help="sampling period in seconds")
-    parser.add_argument("--keep-days", type=arguments.days, default=KEEP_DAYS, help="older days go (%(default)s)")
+    arguments.add_history_arguments(parser)
     parser.add_argument("--rebuild", action="store_true", help="make the history again from the packed raw samples")
     return parser
 
@@ -118,10 +136,12 @@ def _update(history: Folder, data: Path, until: datetime, sample_every_s: float)
     known = newest_of_groups(read_states(history, STATES))
     landed = [sample for sample in landed_samples(samples_folder(data)) if sample.time_name <= time_name(until)]
     fresh = _not_packed([sample for sample in landed if sample.time_name != known.get(sample.key)], known, history)
+    intervals = 0
     for (day, system), of_day in groupby(sorted(fresh, key=_day_and_system), key=_day_and_system):
-        _pack(history, day, system, list(of_day), sample_every_s)
+        intervals += _pack(history, day, system, list(of_day), sample_every_s)
     _forget_all_but_the_newest(landed, fresh, history)
-    return Updated(len(fresh), sum(sample.time_name < known.get(sample.key, "") for sample in fresh))
+    late = sum(sample.time_name < known.get(sample.key, "") for sample in fresh)
+    return Updated(len(fresh), late, len({sample.key for sample in fresh}), intervals)
 
 
 def _not_packed(
@@ -152,28 +172,30 @@ def _day_and_system(sample: LandedSample) -> tuple[date, str]:
     return sample.day, sample.key[0]
 
 
-def _pack(history: Folder, day: date, system: str, samples: Sequence[LandedSample], sample_every_s: float) -> None:
-    """Add one day's samples of one system, and let the history hold them from now on."""
+def _pack(history: Folder, day: date, system: str, samples: Sequence[LandedSample], sample_every_s: float) -> int:
+    """Add one day's samples of one system, and let the history hold them from now on; return how many intervals."""
     batches = _batches(history.spark, samples)
     traces = read_traces(batches).persist()
     change = Change(history)
     last = max(sample.time_name for sample in samples)
-    add_day(change, day, system, traces, sample_every_s, f"{SAMPLED}-{last}")
+    intervals = add_day(change, day, system, traces, sample_every_s, f"{SAMPLED}-{last}")
     change.write(traces.drop("system"), "traces", *_folder(day, system), source=SAMPLED)
     change.write(read_documents(batches).drop("system"), "samples", *_folder(day, system), source=SAMPLED)
     change.commit()
     traces.unpersist()
+    return intervals
 
 
 def add_day(
     change: Change, day: date, system: str, traces: DataFrame, sample_every_s: float, source: str = SAMPLED
-) -> None:
-    """Let a change add what one day's traces of one system say."""
+) -> int:
+    """Let a change add what one day's traces of one system say; return how many intervals that are."""
     states = read_states(change.history, STATES)
-    intervals = derive_intervals(traces, states.where(F.col("system") == system), sample_every_s)
+    intervals, rows = counting_rows(derive_intervals(traces, states.where(F.col("system") == system), sample_every_s))
     change.write(intervals.drop("system"), "intervals", *_folder(day, system), source=source)
     change.delete(change.history.under(STATES_TABLE).files())
     change.write(continue_states(traces, states, sample_every_s), STATES_TABLE, source=SAMPLED)
+    return rows()
 
 
 def _folder(day: date, system: str) -> tuple[str, str]:

@@ -16,10 +16,9 @@ from planner.storage.layout import RunFolder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
 from spark_apps.common.policies import policy_frame
-from spark_apps.common.session import session
+from spark_apps.common.session import TASKS_A_CORE, session
+from spark_apps.common.stages import Figures, counting_rows, run_stage
 from spark_apps.simulate.transforms import list_candidates, simulate
-
-TASKS_A_CORE = 2
 
 
 def main() -> None:
@@ -27,16 +26,24 @@ def main() -> None:
     given = arguments.run_parser(__doc__).parse_args()
     policies = read_policies(given.policies)
     with session("simulate") as spark:
-        write_outcomes(spark, given.data, policies, given.at)
-    print(f"simulate: outcomes in {RunFolder.of(given.data, given.at).outcomes}")  # noqa: T201
+        run_stage(spark, "simulate", lambda: run_simulate(spark, given.data, policies, given.at))
 
 
-def write_outcomes(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> None:
-    """Write the outcomes of a run afresh."""
+def run_simulate(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> Figures:
+    """Simulate every policy's counts; return what was read and written."""
+    outcomes = write_outcomes(spark, data, policies, at)
+    snapshots = sum(1 for _ in RunFolder.of(data, at).snapshots.glob("*.json"))
+    return Figures({"snapshots": snapshots}, {"outcomes": outcomes})
+
+
+def write_outcomes(spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime) -> int:
+    """Write the outcomes of a run afresh; return how many that are."""
     run = RunFolder.of(data, at)
     tasks = TASKS_A_CORE * spark.sparkContext.defaultParallelism
     outcomes = policy_frame(spark, policies).transform(list_candidates, run).transform(simulate, run, tasks)
-    outcomes.write.mode("overwrite").parquet(str(run.outcomes))
+    written, rows = counting_rows(outcomes)
+    written.write.mode("overwrite").parquet(str(run.outcomes))
+    return rows()
 
 
 if __name__ == "__main__":

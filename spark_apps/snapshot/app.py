@@ -24,6 +24,7 @@ from spark_apps.common.folder import Folder
 from spark_apps.common.history_folder import check_version, read_days, read_intervals
 from spark_apps.common.policies import policy_frame
 from spark_apps.common.session import session
+from spark_apps.common.stages import Figures, run_stage
 from spark_apps.history.schemas import HISTORY
 from spark_apps.history.schemas import SAMPLES as PACKED
 from spark_apps.snapshot.schemas import GROUP_KEY
@@ -34,11 +35,19 @@ def main() -> None:
     """Run with the arguments of the command line."""
     given = arguments.run_parser(__doc__).parse_args()
     policies = read_policies(given.policies)
+    place = given.history or str(history_folder(given.data))
     with session("snapshot") as spark:
-        missing = take_snapshots(spark, given.data, policies, given.at, given.history or None)
+        run_stage(spark, "snapshot", lambda: run_snapshot(spark, given.data, policies, given.at, place))
+
+
+def run_snapshot(
+    spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime, place: str
+) -> Figures:
+    """Take every policy's snapshot from the history at ``place``; return what was read and written."""
+    missing = take_snapshots(spark, data, policies, at, place)
     for sentence in missing:
         print(one_line(sentence))  # noqa: T201
-    print(f"snapshot: {len(policies) - len(missing)} of {len(policies)} policies as of {given.at.isoformat()}")  # noqa: T201
+    return Figures({"policies": len(policies)}, {"snapshots": len(policies) - len(missing)})
 
 
 def take_snapshots(

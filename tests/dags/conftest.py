@@ -49,6 +49,7 @@ dags = [
                 limit=task.execution_timeout or getattr(task, "response_timeout", None),
                 kind=type(task).__name__,
                 connection=getattr(task, "_conn_id", None),
+                application=getattr(task, "application", None),
             )
             for task in dag.tasks
         }},

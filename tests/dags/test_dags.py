@@ -62,6 +62,7 @@ def test_every_dag_keeps_the_house_rules(ours: dict[str, Any]) -> None:
         ("data", ["/x"], ["", 1]),
         ("history", [None, "", "hdfs:///planner/history"], [1]),
         ("keep_days", [1, 30], [0, None, 1.5]),
+        ("pages", ["all", "plans", "none"], ["some", None, True]),
         ("since", [None, "2026-11-21T10:00:00Z"], [1]),
         ("until", [None, "2026-11-21T10:00:00Z"], [1]),
         ("watch_seconds", [None, 0, 30.5], [-1, "long"]),
@@ -76,18 +77,26 @@ def test_params_refuse_what_no_task_could_use(
 
 
 def test_all_params_are_checked(ours: dict[str, Any]) -> None:
-    names = ["data", "history", "keep_days", "policies", "recording", "since", "source", "until", "watch_seconds"]
+    names = [
+        "data",
+        "history",
+        "keep_days",
+        "pages",
+        "policies",
+        "recording",
+        "since",
+        "source",
+        "until",
+        "watch_seconds",
+    ]
     assert sorted(planner_dag(ours)["params"]) == names
 
 
 def test_shape(ours: dict[str, Any]) -> None:
     tasks = planner_dag(ours)["tasks"]
     assert {name: task["downstream"] for name, task in tasks.items()} == {
-        "observe": ["history"],
-        "history": ["snapshot"],
-        "snapshot": ["simulate"],
-        "simulate": ["decide"],
-        "decide": ["plan"],
+        "observe": ["spark"],
+        "spark": ["plan"],
         "plan": ["report"],
         "report": ["conclude"],
         "conclude": [],
@@ -96,16 +105,15 @@ def test_shape(ours: dict[str, Any]) -> None:
 
 def test_only_brokers_and_spark_are_tried_again(ours: dict[str, Any]) -> None:
     retries = {name: task["retries"] for name, task in planner_dag(ours)["tasks"].items() if task["retries"]}
-    assert retries == {"observe": 2, "history": 1, "snapshot": 1, "simulate": 1, "decide": 1}
+    assert retries == {"observe": 2, "spark": 1}
 
 
-def test_spark_tasks_go_by_the_connection_alone(ours: dict[str, Any]) -> None:
+def test_a_run_submits_one_spark_app_and_its_file_exists(ours: dict[str, Any]) -> None:
     tasks = planner_dag(ours)["tasks"]
-    spark = {name for name, task in tasks.items() if task["kind"] == "SparkStage"}
-    assert spark == {"history", "snapshot", "simulate", "decide"}
-    # What `planner airflow check` submits is no stage of a run.
-    assert spark | {"check"} == {path.parent.name for path in (ROOT / "spark_apps").glob("*/app.py")}
-    assert {tasks[name]["connection"] for name in spark} == {"spark_default"}
+    (name,) = [name for name, task in tasks.items() if task["kind"] == "SparkStage"]
+    assert (name, tasks[name]["connection"]) == ("spark", "spark_default")
+    assert tasks[name]["application"] == str(ROOT / "spark_apps" / "run" / "app.py")
+    assert (ROOT / "spark_apps" / "run" / "app.py").exists()
 
 
 def test_it_is_scheduled_every_ten_minutes(ours: dict[str, Any]) -> None:

@@ -140,8 +140,8 @@ def test_ctrl_c_leaves_nothing_running(place: Path) -> None:
         for line in running.stdout:
             if line.startswith("[1/"):
                 break
-        deadline = time.monotonic() + PATIENCE_S  # history runs now: Airflow, spark-submit's JVM, its Python
-        while not any("history/app.py" in line for line in processes_of(place)):
+        deadline = time.monotonic() + PATIENCE_S  # the app runs now: Airflow, spark-submit's JVM, its Python
+        while not any("run/app.py" in line for line in processes_of(place)):
             assert time.monotonic() < deadline, processes_of(place)
             time.sleep(0.1)
         running.send_signal(signal.SIGINT)

@@ -83,8 +83,9 @@ def bring_up_to_date(
 def test_history_is_what_the_pure_function_says_in_every_column(spark: SparkSession, tmp_path: Path) -> None:
     samples = eventful()
     land(tmp_path, samples)
-    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(len(samples), 0)
+    updated = update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     wanted = expected(samples)
+    assert updated == Updated(len(samples), late=0, groups=1, intervals=len(wanted))
     assert wanted["broker_reset"].sum() == 1
     assert wanted["consumer_reset"].sum() == 2
     assert wanted["is_gap"].any()
@@ -127,10 +128,10 @@ def test_running_twice_changes_nothing(spark: SparkSession, tmp_path: Path) -> N
     land(tmp_path, samples)
     update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     before = files_of(tmp_path)
-    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0)
+    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0)
     assert files_of(tmp_path) == before
     land(tmp_path, samples)  # the observe stage is tried again, too
-    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0)
+    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0)
     assert files_of(tmp_path) == before
 
 
@@ -153,7 +154,7 @@ def test_a_late_sample_is_packed_and_a_rebuild_puts_it_in(spark: SparkSession, t
     update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S)
     without = found(spark, tmp_path)
     land(tmp_path, [late])
-    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(1, 1)
+    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(1, 1, 1, 0)
     pd.testing.assert_frame_equal(found(spark, tmp_path), without, check_exact=True)
     rebuild(Folder.of(spark, history_folder(tmp_path)), SAMPLE_EVERY_S)
     pd.testing.assert_frame_equal(found(spark, tmp_path), expected(samples), check_exact=True)

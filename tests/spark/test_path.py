@@ -104,7 +104,7 @@ def test_a_group_without_samples_is_named_and_the_others_go_on(spark: SparkSessi
     assert not run.policy("nobody").plan.exists()
     assert sorted(path.name for path in run.snapshots.iterdir()) == ["bank.json", "shop.json"]
     write_outcomes(spark, tmp_path, wanted, at)
-    decided = decide(spark, tmp_path, wanted, at)
+    decided = decide(spark, tmp_path, wanted, at).reasons
     assert list(decided) == ["bank", "nobody", "shop"]
     assert decided["nobody"] == sentence
     assert run.policy("bank").decision.exists()
@@ -186,7 +186,7 @@ def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession,
     snapshot = busy()
     run = put_snapshot(tmp_path, "shop", snapshot)
     write_outcomes(spark, tmp_path, [policy], snapshot.at)
-    decided = decide(spark, tmp_path, [policy], snapshot.at)
+    decided = decide(spark, tmp_path, [policy], snapshot.at).reasons
     outcomes = pipeline.simulate(snapshot, policy)
     record = pipeline.decide(snapshot, outcomes, policy)
     assert not record.decision.is_hold
@@ -218,7 +218,7 @@ def test_what_cannot_be_read_of_one_group_keeps_no_other_from_its_decision(spark
     run = put_snapshot(tmp_path, "shop", snapshot)
     run.snapshot("broken").write_text("{", encoding="utf-8")
     write_outcomes(spark, tmp_path, wanted, snapshot.at)
-    decided = decide(spark, tmp_path, wanted, snapshot.at)
+    decided = decide(spark, tmp_path, wanted, snapshot.at).reasons
     record = pipeline.decide(snapshot, pipeline.simulate(snapshot, wanted[1]), wanted[1])
     assert decided["shop"] == record.decision.reason
     assert decided["broken"].startswith(f"No decision for policy broken: {run.snapshot('broken')}")

@@ -111,5 +111,5 @@ def test_an_app_ends_with_one_sentence_and_the_exit_code_of_its_error(tmp_path: 
     # spark-submit passes everything its Python says on to standard output.
     said = [line for line in ended.stdout.splitlines() if line.startswith("planner: ")]
     assert len(said) == 1
-    assert said[0].startswith(f"planner: {broken}: its content has digest sha256:")
+    assert said[0].startswith(f"planner: stage history: {broken}: its content has digest sha256:")
     assert ended.stdout.splitlines() == said

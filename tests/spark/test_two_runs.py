@@ -50,7 +50,7 @@ def test_a_second_run_in_the_middle_of_the_first_loses_nothing(
     (sentence,) = refused
     holder = f"is changed by {socket.gethostname()} process {os.getpid()} since "
     assert sentence.startswith(f"the history {history_folder(tmp_path)} {holder}")
-    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0), "its lock went with it"
+    assert update(spark, tmp_path, samples[-1].at, SAMPLE_EVERY_S) == Updated(0, 0, 0, 0), "its lock went with it"
 
 
 def test_two_processes_at_once_lose_nothing_and_the_second_waits(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The stages on files, without Spark and Airflow."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -55,10 +56,15 @@ def decided(policies: Path, data: Path, arriving: int) -> Run:
     return run
 
 
+def planned(run: Run) -> list[stages.Decided]:
+    """Return what came of every policy once the plan stage is done."""
+    return [stages.plan_policy(run, policy) for policy in read_policies(run.policies)]
+
+
 def test_a_decision_to_scale_leaves_a_plan_with_its_snapshot(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
     files = run.folder.policy("shop")
-    (line,) = stages.plan(run)
+    (line,) = planned(run)
     assert (line["policy"], line["from"], line["to"], line["plan"]) == ("shop", 3, 6, str(files.plan))
     assert line["reason"].startswith("Scale from 3 to 6 consumers")
     assert stages.conclude(run, [line], {}) == "1 policy: 1 to scale, 0 to hold, 0 without a decision."
@@ -76,7 +82,7 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
     rule = "  approval: {mode: Auto, criteria: {mostMovedQueues: 99}}\n"
     (policies / "shop.yaml").write_text(POLICY + rule, encoding="utf-8")
     run = decided(policies, tmp_path / "data", arriving=70)
-    stages.plan(run)
+    planned(run)
     path = run.folder.policy("shop").plan
     assert "consumerplanner.dev/approve" in path.read_text(encoding="utf-8")
     (case,) = stages.cases(run)
@@ -85,22 +91,57 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
     for hours in range(1, 6):
         missed = Seen(moved_queues=Between.exactly(99))
         land_record(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
-    stages.plan(run)
+    planned(run)
     assert "consumerplanner.dev/approve" not in path.read_text(encoding="utf-8")
-    assert stages.report(run) == {}
+    assert stages.report(run, "all") == {}
     page = run.folder.policy("shop").report
     assert "moved queues was missed in 5 of 5 forecasts of group shop" in page.read_text(encoding="utf-8")
 
 
 def test_a_plan_of_an_earlier_try_does_not_survive_a_hold(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
-    stages.plan(run)
+    planned(run)
     assert run.folder.policy("shop").plan.exists()
     again = decided(policies, tmp_path / "data", arriving=50)
     assert again == run
-    (line,) = stages.plan(again)
+    (line,) = planned(again)
     assert (line["from"], line["to"], line["plan"]) == (3, 3, None)
     assert not run.folder.policy("shop").plan.exists()
+
+
+def test_pages_are_those_asked_for_and_an_earlier_ones_page_goes(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path / "data", arriving=70)
+    page = run.folder.policy("shop").report
+    planned(run)
+    assert stages.report(run, "plans") == {}
+    assert page.exists()
+    assert stages.report(run, "none") == {}
+    assert not page.exists()
+    again = decided(policies, tmp_path / "data", arriving=50)
+    planned(again)
+    stages.report(run, "all")
+    assert page.exists()
+    assert stages.report(run, "plans") == {}
+    assert not page.exists(), "a hold has no plan"
+
+
+def test_results_travel_in_the_runs_folder(policies: Path, tmp_path: Path) -> None:
+    run = decided(policies, tmp_path / "data", arriving=50)
+    with pytest.raises(BadInputError, match=r"results\.json does not exist: .* the stage plan"):
+        stages.read_results(run.folder)
+    lines = planned(run)
+    stages.keep_results(run.folder, lines)
+    assert stages.read_results(run.folder) == lines
+
+
+def test_the_age_at_decision_counts_from_the_end_of_the_watch(policies: Path, tmp_path: Path) -> None:
+    run = recorded(policies, tmp_path)
+    assert stages.age_at_decision_s(run) is None
+    decision = run.folder.policy("shop").decision
+    decision.parent.mkdir()
+    decision.touch()
+    os.utime(decision, (0, run.until.timestamp() + 40))
+    assert stages.age_at_decision_s(run) == pytest.approx(40.0)
 
 
 def test_a_policy_without_a_decision_is_passed_over(policies: Path, tmp_path: Path) -> None:
@@ -193,8 +234,8 @@ def test_a_broken_file_of_one_policy_keeps_no_other_from_its_plan_and_page(polic
     broken = run.folder.policy("broken")
     broken.folder.mkdir()
     broken.decision.write_text("kind: [", encoding="utf-8")
-    lines = {line["policy"]: line for line in stages.plan(run)}
-    without_page = stages.report(run)
+    lines = {line["policy"]: line for line in planned(run)}
+    without_page = stages.report(run, "all")
     assert lines["shop"]["plan"] == str(run.folder.policy("shop").plan)
     assert run.folder.policy("shop").report.exists()
     assert without_page.keys() == {"broken", "unread"} == {name for name in lines if lines[name]["to"] is None}
@@ -210,7 +251,7 @@ def test_a_defect_in_one_group_is_its_own_sentence(
 ) -> None:
     run = decided(policies, tmp_path / "data", arriving=70)
     monkeypatch.setattr(stages, "read_track", lambda *_: 1 // 0)
-    (line,) = stages.plan(run)
+    (line,) = planned(run)
     assert line["to"] is None
     assert "stage plan failed on it with ZeroDivisionError: " in line["reason"]
     assert "Traceback" in caplog.text
@@ -316,13 +357,13 @@ def test_brokers_out_of_reach_are_said_at_once(policies: Path, tmp_path: Path) -
 
 def test_a_plan_in_the_place_of_a_decision_is_refused(policies: Path, tmp_path: Path) -> None:
     run = decided(policies, tmp_path, arriving=70)
-    stages.plan(run)
+    planned(run)
     path = run.folder.policy("shop").plan
     with pytest.raises(DocumentError, match="found a plan, expected a decision"):
         stages.read_decision(path)
 
 
-@pytest.mark.parametrize("name", ["snapshots", "outcomes"])
+@pytest.mark.parametrize("name", ["snapshots", "outcomes", "results.json", "stages.json"])
 def test_a_policy_cannot_take_a_name_of_the_run_itself(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadInputError, match="rename the policy"):
         RunFolder(tmp_path).policy(name)

@@ -1,0 +1,1 @@
+"""Decisions to plans, one a policy."""

@@ -1,0 +1,1 @@
+"""All stages between observing and reporting, in one session."""
