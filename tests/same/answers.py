@@ -15,7 +15,7 @@ from planner.documents.crd import manifests
 from planner.documents.plan import PLAN
 from planner.documents.policy import parse_policy
 from planner.errors import PlannerError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.conformance.store import all_records
 from tests.oracles import topologies
 from tests.oracles.kafka.requests import random_request

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.answer import forecast_kafka
-from planner.simulation.dynamics.kafka.lives import CALM
+from planner.forecast.kafka.answers.answer import forecast_kafka
+from planner.forecast.kafka.membership.process_times import CALM
 from tests.conformance.fit import LEVELS, even_spread
 from tests.conformance.kafka.delays import EAGER, delays
 from tests.conformance.record import Record

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.changing import MOST_PLACEMENTS
-from planner.simulation.dynamics.rocketmq.changes import DEFAULT_THREADS
-from planner.simulation.dynamics.rocketmq.ownership import first_life, state_matrix
-from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
-from planner.simulation.dynamics.rocketmq.rates import find_rates
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.common.changes import MOST_PLACEMENTS
+from planner.forecast.rocketmq.membership.consume_rates import find_rates
+from planner.forecast.rocketmq.membership.ownership import first_life, state_matrix
+from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
+from planner.forecast.rocketmq.membership.scenario import build_world
+from planner.forecast.rocketmq.request.changes import DEFAULT_THREADS
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 BROKERS = ("broker-a", "broker-b", "broker-10")

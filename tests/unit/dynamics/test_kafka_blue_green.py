@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import NOBODY, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import NOBODY, build_world
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import Simulation, simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
 STRATEGIES = ["range", "cooperative-sticky", "uniform"]

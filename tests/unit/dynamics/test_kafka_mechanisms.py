@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import build_world
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import NOBODY, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import NOBODY, build_world
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 CLASSIC = ("range", "roundrobin", "sticky", "cooperative-sticky")

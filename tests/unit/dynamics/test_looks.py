@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.simulation.dynamics.rocketmq.lives import NEVER, LifeTimes
-from planner.simulation.dynamics.rocketmq.looks import member_looks
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import World, build_world
+from planner.forecast.rocketmq.membership.process_times import NEVER, LifeTimes
+from planner.forecast.rocketmq.membership.rebalances import member_looks
+from planner.forecast.rocketmq.membership.scenario import World, build_world
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import rocketmq_request
 
 ROUND_S = 0.25

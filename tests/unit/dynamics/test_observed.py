@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_world
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import JOIN, leave, rocketmq_request
 
 ORDERLY: dict[str, Any] = {"orderly": True, "service_time_s": 0.02}

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics.rocketmq.backlogs import Popped, popped_at_end
-from planner.simulation.dynamics.rocketmq.changes import BlueGreen
-from planner.simulation.dynamics.rocketmq.holds import Holds
-from planner.simulation.dynamics.rocketmq.pulls import Starts
-from planner.simulation.dynamics.rocketmq.rates import Rates
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.timing import POP_THRESHOLD
-from planner.simulation.dynamics.rocketmq.world import World, build_world
+from planner.forecast.rocketmq.handover.first_pulls import Starts
+from planner.forecast.rocketmq.handover.pop_backlogs import Popped, popped_at_end
+from planner.forecast.rocketmq.handover.tenures import Holds
+from planner.forecast.rocketmq.membership.consume_rates import Rates
+from planner.forecast.rocketmq.membership.scenario import World, build_world
+from planner.forecast.rocketmq.request.changes import BlueGreen
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.timing import POP_THRESHOLD
 from tests.unit.dynamics.small_groups import rocketmq_request
 
 SERVICE_S, THREADS, QUEUES = 0.4, 20, 4

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import PlannerError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_world
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 CUT_OFF, BACK = 1, 3

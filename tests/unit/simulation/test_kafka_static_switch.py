@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import World, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import World, build_world
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import Simulation, simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import kafka_request
 
 MEMBERS, INTERVAL_S, BEAT_S = ["c1", "c0", "c2"], 20.0, 3.0
