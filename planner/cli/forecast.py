@@ -216,10 +216,10 @@ def _gain(document: "Document", better: "Document", cause: Mapping[str, Any]) ->
 
 def _left(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
     """Return what is left of a cause and whether its share is told; if not, the most that may be left of it."""
-    from planner.forecast.trials import LEAST_TOLD
+    from planner.forecast.trials import LEAST_REPORTED
 
     alike = [one for one in better["causes"] if one["effect"] == cause["effect"]]
     same = next((one for one in alike if one["cause"] == cause["cause"]), None)
     if same is not None:
         return same["mean"], True
-    return (LEAST_TOLD * alike[0]["mean"] / alike[0]["share"] if alike else None), False
+    return (LEAST_REPORTED * alike[0]["mean"] / alike[0]["share"] if alike else None), False

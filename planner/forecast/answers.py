@@ -20,7 +20,7 @@ class Forecasts:
     @property
     def refused(self) -> list[tuple[int, str]]:
         """Return index and error of every request that was not answered."""
-        return [(index, found["error"]) for index, found in enumerate(self.documents) if "error" in found]
+        return [(index, document["error"]) for index, document in enumerate(self.documents) if "error" in document]
 
 
 def run_trials(request: object) -> Trials:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 LEVELS = {"p05": 0.05, "p50": 0.50, "p95": 0.95}
 _DIGITS = 4
 _LEAST_SHARE = 0.05
-LEAST_TOLD = 0.02
-"""A cause that makes less of its effect is not told."""
+LEAST_REPORTED = 0.02
+"""A cause that makes less of its effect is not reported."""
 
 Document = dict[str, Any]
 Interval = dict[str, float]
@@ -38,7 +38,7 @@ class Totals:
     """Figures over all queues, one number a trial: longest pause and stall, sums of messages, last owner in place.
 
     ``None`` where there is no such figure: no pause where nobody consumes before or after, nothing settles where nobody
-    does after, no end of the backlog where one client never keeps up, and none that rests on what nobody told.
+    does after, no end of the backlog where one client never keeps up, and none that rests on what is unknown.
     ``unread_s``, of changes in which queues pass through several hands: the longest that some queue has nobody; the
     pause runs from the first of them to the last one.
     """
@@ -65,23 +65,23 @@ class Totals:
         }
 
 
-def pooled(parts: Sequence[Totals]) -> Totals:
+def pooled(all_totals: Sequence[Totals]) -> Totals:
     """Return the trials of all parts as one; a figure that one of them lacks has no interval."""
     return Totals(
-        _joined([part.pause_s for part in parts]),
-        _joined([part.stall_s for part in parts]),
-        _joined([part.duplicates for part in parts]),
-        _joined([part.burst_messages for part in parts]),
-        _joined([part.settle_s for part in parts]),
-        _joined([part.drained_s for part in parts]),
-        np.concatenate([part.moved_queues for part in parts]),
-        _joined([part.unread_s for part in parts]),
+        _joined([totals.pause_s for totals in all_totals]),
+        _joined([totals.stall_s for totals in all_totals]),
+        _joined([totals.duplicates for totals in all_totals]),
+        _joined([totals.burst_messages for totals in all_totals]),
+        _joined([totals.settle_s for totals in all_totals]),
+        _joined([totals.drained_s for totals in all_totals]),
+        np.concatenate([totals.moved_queues for totals in all_totals]),
+        _joined([totals.unread_s for totals in all_totals]),
     )
 
 
-def _joined(parts: Sequence[Floats | None]) -> Floats | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+def _joined(columns: Sequence[Floats | None]) -> Floats | None:
+    known = [values for values in columns if values is not None]
+    return np.concatenate(known) if len(known) == len(columns) else None
 
 
 def _interval_or_none(values: Floats | None) -> Interval | None:
@@ -96,8 +96,8 @@ class Trials:
     ``pause_s`` lies between two owners, else it is a stall of a queue that stays. ``owner_before`` and ``owner_after``
     name the client of each queue, ``None`` for nobody. ``moved`` are the queues that the answer lists as such.
     ``settle_s`` and ``drained_s`` are by trial; the latter is when no backlog is left, NaN for never. ``unread_s``, by
-    trial, too, is for how long some queue has nobody, where queues pass through several hands. ``untold`` are
-    the figures, by their names in the answer, that rest on what nobody told: each of them is ``null`` there.
+    trial, too, is for how long some queue has nobody, where queues pass through several hands. ``unknown`` are
+    the figures, by their names in the answer, that rest on what is unknown: each of them is ``null`` there.
     """
 
     queues: Sequence[list[Any]]
@@ -117,7 +117,7 @@ class Trials:
     timeline: Sequence[Document] = ()
     unread_s: Floats | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    untold: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
     def document(self) -> Document:
         """Return the answer as design.md section 4 has it, with ``causes`` and ``timeline`` beside it."""
@@ -138,7 +138,7 @@ class Trials:
         """Return the figures over all queues."""
         had, has = (any(owner is not None for owner in owners) for owners in (self.owner_before, self.owner_after))
         never_drained = self.drained_s is None or bool(np.isnan(self.drained_s).any())
-        found = Totals(
+        totals = Totals(
             pause_s=_longest(self.pause_s, self.moves) if had == has else None,
             stall_s=_longest(self.pause_s, ~self.moves & ~np.isnan(self.pause_s)),
             duplicates=self.duplicates.sum(axis=1),
@@ -148,8 +148,8 @@ class Trials:
             moved_queues=self.moves.sum(axis=1),
             unread_s=self.unread_s,
         )
-        untold: dict[str, Any] = dict.fromkeys(self.untold)
-        return replace(found, **untold)
+        unknown: dict[str, Any] = dict.fromkeys(self.unknown)
+        return replace(totals, **unknown)
 
     def _listed(self) -> list[int]:
         """Return the columns of queues that move, come, go, or stall in one trial of twenty."""
@@ -165,8 +165,8 @@ class Trials:
             "queue": self.queues[column],
             "from": self.owner_before[column],
             "to": self.owner_after[column],
-            "pause_s": None if "pause_s" in self.untold else interval(pauses),
-            "duplicates": None if "duplicates" in self.untold else messages(self.duplicates[:, column]),
+            "pause_s": None if "pause_s" in self.unknown else interval(pauses),
+            "duplicates": None if "duplicates" in self.unknown else messages(self.duplicates[:, column]),
         }
         share = float(moves.mean())
         return document if share in {0.0, 1.0} else {**document, "moves_in": round(share, _DIGITS)}
@@ -177,28 +177,28 @@ def interval(values: Floats) -> Interval | None:
     known = values[~np.isnan(values)]
     if not len(known):
         return None
-    found = np.quantile(known, list(LEVELS.values()))
-    return {name: round(float(value), _DIGITS) for name, value in zip(LEVELS, found, strict=True)}
+    quantiles = np.quantile(known, list(LEVELS.values()))
+    return {name: round(float(value), _DIGITS) for name, value in zip(LEVELS, quantiles, strict=True)}
 
 
 def messages(values: NDArray[Any]) -> dict[str, int]:
     """Return p05, p50 and p95 of whole messages; every one is a count that some trial had."""
-    found = np.quantile(values, list(LEVELS.values()), method="nearest")
-    return {name: math.floor(value) for name, value in zip(LEVELS, found.tolist(), strict=True)}
+    quantiles = np.quantile(values, list(LEVELS.values()), method="nearest")
+    return {name: math.floor(value) for name, value in zip(LEVELS, quantiles.tolist(), strict=True)}
 
 
 def _longest(pauses: Floats, among: NDArray[np.bool_]) -> Floats:
     """Return each trial's longest known pause among these; 0 where none is among them, NaN where all are unknown."""
     known = among & ~np.isnan(pauses)
-    found = np.where(known, pauses, 0.0).max(axis=1, initial=0.0)
-    return np.where(among.any(axis=1) & ~known.any(axis=1), np.nan, found)
+    longest = np.where(known, pauses, 0.0).max(axis=1, initial=0.0)
+    return np.where(among.any(axis=1) & ~known.any(axis=1), np.nan, longest)
 
 
 def _cause_document(cause: Cause) -> Document:
-    found: Document = {
+    document: Document = {
         "cause": cause.name,
         "effect": cause.effect,
         "mean": round(cause.amount, _DIGITS),
         "share": round(cause.share, _DIGITS),
     }
-    return {**found, "lever": dict(cause.lever)} if cause.lever else found
+    return {**document, "lever": dict(cause.lever)} if cause.lever else document

@@ -30,13 +30,13 @@ def first_from(rows: Floats, row: Indexes, limits: Floats) -> Indexes:
 def _first(rows: Floats, row: Indexes, limits: Floats, is_before: _IsBefore) -> Indexes:
     width, times = rows.shape[1], rows.ravel()
     begins = row * width
-    place, left = begins.copy(), width
+    index, left = begins.copy(), width
     # All searches halve what is left in step, so that each of them is one look at one time.
     while left > 1:
         half = left // 2
-        place += half * is_before(times.take(place + (half - 1)), limits)
+        index += half * is_before(times.take(index + (half - 1)), limits)
         left -= half
     if left:
-        place += is_before(times.take(place), limits)
-    found: Indexes = place - begins
-    return found
+        index += is_before(times.take(index), limits)
+    firsts: Indexes = index - begins
+    return firsts

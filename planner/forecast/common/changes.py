@@ -1,4 +1,5 @@
-"""What changes of every system share: their kind, who is meant, how they end, and where unknown ids may sort."""
+"""What changes of every system share: their kind, which members it names, how they end, and where unknown ids may
+sort."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -31,33 +32,33 @@ def read_kind(value: object, kinds: Mapping[str, tuple[tuple[str, ...], Any]]) -
 
 def named_members(document: Document, ids: Sequence[str | None], noun: str) -> tuple[str, ...]:
     """Return the ids in ``change.clients``: at least one, each once, each of the group, which calls them ``noun``."""
-    wanted = f"a list of {noun} ids"
-    required(document, "change", {"clients": wanted})
+    expected = f"a list of {noun} ids"
+    required(document, "change", {"clients": expected})
     known = [name for name in ids if name is not None]
-    found = fields.sequence(document["clients"], "change.clients", wanted)
-    for index, name in enumerate(found):
-        one_of(fields.text(name, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
-    refuse_repeated(found, "change.clients", noun)
-    refuse_none(found, noun, "changes")
-    return tuple(found)
+    names = fields.sequence(document["clients"], "change.clients", expected)
+    for index, name in enumerate(names):
+        expect_one_of(fields.text(name, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
+    refuse_repeated(names, "change.clients", noun)
+    refuse_none(names, noun, "changes")
+    return tuple(names)
 
 
 def refuse_repeated(ids: Sequence[str], field: str, noun: str) -> None:
     """Refuse a list that has an id twice."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for name in ids:
-        if name in seen:
+        if name in earlier:
             raise BadInputError(f"{field}: found {fields.shown(name)} twice, expected each {noun} once")
-        seen.add(name)
+        earlier.add(name)
 
 
-def refuse_none(found: Sequence[object], noun: str, verb: str) -> None:
+def refuse_none(names: Sequence[object], noun: str, verb: str) -> None:
     """Refuse an empty ``change.clients``."""
-    if not found:
+    if not names:
         raise BadInputError(f"change.clients: found none, expected at least one {noun} that {verb}")
 
 
-def way_of_ending(document: Document) -> str:
+def exit_mode(document: Document) -> str:
     """Return ``change.how``."""
     required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
     if document["how"] not in WAYS:
@@ -65,28 +66,28 @@ def way_of_ending(document: Document) -> str:
     return str(document["how"])
 
 
-def one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
+def expect_one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
     """Refuse a name that the request does not know, and list those that it knows."""
     if name not in known:
         listed = ", ".join(known[:12]) or "none"
         raise UnknownNameError(f"{field}: {fields.shown(name)} is not in the request, whose {nouns} are {listed}")
 
 
-def gaps(places: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
+def gaps(positions: int, unknown: int, trials: int, random: np.random.Generator) -> list[tuple[int, ...]]:
     """Return the gaps between known ids that unknown ones take in each placement: all of them where they are few."""
-    if places**unknown <= min(MOST_PLACEMENTS, trials):
-        return list(product(range(places), repeat=unknown))
-    return [tuple(row) for row in random.integers(0, places, (min(MOST_PLACEMENTS, trials), unknown)).tolist()]
+    if positions**unknown <= min(MOST_PLACEMENTS, trials):
+        return list(product(range(positions), repeat=unknown))
+    return [tuple(row) for row in random.integers(0, positions, (min(MOST_PLACEMENTS, trials), unknown)).tolist()]
 
 
 def labels(ids: Sequence[str | None]) -> tuple[str, ...]:
     """Return the ids, ``new-1`` and so on where there is none."""
     taken = {name for name in ids if name is not None}
-    found, number = [], 0
+    result, number = [], 0
     for name in ids:
         label = name
         while label is None or (name is None and label in taken):
             number += 1
             label = f"new-{number}"
-        found.append(label)
-    return tuple(found)
+        result.append(label)
+    return tuple(result)

@@ -37,13 +37,13 @@ def seconds(document: Mapping[str, Any], name: str, field: str, default: float |
 
 def required(document: Mapping[str, Any], field: str, expected: Mapping[str, str]) -> None:
     """Refuse a document that lacks one of these names; the values say what each should be."""
-    for name, wanted in expected.items():
+    for name, description in expected.items():
         if name not in document:
-            raise fields.missing(f"{field}.{name}" if field else name, wanted)
+            raise fields.missing(f"{field}.{name}" if field else name, description)
 
 
 def trials_and_seed(document: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many trials to run, 200 unless told, and the seed, 1 unless told."""
+    """Return how many trials to run, 200 by default, and the seed, 1 by default."""
     trials = fields.whole_number(document.get("trials", DEFAULT_TRIALS), "trials", 1, MOST_TRIALS)
     return trials, fields.whole_number(document.get("seed", 1), "seed", 0, LARGEST_SEED)
 
@@ -62,10 +62,10 @@ class Version:
 
 def version(value: object, field: str) -> Version:
     """Return the version of a text like ``5.5.0``."""
-    found = _VERSION.match(value) if isinstance(value, str) else None
-    if found is None:
+    match = _VERSION.match(value) if isinstance(value, str) else None
+    if match is None:
         raise fields.refusal(field, value, "a version such as 5.5.0")
     try:
-        return Version(*(int(part or 0) for part in found.groups()))
+        return Version(*(int(number or 0) for number in match.groups()))
     except ValueError as error:  # thousands of digits
         raise BadInputError(f"{field}: a number is too long, expected a version such as 5.5.0") from error

@@ -27,7 +27,7 @@ _SHARE = f'a whole number from 0 to {MOST_PODS}, or a share from "0%" to "{MOST_
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """At ``at_s`` seconds so many new pods are created, and after that so many old ones are told to stop."""
+    """At ``at_s`` seconds so many new pods are created, and after that so many old ones get their stop signal."""
 
     at_s: float
     starts: int
@@ -85,7 +85,8 @@ class Rolling:
 
     @property
     def pods_stop_s(self) -> tuple[float, ...]:
-        """Return when old pods are told to stop, the first one first; which pod that is, only the cluster knows."""
+        """Return when old pods get their stop signal, the first one first; which pod that is, only the cluster
+        knows."""
         return tuple(step.at_s for step in self.steps for _ in range(step.stops))
 
 
@@ -124,8 +125,8 @@ def _pods(value: object, field: str, replicas: int, *, up: bool) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PODS:
             raise fields.refusal(field, value, _SHARE)
         return value
-    found = _PERCENT.fullmatch(value)
-    if found is None or int(found[1]) > (MOST_PERCENT if up else 100):
+    percent = _PERCENT.fullmatch(value)
+    if percent is None or int(percent[1]) > (MOST_PERCENT if up else 100):
         raise fields.refusal(field, value, _SHARE if up else 'a number of pods, or a share from "0%" to "100%"')
-    whole, rest = divmod(int(found[1]) * replicas, 100)
+    whole, rest = divmod(int(percent[1]) * replicas, 100)
     return whole + (1 if up and rest else 0)

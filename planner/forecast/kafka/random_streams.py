@@ -10,7 +10,7 @@ class Stage(IntEnum):
     """What draws."""
 
     NAMES = 0
-    LIVES = 1
+    PROCESSES = 1
     BEATS = 2
     ROUNDS = 3
     BROKERS = 4
@@ -21,7 +21,7 @@ class Stage(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class RandomStreams:
     """The streams of one seed; the same seed and stage give the same numbers on every machine."""
 
     seed: int

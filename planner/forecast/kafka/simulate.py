@@ -8,17 +8,17 @@ from planner.forecast.kafka.handover.assignments import Assignments
 from planner.forecast.kafka.handover.blue_green import play_succession
 from planner.forecast.kafka.handover.classic_protocol import play_rounds
 from planner.forecast.kafka.handover.consumer_protocol import play_conversion, play_reversion, play_targets
-from planner.forecast.kafka.handover.offsets import Deliveries, deliveries
+from planner.forecast.kafka.handover.offsets import Deliveries, find_deliveries
 from planner.forecast.kafka.handover.outcome import Observed, Owners, observe
-from planner.forecast.kafka.handover.rebalance_context import Scene
-from planner.forecast.kafka.handover.tenures import Course
+from planner.forecast.kafka.handover.rebalance_context import RebalanceContext
+from planner.forecast.kafka.handover.tenures import MembershipTimeline
 from planner.forecast.kafka.handover.zombies import Zombies, find_zombies
 from planner.forecast.kafka.membership.broker_outages import find_outages
-from planner.forecast.kafka.membership.poll_loops import Loops, find_loops
-from planner.forecast.kafka.membership.process_times import LifeTimes, live_times
-from planner.forecast.kafka.membership.scenario import AFTER, Indexes, World
+from planner.forecast.kafka.membership.poll_loops import PollLoops, find_poll_loops
+from planner.forecast.kafka.membership.process_times import ProcessTimes, process_times
+from planner.forecast.kafka.membership.scenario import AFTER, Indexes, Scenario
 from planner.forecast.kafka.membership.unknown_ids import Names, name_members
-from planner.forecast.kafka.random_streams import Draws, Stage
+from planner.forecast.kafka.random_streams import RandomStreams, Stage
 from planner.forecast.kafka.request.changes import BlueGreen
 from planner.forecast.kafka.request.settings import CONSUMER
 from planner.forecast.kafka.timing import Calibration
@@ -26,52 +26,62 @@ from planner.forecast.kafka.timing import Calibration
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulation:
-    """Every trial of one world, stage by stage. ``shown``: the owners after the change that the answer shows."""
+    """Every trial of one scenario, stage by stage. ``shown``: the owners after the change that the answer shows."""
 
     names: Names
     assignments: Assignments
-    loops: Loops
-    times: LifeTimes
-    course: Course
-    found: Deliveries
+    poll_loops: PollLoops
+    times: ProcessTimes
+    membership: MembershipTimeline
+    deliveries: Deliveries
     owners: Owners
     shown: Indexes
     zombies: Zombies
     observed: Observed
 
 
-def simulate(world: World, calibration: Calibration) -> Simulation:
-    """Return all trials of a world; the same world and calibration give the same numbers."""
-    draws = Draws(world.request.seed)
-    names = name_members(world, draws.of(Stage.NAMES))
-    assignments = Assignments(world, names)
-    loops = find_loops(world, assignments.owners(0))
-    times = live_times(world, names, loops, calibration, draws.of(Stage.LIVES), draws.of(Stage.BEATS))
-    zombies, times = find_zombies(world, assignments.owners(0), loops, times, calibration, draws.of(Stage.ZOMBIES))
-    course = _play(Scene(world, names, assignments, times, loops, calibration, draws.of(Stage.ROUNDS)))
-    found = deliveries(world, times, course.holds, loops, calibration, draws)
-    owners = Owners(world.member_of[assignments.owners(0)], world.member_of[assignments.owners_in(course.state)])
-    shown = _shown(world, names, assignments, course)
-    outages = find_outages(world, calibration, draws.of(Stage.BROKERS))
-    random = draws.of(Stage.OUTCOME)
-    observed = observe(world, owners, course.holds, found, times, loops, outages, zombies, calibration, random)
-    return Simulation(names, assignments, loops, times, course, found, owners, shown, zombies, observed)
+def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
+    """Return all trials of a scenario; the same scenario and calibration give the same numbers."""
+    streams = RandomStreams(scenario.request.seed)
+    names = name_members(scenario, streams.of(Stage.NAMES))
+    assignments = Assignments(scenario, names)
+    poll_loops = find_poll_loops(scenario, assignments.owners(0))
+    times = process_times(
+        scenario, names, poll_loops, calibration, streams.of(Stage.PROCESSES), streams.of(Stage.BEATS)
+    )
+    zombies, times = find_zombies(
+        scenario, assignments.owners(0), poll_loops, times, calibration, streams.of(Stage.ZOMBIES)
+    )
+    membership = _play(
+        RebalanceContext(scenario, names, assignments, times, poll_loops, calibration, streams.of(Stage.ROUNDS))
+    )
+    deliveries = find_deliveries(scenario, times, membership.tenures, poll_loops, calibration, streams)
+    owners = Owners(
+        scenario.member_of[assignments.owners(0)], scenario.member_of[assignments.owners_in(membership.state)]
+    )
+    shown = _shown(scenario, names, assignments, membership)
+    outages = find_outages(scenario, calibration, streams.of(Stage.BROKERS))
+    random = streams.of(Stage.OUTCOME)
+    observed = observe(
+        scenario, owners, membership.tenures, deliveries, times, poll_loops, outages, zombies, calibration, random
+    )
+    return Simulation(names, assignments, poll_loops, times, membership, deliveries, owners, shown, zombies, observed)
 
 
-def _play(scene: Scene) -> Course:
-    """Return the course of the group, by the protocol that it has."""
-    request = scene.world.request
+def _play(context: RebalanceContext) -> MembershipTimeline:
+    """Return the membership over time of the group, by the protocol that it has."""
+    request = context.scenario.request
     if request.converts:
-        return play_conversion(scene)
+        return play_conversion(context)
     if request.reverts:
-        return play_reversion(scene)
+        return play_reversion(context)
     play = play_targets if request.protocol == CONSUMER else play_rounds
-    return play_succession(scene, request.change, play) if isinstance(request.change, BlueGreen) else play(scene)
+    return play_succession(context, request.change, play) if isinstance(request.change, BlueGreen) else play(context)
 
 
-def _shown(world: World, names: Names, assignments: Assignments, course: Course) -> Indexes:
+def _shown(scenario: Scenario, names: Names, assignments: Assignments, membership: MembershipTimeline) -> Indexes:
     """Return the member that owns each partition afterwards: most trials', or with newcomers sorting last."""
     if names.are_sampled and not names.renamed:
-        return world.member_of[assignments.settled(world.final, 0, AFTER)]
-    most = int(np.bincount(course.state).argmax())
-    return world.member_of[assignments.owners(most)]
+        return scenario.member_of[assignments.settled(scenario.final, 0, AFTER)]
+    most = int(np.bincount(membership.state).argmax())
+    return scenario.member_of[assignments.owners(most)]

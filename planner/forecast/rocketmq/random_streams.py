@@ -10,29 +10,29 @@ class Stage(IntEnum):
     """What draws."""
 
     NAMES = 0
-    LIVES = 1
-    TABLES = 2
+    PROCESSES = 1
+    REGISTRATIONS = 2
     ROUTES = 3
     RETURNS = 4
     CONNECTIONS = 5
-    WAKES = 6
-    LOOKS = 7
+    NOTIFICATIONS = 6
+    REBALANCES = 7
     VIEWS = 8
     LOCKS = 9
     PULLS = 10
     OFFSETS = 11
     OUTCOME = 12
-    FIRST_LOOKS = 13
+    FIRST_REBALANCES = 13
     COMMITS = 14
     RETRIES = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class RandomStreams:
     """The streams of one seed; the same seed, stage and part give the same numbers on every machine."""
 
     seed: int
 
-    def of(self, stage: Stage, part: int = 0) -> np.random.Generator:
+    def of(self, stage: Stage, number: int = 0) -> np.random.Generator:
         """Return the stream of a stage, from its beginning."""
-        return np.random.default_rng([self.seed, stage, part])
+        return np.random.default_rng([self.seed, stage, number])

@@ -7,7 +7,7 @@ from planner.allocation.ordering import java_sorted
 from planner.forecast.kafka.answers.causes import find_causes
 from planner.forecast.kafka.answers.timeline import find_timeline
 from planner.forecast.kafka.answers.warnings import warnings
-from planner.forecast.kafka.membership.scenario import NOBODY, World, build_world
+from planner.forecast.kafka.membership.scenario import NOBODY, Scenario, build_scenario
 from planner.forecast.kafka.request.changes import RollingUpdate, Upgrade
 from planner.forecast.kafka.request.reader import read_request
 from planner.forecast.kafka.simulate import Simulation, simulate
@@ -17,20 +17,20 @@ from planner.forecast.trials import Trials
 
 def forecast_kafka(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Trials:
     """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
-    world = build_world(read_request(document))
-    return _trials(world, simulate(world, calibration))
+    scenario = build_scenario(read_request(document))
+    return _trials(scenario, simulate(scenario, calibration))
 
 
-def _trials(world: World, found: Simulation) -> Trials:
-    labels = [*found.names.labels, None]
-    partitions = [list(partition) for partition in world.partitions]
-    before, after = found.owners.before.tolist(), found.shown.tolist()
-    initial = [world.lives[life].member for life in world.initial]
-    final = [world.lives[life].member for life in world.final]
+def _trials(scenario: Scenario, simulation: Simulation) -> Trials:
+    labels = [*simulation.names.labels, None]
+    partitions = [list(partition) for partition in scenario.partitions]
+    before, after = simulation.owners.before.tolist(), simulation.shown.tolist()
+    initial = [scenario.processes[process].member for process in scenario.initial]
+    final = [scenario.processes[process].member for process in scenario.final]
     return Trials(
         queues=partitions,
-        before=_assignments(partitions, before, initial, found.names.labels),
-        after=_assignments(partitions, after, final, found.names.labels),
+        before=_assignments(partitions, before, initial, simulation.names.labels),
+        after=_assignments(partitions, after, final, simulation.names.labels),
         owner_before=[labels[owner] for owner in before],
         owner_after=[labels[owner] for owner in after],
         moved=[
@@ -38,16 +38,16 @@ def _trials(world: World, found: Simulation) -> Trials:
             for partition, old, new in zip(partitions, before, after, strict=True)
             if NOBODY not in {old, new} and old != new
         ],
-        moves=found.owners.moves,
-        pause_s=found.observed.pause_s,
-        duplicates=found.observed.duplicates,
-        burst=found.observed.burst,
-        settle_s=found.observed.settle_s,
-        drained_s=found.observed.drained_s,
-        unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
-        warnings=warnings(world, found),
-        causes=find_causes(world, found),
-        timeline=find_timeline(world, found),
+        moves=simulation.owners.moves,
+        pause_s=simulation.observed.pause_s,
+        duplicates=simulation.observed.duplicates,
+        burst=simulation.observed.burst,
+        settle_s=simulation.observed.settle_s,
+        drained_s=simulation.observed.drained_s,
+        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, RollingUpdate | Upgrade) else None,
+        warnings=warnings(scenario, simulation),
+        causes=find_causes(scenario, simulation),
+        timeline=find_timeline(scenario, simulation),
     )
 
 

@@ -10,50 +10,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.forecast.kafka.handover.classic_protocol import commits_last
-from planner.forecast.kafka.handover.rebalance_context import Scene
+from planner.forecast.kafka.handover.rebalance_context import RebalanceContext
 from planner.forecast.kafka.membership.scenario import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rejoins:
-    """By trial and life: it commits and rejoins (``heard``), knows its part (``synced``).
+    """By trial and process: it commits and rejoins (``rejoin_notified_at``), knows its part (``synced``).
 
-    ``dropped``: it stops what it gives up, ``saved``: up to when it has committed that; ``freed``: the coordinator
+    ``revoked_at``: it stops what it gives up, ``saved``: up to when it has committed that; ``freed``: the coordinator
     knows of it; ``served``: it knows what it is given for it.
     """
 
-    heard: Floats
+    rejoin_notified_at: Floats
     synced: Floats
-    dropped: Floats
+    revoked_at: Floats
     saved: Floats
     freed: Floats
     served: Floats
 
 
-def find_rejoins(scene: Scene, heard: Floats, since: Floats) -> Rejoins:
+def find_rejoins(context: RebalanceContext, rejoin_notified_at: Floats, since: Floats) -> Rejoins:
     """Return the rejoins of members that hear of a target; one that heard before ``since`` waits for it."""
-    world, shape = scene.world, heard.shape
-    cooperates = np.array([life.is_cooperative for life in world.lives])
+    scenario, shape = context.scenario, rejoin_notified_at.shape
+    cooperates = np.array([process.is_cooperative for process in scenario.processes])
 
     def answered(at: Floats) -> Floats:
-        """Return when a member goes on that asks twice, first to join and then for its part."""
-        trips = sum(scene.trips(shape) for _ in range(2))
-        return at + trips + scene.delay(scene.calibration.handled_s)
+        """Return when a member goes on that asks twice, first to join and then for its share."""
+        trips = sum(context.trips(shape) for _ in range(2))
+        return at + trips + context.delay(context.calibration.handled_s)
 
-    synced = answered(np.maximum(heard, since))
-    dropped = np.where(cooperates, synced, heard)
-    freed = np.where(cooperates, synced, np.maximum(heard, since)) + scene.trips(shape)
-    saved = np.where(cooperates & (not commits_last(world)), heard, dropped)
-    return Rejoins(heard, synced, dropped, saved, freed, np.where(cooperates, answered(synced), synced))
+    synced = answered(np.maximum(rejoin_notified_at, since))
+    revoked_at = np.where(cooperates, synced, rejoin_notified_at)
+    freed = np.where(cooperates, synced, np.maximum(rejoin_notified_at, since)) + context.trips(shape)
+    saved = np.where(cooperates & (not commits_last(scenario)), rejoin_notified_at, revoked_at)
+    return Rejoins(rejoin_notified_at, synced, revoked_at, saved, freed, np.where(cooperates, answered(synced), synced))
 
 
-def hears(scene: Scene, rejoins: Floats, waiting: Floats, beat: Floats, since: Floats) -> Floats:
+def rejoin_notices(context: RebalanceContext, rejoins: Floats, waiting: Floats, beat: Floats, since: Floats) -> Floats:
     """Return when each member hears that it has to rejoin: once for all that changes before its next heartbeat.
 
     ``waiting``: when it rejoined in a round that the conversion has broken off, NEVER where it did not.
     """
-    told = beat + scene.draw(scene.calibration.told_s, beat.shape) + scene.trips(beat.shape)
-    told = np.maximum(told, since)
-    told = told + scene.in_hand(told)
-    told = np.where(rejoins > since, rejoins, told)
-    return np.where(np.isfinite(waiting), waiting, told)
+    notified_at = beat + context.draw(context.calibration.notified_s, beat.shape) + context.trips(beat.shape)
+    notified_at = np.maximum(notified_at, since)
+    notified_at = notified_at + context.in_hand(notified_at)
+    notified_at = np.where(rejoins > since, rejoins, notified_at)
+    return np.where(np.isfinite(waiting), waiting, notified_at)

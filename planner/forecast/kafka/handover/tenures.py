@@ -1,4 +1,4 @@
-"""Who holds which partition from when to when, in every trial."""
+"""Which process owns which partition from when to when, in every trial."""
 
 from dataclasses import dataclass
 
@@ -8,23 +8,23 @@ from planner.forecast.kafka.membership.scenario import NOBODY, Booleans, Floats,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Holds:
-    """By hold, trial and partition, in the order of time: ``life`` holds it from ``gained`` to ``dropped``.
+class Tenures:
+    """By tenure, trial and partition, in the order of time: ``process`` owns it from ``assigned_at`` to ``revoked_at``.
 
-    NOBODY where there is no such hold. ``saved``: up to when what the hold delivered was committed when it ended.
+    NOBODY where there is no such tenure. ``saved``: up to when what the tenure delivered was committed when it ended.
     """
 
-    life: Indexes
-    gained: Floats
-    dropped: Floats
+    process: Indexes
+    assigned_at: Floats
+    revoked_at: Floats
     saved: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundTimes:
-    """One round in the trials that have it (``played``): when it begins, who rejoins when, when it is over.
+    """One round in the trials that have it (``played``): when it begins, when each member rejoins, when it is over.
 
-    ``joins``: by life, NEVER for who does not; ``barrier``: all have rejoined.
+    ``joins``: by process, NEVER for a process that does not; ``barrier``: all have rejoined.
     """
 
     played: Booleans
@@ -34,43 +34,44 @@ class RoundTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
-    """What the group goes through: holds, a classic group's rounds, and by trial the number of the last state."""
+class MembershipTimeline:
+    """The group's membership over time: tenures, a classic group's rounds, and by trial the number of the last
+    state."""
 
-    holds: Holds
+    tenures: Tenures
     state: Indexes
     rounds: tuple[RoundTimes, ...] = ()
 
 
-class HoldBook:
-    """The holds of all trials while they are found: open ones, and those that have ended."""
+class TenureLog:
+    """The tenures of all trials while they are found: open ones, and those that have ended."""
 
     def __init__(self, owners: Indexes, trials: int) -> None:
-        self.life = np.broadcast_to(owners, (trials, len(owners))).copy()
-        self.gained = np.where(self.life == NOBODY, np.inf, -np.inf)
+        self.process = np.broadcast_to(owners, (trials, len(owners))).copy()
+        self.assigned_at = np.where(self.process == NOBODY, np.inf, -np.inf)
         self._ended: list[tuple[Indexes, Floats, Floats, Floats]] = []
 
-    def end(self, where: Booleans, dropped: Floats, saved: Floats) -> None:
-        """End the open holds at these places."""
-        if not (where & (self.life != NOBODY)).any():
+    def end(self, where: Booleans, revoked_at: Floats, saved: Floats) -> None:
+        """End the open tenures in these cells."""
+        if not (where & (self.process != NOBODY)).any():
             return
-        self._ended.append((np.where(where, self.life, NOBODY), self.gained.copy(), dropped, saved))
-        self.life = np.where(where, NOBODY, self.life)
+        self._ended.append((np.where(where, self.process, NOBODY), self.assigned_at.copy(), revoked_at, saved))
+        self.process = np.where(where, NOBODY, self.process)
 
-    def begin(self, where: Booleans, life: Indexes, gained: Floats) -> None:
-        """Begin holds at these places, where none is open."""
-        self.life = np.where(where, life, self.life)
-        self.gained = np.where(where, gained, self.gained)
+    def begin(self, where: Booleans, process: Indexes, assigned_at: Floats) -> None:
+        """Begin tenures in these cells, where none is open."""
+        self.process = np.where(where, process, self.process)
+        self.assigned_at = np.where(where, assigned_at, self.assigned_at)
 
     def forget(self, where: Booleans) -> None:
-        """Take back open holds that never began."""
-        self.life = np.where(where, NOBODY, self.life)
+        """Take back open tenures that never began."""
+        self.process = np.where(where, NOBODY, self.process)
 
-    def close(self, stops: Floats, unsaved_s: Floats) -> Holds:
-        """Return all holds; the open ones last for ever, or as long as their life."""
-        held = np.maximum(self.life, 0)
-        dropped = np.take_along_axis(stops, held, axis=1)
-        saved = dropped - np.take_along_axis(unsaved_s, held, axis=1)
-        everything = [*self._ended, (self.life, self.gained, dropped, saved)]
-        life, gained, ended, kept = (np.array(part) for part in zip(*everything, strict=True))
-        return Holds(life, gained, np.maximum(ended, gained), np.minimum(kept, ended))
+    def close(self, stops: Floats, unsaved_s: Floats) -> Tenures:
+        """Return all tenures; the open ones last for ever, or as long as their process."""
+        holder = np.maximum(self.process, 0)
+        revoked_at = np.take_along_axis(stops, holder, axis=1)
+        saved = revoked_at - np.take_along_axis(unsaved_s, holder, axis=1)
+        everything = [*self._ended, (self.process, self.assigned_at, revoked_at, saved)]
+        process, assigned_at, ended, kept = (np.array(part) for part in zip(*everything, strict=True))
+        return Tenures(process, assigned_at, np.maximum(ended, assigned_at), np.minimum(kept, ended))

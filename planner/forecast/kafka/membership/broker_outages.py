@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.forecast.common.delay_ranges import spread
-from planner.forecast.kafka.membership.scenario import Booleans, Floats, World
+from planner.forecast.common.delay_ranges import draw_evenly
+from planner.forecast.kafka.membership.scenario import Booleans, Floats, Scenario
 from planner.forecast.kafka.request.changes import BrokerDown, BrokerUp
 from planner.forecast.kafka.timing import Calibration
 
@@ -17,7 +17,7 @@ UNKNOWN_BROKERS = (3, 9)
 """How many brokers there may be where the request does not name them: sampled."""
 
 IMBALANCE_CHECK_S = 300.0
-"""``leader.imbalance.check.interval.seconds``: a broker that is back leads again at the controller's next look."""
+"""``leader.imbalance.check.interval.seconds``: a broker that is back leads again at the controller's next check."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,35 +28,37 @@ class Outages:
     until_s: Floats
 
 
-def find_outages(world: World, calibration: Calibration, random: np.random.Generator) -> Outages:
+def find_outages(scenario: Scenario, calibration: Calibration, random: np.random.Generator) -> Outages:
     """Return what a change of brokers stops; nothing for any other change."""
-    change, shape = world.request.change, (world.request.trials, len(world.partitions))
+    change, shape = scenario.request.change, (scenario.request.trials, len(scenario.partitions))
     if not isinstance(change, BrokerDown | BrokerUp):
         return Outages(np.zeros(shape), np.zeros(shape))
-    settings = world.request.settings
-    elected = spread(random, calibration.election_s, (shape[0], 1))
+    settings = scenario.request.settings
+    elected = draw_evenly(random, calibration.election_s, (shape[0], 1))
     if isinstance(change, BrokerUp):
         begins = random.uniform(0, IMBALANCE_CHECK_S, (shape[0], 1))
-        stall = np.where(_leads(world, change.broker, random)[0], elected, 0.0)
+        stall = np.where(_leads(scenario, change.broker, random)[0], elected, 0.0)
         return Outages(stall, np.where(stall > 0, begins + stall, 0.0))
     # The controller counts from the broker's last heartbeat.
     since = random.uniform(0, settings.seconds("broker.heartbeat.interval.ms"), (shape[0], 1))
     noticed = np.maximum(settings.seconds("broker.session.timeout.ms") - since, 0.0)
-    leads, coordinates = _leads(world, change.broker, random)
+    leads, coordinates = _leads(scenario, change.broker, random)
     waits = leads if settings.is_on("enable.auto.commit") else leads | coordinates
     stall = np.where(waits, noticed + elected, 0.0)
     return Outages(stall, stall)
 
 
-def _leads(world: World, broker: str, random: np.random.Generator) -> tuple[Booleans, Booleans]:
+def _leads(scenario: Scenario, broker: str, random: np.random.Generator) -> tuple[Booleans, Booleans]:
     """Return by trial which partitions the broker leads, and whether it is the group's coordinator.
 
-    Nobody tells a client's planner where the group's offsets lie, so the coordinator is any of the brokers.
+    A client cannot know where the group's offsets lie, so the coordinator is any of the brokers.
     """
-    trials, names = world.request.trials, world.request.brokers
+    trials, names = scenario.request.trials, scenario.request.brokers
     if names:
-        leads = np.broadcast_to(np.array([leader == broker for leader in world.leaders]), (trials, len(world.leaders)))
+        leads = np.broadcast_to(
+            np.array([leader == broker for leader in scenario.leaders]), (trials, len(scenario.leaders))
+        )
         return leads, random.random((trials, 1)) * len(names) < 1
     count = random.integers(UNKNOWN_BROKERS[0], UNKNOWN_BROKERS[1] + 1, (trials, 1))
-    leads = random.random((trials, len(world.partitions))) * count < 1
+    leads = random.random((trials, len(scenario.partitions))) * count < 1
     return leads, random.random((trials, 1)) * count < 1

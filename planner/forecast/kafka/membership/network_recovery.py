@@ -1,6 +1,6 @@
-"""When words come through again after a cut of the network, about which nobody is told.
+"""When words come through again after a cut of the network, of which no peer is notified.
 
-What is under way as the network goes is not lost: TCP sends it again, each time after twice as long (RFC 6298), and
+What is under way as the network goes is not lost: TCP retransmits it, each time after twice as long (RFC 6298), and
 whatever is sent on the same connection meanwhile waits behind it. So a connection is back up to as long after a cut as
 the cut took. A client that waits in vain for an answer closes the connection first (``NetworkClient``,
 ``request.timeout.ms``; librdkafka ``socket.timeout.ms``) and opens another one, for which it tries again and again.
@@ -8,7 +8,7 @@ the cut took. A client that waits in vain for an answer closes the connection fi
 
 import numpy as np
 
-from planner.forecast.common.delay_ranges import spread
+from planner.forecast.common.delay_ranges import draw_evenly
 from planner.forecast.kafka.membership.scenario import Floats
 from planner.forecast.kafka.request.settings import Settings
 from planner.forecast.kafka.timing import Calibration
@@ -28,9 +28,9 @@ def through_s(
 
     ``closed``: when the client gives the connection up; ``opens``: how long after the cut it has another one then.
     """
-    again = spread(random, calibration.retransmit_s, sent.shape)[..., None] * (2.0 ** np.arange(_SENDINGS) - 1)
-    times = sent[..., None] + again
+    retries = draw_evenly(random, calibration.retransmit_s, sent.shape)[..., None] * (2.0 ** np.arange(_SENDINGS) - 1)
+    times = sent[..., None] + retries
     by_tcp = np.where(times >= cut_s, times, np.inf).min(axis=-1)
-    again_at = np.where(closed < cut_s, cut_s + opens, closed)
-    found = np.where(by_tcp <= closed, by_tcp, again_at)
-    return np.where(sent >= cut_s, sent, found)
+    retried_at = np.where(closed < cut_s, cut_s + opens, closed)
+    through = np.where(by_tcp <= closed, by_tcp, retried_at)
+    return np.where(sent >= cut_s, sent, through)

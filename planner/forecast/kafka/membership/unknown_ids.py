@@ -8,11 +8,11 @@ import numpy as np
 
 from planner.allocation.ordering import java_sorted
 from planner.forecast.common.changes import gaps, labels
-from planner.forecast.kafka.membership.scenario import Indexes, World
+from planner.forecast.kafka.membership.scenario import Indexes, Scenario
 
 MOST_DRAWN = 16
 MOST_MADE_UP = 48
-"""Ids that are made up in all placements together: where many lives do so, fewer placements differ as much."""
+"""Ids that are made up in all placements together: where many processes do so, fewer placements differ as much."""
 POSITIONAL = frozenset({"range", "range-server", "roundrobin"})
 """Assignors that go by a member's place alone; the others' hash order is any order."""
 
@@ -25,8 +25,8 @@ class Names:
     """The members' ids in every placement of the unknown ones; ``of_trial`` says which placement a trial has.
 
     Placement 0 puts the newcomers last: the answer's ``after`` shows it. ``labels`` are what an answer calls members.
-    ``renamed`` are in every placement the ids of lives that made up their own (``World.renamed``), empty where none
-    does.
+    ``renamed`` are in every placement the ids of processes that made up their own (``Scenario.renamed``), empty where
+    none does.
     """
 
     placements: tuple[tuple[str, ...], ...]
@@ -34,7 +34,7 @@ class Names:
     labels: tuple[str, ...]
     renamed: tuple[tuple[str, ...], ...] = ()
 
-    def draws(self, most: int) -> Indexes:
+    def streams(self, most: int) -> Indexes:
         """Return a number by trial, from 0 to below ``most``, or one a placement; one number has one placement."""
         order = np.argsort(self.of_trial, kind="stable")
         starts = np.searchsorted(self.of_trial[order], self.of_trial)
@@ -49,37 +49,39 @@ class Names:
         return len(self.placements) > 1
 
 
-def name_members(world: World, random: np.random.Generator) -> Names:
+def name_members(scenario: Scenario, random: np.random.Generator) -> Names:
     """Return ids for every member."""
-    ids, trials = [member.id for member in world.members], world.request.trials
+    ids, trials = [member.id for member in scenario.members], scenario.request.trials
     known = java_sorted(member for member in ids if member is not None)
     unknown = ids.count(None)
-    last = tuple(f"{_LAST}{number:06}" if one is None else one for number, one in enumerate(ids))
-    if world.renamed.any():
-        draws = max(MOST_MADE_UP // int(world.renamed.sum()), 1)
-        renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, draws, trials)))
+    last = tuple(f"{_LAST}{number:06}" if name is None else name for number, name in enumerate(ids))
+    if scenario.renamed.any():
+        streams = max(MOST_MADE_UP // int(scenario.renamed.sum()), 1)
+        renamed = tuple(_made_up(len(ids), random) for _ in range(min(MOST_DRAWN, streams, trials)))
         return Names((last,) * len(renamed), random.permutation(np.arange(trials) % len(renamed)), labels(ids), renamed)
-    strangers = _strangers(world)
-    if not unknown and (world.request.strategy in POSITIONAL or len(strangers) < 2):
+    strangers = _strangers(scenario)
+    if not unknown and (scenario.request.strategy in POSITIONAL or len(strangers) < 2):
         return Names((last,), np.zeros(trials, dtype=np.intp), labels(ids))
-    if world.request.strategy in POSITIONAL:
-        found = [_placed(ids, known, chosen) for chosen in gaps(len(known) + 1, unknown, trials, random)]
+    if scenario.request.strategy in POSITIONAL:
+        placements = [_positioned(ids, known, chosen) for chosen in gaps(len(known) + 1, unknown, trials, random)]
     else:
-        found = [_drawn(ids, strangers, random) for _ in range(min(MOST_DRAWN, trials))]
-    return Names((last, *found), random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, labels(ids))
+        placements = [_drawn(ids, strangers, random) for _ in range(min(MOST_DRAWN, trials))]
+    return Names(
+        (last, *placements), random.permutation(np.arange(trials, dtype=np.intp) % len(placements)) + 1, labels(ids)
+    )
 
 
-def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]) -> tuple[str, ...]:
+def _positioned(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int]) -> tuple[str, ...]:
     """Return all ids, each newcomer named so that it sorts into its gap."""
     chosen = iter(enumerate(gaps))
-    placed = []
+    positioned = []
     for name in ids:
         if name is None:
             order, gap = next(chosen)
-            placed.append(f"{known[gap - 1] if gap else ''}{_LEAST}{order:04}")
+            positioned.append(f"{known[gap - 1] if gap else ''}{_LEAST}{order:04}")
         else:
-            placed.append(name)
-    return tuple(placed)
+            positioned.append(name)
+    return tuple(positioned)
 
 
 def _made_up(count: int, random: np.random.Generator) -> tuple[str, ...]:
@@ -87,16 +89,18 @@ def _made_up(count: int, random: np.random.Generator) -> tuple[str, ...]:
     return tuple(urlsafe_b64encode(random.bytes(16)).decode().rstrip("=") for _ in range(count))
 
 
-def _strangers(world: World) -> set[int]:
+def _strangers(scenario: Scenario) -> set[int]:
     """Return the members that join without an instance id: the broker adds a random end to what they are called."""
-    present = len(world.request.members)
-    return {number for number, one in enumerate(world.members) if number >= present and one.instance_id is None}
+    present = len(scenario.request.members)
+    return {
+        number for number, member in enumerate(scenario.members) if number >= present and member.instance_id is None
+    }
 
 
 def _drawn(ids: Sequence[str | None], strangers: set[int], random: np.random.Generator) -> tuple[str, ...]:
     """Return all ids, the newcomers' with a random end: the sticky assignors go by hash order, too."""
     ends = [f"{end:016x}" for end in random.integers(0, 2**63, len(ids)).tolist()]
     return tuple(
-        f"{one or ''}-{end}" if number in strangers or one is None else one
-        for number, (one, end) in enumerate(zip(ids, ends, strict=True))
+        f"{name or ''}-{end}" if number in strangers or name is None else name
+        for number, (name, end) in enumerate(zip(ids, ends, strict=True))
     )

@@ -7,11 +7,11 @@ from planner.allocation import fields
 from planner.errors import BadInputError
 from planner.forecast.common.changes import (
     Document,
+    exit_mode,
+    expect_one_of,
     named_members,
-    one_of,
     read_kind,
     refuse_none,
-    way_of_ending,
 )
 from planner.forecast.common.request_fields import Version, required, seconds, version
 from planner.forecast.common.rolling_update import ROLLING_FIELDS, Rolling, read_rolling
@@ -54,7 +54,7 @@ class Leave:
 class Restart:
     """These members end one after the other, each starting again ``interval_s`` later.
 
-    ``stagger_s`` lies between two ends: unless told, the next one ends when the one before starts again.
+    ``stagger_s`` lies between two ends: by default, the next one ends when the one before starts again.
     """
 
     members: tuple[str, ...]
@@ -172,8 +172,8 @@ class Surroundings:
 def read_change(value: object, around: Surroundings) -> Change:
     """Return the change, checked against the group."""
     document, read = read_kind(value, KINDS)
-    found: Change = read(document, around)
-    return found
+    change: Change = read(document, around)
+    return change
 
 
 def _join(document: Document, around: Surroundings) -> Join:
@@ -239,13 +239,13 @@ def _new_members(value: object, around: Surroundings, apart: Sequence[tuple[str,
 
 
 def _leave(document: Document, around: Surroundings) -> Leave:
-    return Leave(_named(document, around), way_of_ending(document), seconds(document, "stagger_s", "change", 0.0))
+    return Leave(_named(document, around), exit_mode(document), seconds(document, "stagger_s", "change", 0.0))
 
 
 def _restart(document: Document, around: Surroundings) -> Restart:
     interval = seconds(document, "interval_s", "change")
     stagger = seconds(document, "stagger_s", "change", interval)
-    return Restart(_named(document, around), way_of_ending(document), interval, stagger)
+    return Restart(_named(document, around), exit_mode(document), interval, stagger)
 
 
 def _freeze(document: Document, around: Surroundings) -> Freeze:
@@ -271,7 +271,7 @@ def _broker_up(document: Document, around: Surroundings) -> BrokerUp:
 def _queues(document: Document, around: Surroundings) -> PartitionCount:
     required(document, "change", {"topic": "a topic's name"})
     topic = fields.text(document["topic"], "change.topic")
-    one_of(topic, list(around.partitions), "change.topic", "topics")
+    expect_one_of(topic, list(around.partitions), "change.topic", "topics")
     given = [name for name in ("partitions", "read_queues", "write_queues") if name in document]
     if not given:
         raise fields.missing("change.partitions", "how many partitions the topic has from now on")
@@ -297,17 +297,17 @@ def _strategy(document: Document, around: Surroundings) -> StrategyChange:
 
 
 def _assignor(document: Document, around: Surroundings, field: str) -> str:
-    found = fields.text(document[field], f"change.{field}", "an assignor's name")
-    if found not in around.strategies:
-        raise fields.refusal(f"change.{field}", found, f"one of {', '.join(around.strategies)}")
-    return found
+    name = fields.text(document[field], f"change.{field}", "an assignor's name")
+    if name not in around.strategies:
+        raise fields.refusal(f"change.{field}", name, f"one of {', '.join(around.strategies)}")
+    return name
 
 
 def _broker(document: Document, around: Surroundings) -> str:
     required(document, "change", {"broker": "a broker's name or number"})
     broker = fields.text(document["broker"], "change.broker")
     if around.brokers:
-        one_of(broker, around.brokers, "change.broker", "leaders")
+        expect_one_of(broker, around.brokers, "change.broker", "leaders")
     return broker
 
 

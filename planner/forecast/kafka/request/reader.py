@@ -119,12 +119,12 @@ def _versions(value: object) -> tuple[Version, bool, Version, list[str]]:
     )
     broker = request_fields.version(document["broker"], "versions.broker")
     text = document["client"]
-    found = _LIBRDKAFKA.fullmatch(text) if isinstance(text, str) else None
+    match = _LIBRDKAFKA.fullmatch(text) if isinstance(text, str) else None
     warnings = [] if _has_model(broker) else [_nearest("broker", broker)]
-    if found is not None:
-        told = found.group(1)
+    if match is not None:
+        release = match.group(1)
         return (
-            (request_fields.version(told, "versions.client") if told else _NEWEST_LIBRDKAFKA),
+            (request_fields.version(release, "versions.client") if release else _NEWEST_LIBRDKAFKA),
             False,
             broker,
             warnings,
@@ -134,7 +134,7 @@ def _versions(value: object) -> tuple[Version, bool, Version, list[str]]:
 
 
 def _has_model(version: Version) -> bool:
-    oldest, newest = ((one.major, one.minor) for one in (OLDEST_MODELLED, NEWEST_MODELLED))
+    oldest, newest = ((bound.major, bound.minor) for bound in (OLDEST_MODELLED, NEWEST_MODELLED))
     return oldest <= (version.major, version.minor) <= newest
 
 
@@ -161,31 +161,33 @@ def _strategy(value: object, protocol: str, *, is_java: bool) -> str:
     name = fields.text(value, "strategy", "an assignor's name")
     known = OF_PROTOCOL[protocol]
     if protocol == CLASSIC and not is_java:
-        known = tuple(one for one in known if one != "sticky")
+        known = tuple(assignor for assignor in known if assignor != "sticky")
     if protocol == CONSUMER and name == "range":
         return "range-server"
     if name not in known:
-        whose = f"protocol {protocol}" if is_java else f"protocol {protocol} of librdkafka"
-        raise fields.refusal("strategy", name, f"one of {', '.join(known)} with {whose}")
+        client = f"protocol {protocol}" if is_java else f"protocol {protocol} of librdkafka"
+        raise fields.refusal("strategy", name, f"one of {', '.join(known)} with {client}")
     return name
 
 
 def _partitions(value: object) -> tuple[dict[str, tuple[Partition, ...]], list[str]]:
-    found: dict[str, tuple[Partition, ...]] = {}
+    partitions: dict[str, tuple[Partition, ...]] = {}
     unknown = count = 0
     for topic, items in fields.mapping(value, "partitions", _REQUIRED["partitions"]).items():
         fields.text(topic, "partitions", "topic names that are not empty")
-        place = f"partitions[{topic!r}]"
-        read = [_partition(item, f"{place}[{index}]") for index, item in enumerate(fields.sequence(items, place))]
+        field_name = f"partitions[{topic!r}]"
+        read = [
+            _partition(item, f"{field_name}[{index}]") for index, item in enumerate(fields.sequence(items, field_name))
+        ]
         count += len(read)
         if count > MOST_PARTITIONS:
             raise BadInputError(f"partitions: found more than {MOST_PARTITIONS}, the most in one request")
         unknown += sum(not is_known for _, is_known in read)
-        found[topic] = tuple(partition for partition, _ in read)
+        partitions[topic] = tuple(partition for partition, _ in read)
     if not count:
         raise BadInputError("partitions: found none, expected at least one partition of a topic")
     warning = f"the lag of {unknown} of {count} partitions is not known: forecast as if nothing waited there"
-    return found, [warning] if unknown else []
+    return partitions, [warning] if unknown else []
 
 
 def _partition(value: object, field: str) -> tuple[Partition, bool]:
@@ -203,18 +205,18 @@ def _partition(value: object, field: str) -> tuple[Partition, bool]:
 def _members(
     value: object, field: str, partitions: Mapping[str, Sequence[object]], usual: Sequence[Member]
 ) -> tuple[Member, ...]:
-    """Return members; those that join may have no id yet, and subscribe to what the others do unless told."""
+    """Return members; those that join may have no id yet, and subscribe to what the others do by default."""
     items = fields.sequence(value, field, _REQUIRED["members"])
     if len(items) > MOST_MEMBERS:
         raise BadInputError(f"{field}: found {len(items)}, expected at most {MOST_MEMBERS} in one request")
     joins = field != "members"
-    found = [_member(item, f"{field}[{index}]", partitions, usual, joins) for index, item in enumerate(items)]
+    members = [_member(item, f"{field}[{index}]", partitions, usual, joins) for index, item in enumerate(items)]
     for name in ("id", "instance_id"):
-        names = [getattr(member, name) for member in found if getattr(member, name) is not None]
-        for index, one in enumerate(names):
-            if one in names[:index]:
-                raise BadInputError(f"{field}: found {name} {fields.shown(one)} twice, expected each once")
-    return tuple(found)
+        names = [getattr(member, name) for member in members if getattr(member, name) is not None]
+        for index, entry in enumerate(names):
+            if entry in names[:index]:
+                raise BadInputError(f"{field}: found {name} {fields.shown(entry)} twice, expected each once")
+    return tuple(members)
 
 
 def _member(
@@ -225,9 +227,9 @@ def _member(
     name, rack, instance = document.get("id"), document.get("rack"), document.get("instance_id")
     if name is not None or not joins:
         fields.text(name, f"{field}.id", "a member id that is not empty")
-    for part, found in (("rack", rack), ("instance_id", instance)):
-        if found is not None:
-            fields.text(found, f"{field}.{part}", "null or a text that is not empty")
+    for key, text in (("rack", rack), ("instance_id", instance)):
+        if text is not None:
+            fields.text(text, f"{field}.{key}", "null or a text that is not empty")
     topics = document.get("topics")
     if topics is None:
         default = usual[0].topics if usual else frozenset(partitions)
@@ -236,7 +238,9 @@ def _member(
         return Member(name, instance, rack or "", default)
     read = fields.texts(topics, f"{field}.topics", "a list of topic names")
     owned = document.get("owned")
-    claims = None if owned is None or joins else tuple((one[0], one[1]) for one in _claims(owned, f"{field}.owned"))
+    claims = (
+        None if owned is None or joins else tuple((claim[0], claim[1]) for claim in _claims(owned, f"{field}.owned"))
+    )
     return Member(name, instance, rack or "", frozenset(read), claims)
 
 
@@ -254,10 +258,15 @@ def _change(
     members: tuple[Member, ...],
     partitions: Mapping[str, tuple[Partition, ...]],
 ) -> Change:
-    leaders = {one.leader for found in partitions.values() for one in found if one.leader}
+    leaders = {
+        partition.leader
+        for partitions_of_topic in partitions.values()
+        for partition in partitions_of_topic
+        if partition.leader
+    }
     around = Surroundings(
         members,
-        {topic: len(found) for topic, found in partitions.items()},
+        {topic: len(partitions_of_topic) for topic, partitions_of_topic in partitions.items()},
         java_sorted(leaders),
         [name for known in OF_PROTOCOL.values() for name in known],
         lambda value, field: _members(value, field, partitions, members),
@@ -279,7 +288,7 @@ def _check_allocation(
         {
             "strategy": strategy,
             "group": document.get("group", ""),
-            "partitions": {topic: len(found) for topic, found in partitions.items()},
+            "partitions": {topic: len(partitions_of_topic) for topic, partitions_of_topic in partitions.items()},
             "members": document["members"],
             "options": racks,
         }
@@ -296,10 +305,10 @@ def _check_allocation(
 
 
 def _commits_on_revoke(options: Mapping[str, Any]) -> bool:
-    found = options.get("commit_on_revoke", False)
-    if not isinstance(found, bool):
-        raise fields.refusal("options.commit_on_revoke", found, "true or false")
-    return found
+    commits = options.get("commit_on_revoke", False)
+    if not isinstance(commits, bool):
+        raise fields.refusal("options.commit_on_revoke", commits, "true or false")
+    return commits
 
 
 def _about_settings(settings: Settings) -> list[str]:

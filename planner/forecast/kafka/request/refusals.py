@@ -27,9 +27,9 @@ _NO_DOWNGRADE = {
 def check_knows_consumer(field: str, value: str, client: Version, broker: Version, *, is_java: bool) -> None:
     """Refuse the consumer protocol where client or broker is older than it (KIP-848)."""
     least = Version(4, 0) if is_java else Version(2, 12)
-    for side, version, wanted in (("client", client, least), ("broker", broker, Version(4, 0))):
-        if version < wanted:
-            raise BadInputError(f"{field}: found {value} with {side} {version}, expected {wanted} or newer")
+    for side, version, needed in (("client", client, least), ("broker", broker, Version(4, 0))):
+        if version < needed:
+            raise BadInputError(f"{field}: found {value} with {side} {version}, expected {needed} or newer")
 
 
 def refuse_what_has_no_model(request: ForecastRequest) -> None:
@@ -43,7 +43,7 @@ def refuse_what_has_no_model(request: ForecastRequest) -> None:
     if request.reverts:
         _check_reversion(request)
         return
-    _refuse_part(request)
+    _refuse_subset(request)
     if isinstance(change, RollingUpdate) and change.beside is not None:
         to = change.beside
         if request.protocol == CONSUMER or to not in OF_PROTOCOL[CLASSIC] or to == request.strategy:
@@ -85,8 +85,9 @@ def _refuse_mixture(request: ForecastRequest) -> None:
         )
 
 
-def _refuse_part(request: ForecastRequest) -> None:
-    """Refuse a part of a classic group that switches to another assignor: who lists that one alone is not let in."""
+def _refuse_subset(request: ForecastRequest) -> None:
+    """Refuse a subset of a classic group that switches to another assignor: the coordinator lets no member in that
+    lists that one alone."""
     change = request.change
     if not isinstance(change, StrategyChange) or request.protocol == CONSUMER or change.to == request.strategy:
         return
@@ -116,13 +117,13 @@ def _check_policy(request: ForecastRequest) -> None:
 
 
 def check_size(request: ForecastRequest) -> None:
-    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
-    count = sum(len(found) for found in request.partitions.values())
-    turns = len(getattr(request.change, "members", ()))
-    cells = request.trials * max(count, len(request.members) + turns) * (1 + 2 * turns)
+    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group on record."""
+    count = sum(len(partitions) for partitions in request.partitions.values())
+    restarts = len(getattr(request.change, "members", ()))
+    cells = request.trials * max(count, len(request.members) + restarts) * (1 + 2 * restarts)
     if cells > MOST_CELLS:
         fitting = MOST_CELLS // (cells // request.trials)
         raise BadInputError(
             f"trials: found {request.trials} for {count} partitions and {len(request.members)} members, of whom "
-            f"{turns} change, expected {fitting} trials at most for a group of that size"
+            f"{restarts} change, expected {fitting} trials at most for a group of that size"
         )

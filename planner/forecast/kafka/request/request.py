@@ -14,7 +14,7 @@ OF_PROTOCOL = {CLASSIC: ("range", "roundrobin", "sticky", COOPERATIVE), CONSUMER
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition: records per second, records waiting, and the broker that leads it (``None``: not told)."""
+    """One partition: records per second, records waiting, and the broker that leads it (``None``: unknown)."""
 
     rate: float
     lag: float
@@ -60,7 +60,7 @@ class ForecastRequest:
     @property
     def is_mixed(self) -> bool:
         """True where some of the members that are there have an instance id, and others have none."""
-        return len({one.instance_id is None for one in self.members}) > 1
+        return len({member.instance_id is None for member in self.members}) > 1
 
     @property
     def switches_static(self) -> bool:
@@ -70,7 +70,7 @@ class ForecastRequest:
             and self.protocol == CLASSIC
             and self.change.to in OF_PROTOCOL[CLASSIC]
             and self.change.to != self.strategy
-            and any(one.instance_id is not None for one in self.members)
+            and any(member.instance_id is not None for member in self.members)
         )
 
     @property
@@ -82,5 +82,7 @@ class ForecastRequest:
     @property
     def brokers(self) -> tuple[str, ...]:
         """Return the brokers that lead a partition, empty where the request names none."""
-        leaders = {one.leader for partitions in self.partitions.values() for one in partitions if one.leader}
+        leaders = {
+            partition.leader for partitions in self.partitions.values() for partition in partitions if partition.leader
+        }
         return tuple(java_sorted(leaders))

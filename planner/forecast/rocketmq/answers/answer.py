@@ -13,7 +13,7 @@ from planner.forecast.rocketmq.answers.timeline import find_timeline
 from planner.forecast.rocketmq.answers.warnings import warnings
 from planner.forecast.rocketmq.handover.tenures import NOBODY
 from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
-from planner.forecast.rocketmq.membership.scenario import World, build_world
+from planner.forecast.rocketmq.membership.scenario import Scenario, build_scenario
 from planner.forecast.rocketmq.request.changes import RollingUpdate, Upgrade
 from planner.forecast.rocketmq.request.reader import read_request
 from planner.forecast.rocketmq.request.request import ForecastRequest
@@ -30,48 +30,51 @@ def forecast_rocketmq(document: Mapping[str, Any], calibration: Calibration = DE
     """Return the trials of one request document; raise ``BadInputError`` naming field, found and expected."""
     request = read_request(document)
     if request.broadcasts:
-        return replace(broadcasting_trials(request, calibration), untold=_untold(request))
-    world = build_world(request)
-    found = simulate(world, calibration)
-    return _told(_trials(world, found), world, found)
+        return replace(broadcasting_trials(request, calibration), unknown=_unknown_figures(request))
+    scenario = build_scenario(request)
+    simulation = simulate(scenario, calibration)
+    return _with_details(_trials(scenario, simulation), scenario, simulation)
 
 
 def total_rocketmq(document: Mapping[str, Any], calibration: Calibration = DEFAULT) -> Totals:
-    """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer tells."""
+    """Return the totals of the same trials as ``forecast_rocketmq``, without what only a whole answer contains."""
     request = read_request(document)
     if request.broadcasts:
-        return replace(broadcasting_trials(request, calibration), untold=_untold(request)).totals()
-    world = build_world(request)
-    return _trials(world, simulate(world, calibration)).totals()
+        return replace(broadcasting_trials(request, calibration), unknown=_unknown_figures(request)).totals()
+    scenario = build_scenario(request)
+    return _trials(scenario, simulate(scenario, calibration)).totals()
 
 
-def _told(trials: Trials, world: World, found: Simulation) -> Trials:
+def _with_details(trials: Trials, scenario: Scenario, simulation: Simulation) -> Trials:
     """Return the trials with all that people ask about them."""
     return replace(
         trials,
-        before=_assignments(world, found, BEFORE),
-        after=_assignments(world, found, AFTER),
-        warnings=warnings(world, found),
-        causes=tuple(cause for cause in find_causes(world, found) if cause.effect not in trials.untold),
-        timeline=find_timeline(world, found),
-        extra={**find_split_brain(world, found), **_again(found)},
+        before=_assignments(scenario, simulation, BEFORE),
+        after=_assignments(scenario, simulation, AFTER),
+        warnings=warnings(scenario, simulation),
+        causes=tuple(cause for cause in find_causes(scenario, simulation) if cause.effect not in trials.unknown),
+        timeline=find_timeline(scenario, simulation),
+        extra={**find_split_brain(scenario, simulation), **_redelivery(simulation)},
     )
 
 
-def _again(found: Simulation) -> dict[str, Any]:
+def _redelivery(simulation: Simulation) -> dict[str, Any]:
     """Return what POP gives again because of the change: how many messages late, and when the last one comes."""
-    if found.again is None:
+    if simulation.redelivery is None:
         return {}
-    if not found.again.is_known:
+    if not simulation.redelivery.is_known:
         return {"late_messages": None, "redelivered_s": None}
-    return {"late_messages": messages(found.again.late), "redelivered_s": interval(found.again.redelivered_s)}
+    return {
+        "late_messages": messages(simulation.redelivery.late),
+        "redelivered_s": interval(simulation.redelivery.redelivered_s),
+    }
 
 
-def _trials(world: World, found: Simulation) -> Trials:
-    labels = [*found.names.labels, None]
-    queues = [[queue.topic, queue.broker, queue.queue_id] for queue in world.queues]
-    before = found.owners.before.tolist()
-    after = found.owners.shown.tolist()
+def _trials(scenario: Scenario, simulation: Simulation) -> Trials:
+    labels = [*simulation.names.labels, None]
+    queues = [[queue.topic, queue.broker, queue.queue_id] for queue in scenario.queues]
+    before = simulation.owners.before.tolist()
+    after = simulation.owners.shown.tolist()
     return Trials(
         queues=queues,
         before={},
@@ -83,34 +86,36 @@ def _trials(world: World, found: Simulation) -> Trials:
             for queue, old, new in zip(queues, before, after, strict=True)
             if NOBODY not in {old, new} and old != new
         ],
-        moves=found.owners.moves,
-        pause_s=found.observed.pause_s,
-        duplicates=found.observed.duplicates,
-        burst=found.observed.burst,
-        settle_s=found.observed.settle_s,
-        drained_s=found.observed.drained_s,
-        unread_s=found.observed.unread_s if isinstance(world.request.change, RollingUpdate | Upgrade) else None,
-        untold=_untold(world.request) if found.again is None or found.again.is_known else _BY_PULLS | _BY_COMMITS,
+        moves=simulation.owners.moves,
+        pause_s=simulation.observed.pause_s,
+        duplicates=simulation.observed.duplicates,
+        burst=simulation.observed.burst,
+        settle_s=simulation.observed.settle_s,
+        drained_s=simulation.observed.drained_s,
+        unread_s=simulation.observed.unread_s if isinstance(scenario.request.change, RollingUpdate | Upgrade) else None,
+        unknown=_unknown_figures(scenario.request)
+        if simulation.redelivery is None or simulation.redelivery.is_known
+        else _BY_PULLS | _BY_COMMITS,
     )
 
 
-def _untold(request: ForecastRequest) -> frozenset[str]:
-    """Return the figures that nobody can tell, as when the application pulls, and what it stores."""
+def _unknown_figures(request: ForecastRequest) -> frozenset[str]:
+    """Return the unknown figures, as when the application pulls, and what it stores."""
     if request.consumer == Consumer.PULL:
         return _BY_PULLS | _BY_COMMITS
-    return frozenset() if request.tells_commits else _BY_COMMITS
+    return frozenset() if request.reports_commits else _BY_COMMITS
 
 
-def _assignments(world: World, found: Simulation, side: int) -> dict[str, list[list[Any]]]:
+def _assignments(scenario: Scenario, simulation: Simulation, side: int) -> dict[str, list[list[Any]]]:
     """Return the queues of every client in the order in which its class answers them, clients sorted."""
-    ids, labels = found.names.placements[0], found.names.labels
-    members = world.initial if side == BEFORE else world.final
-    listed = [ids[world.lives[member].client] for member in members]
-    label = {ids[world.lives[member].client]: labels[world.lives[member].client] for member in members}
-    strategy = {ids[world.lives[member].client]: world.lives[member].strategy for member in members}
-    queues = [world.queues[pick] for topic in world.topics for pick in topic.queues[side].tolist()]
+    ids, labels = simulation.names.placements[0], simulation.names.labels
+    members = scenario.initial if side == BEFORE else scenario.final
+    listed = [ids[scenario.processes[member].client] for member in members]
+    label = {ids[scenario.processes[member].client]: labels[scenario.processes[member].client] for member in members}
+    strategy = {ids[scenario.processes[member].client]: scenario.processes[member].strategy for member in members}
+    queues = [scenario.queues[pick] for topic in scenario.topics for pick in topic.queues[side].tolist()]
     answers = {
-        kind: allocate_group(world.strategies[kind], queues, listed, world.request.group).answer()
+        kind: allocate_group(scenario.strategies[kind], queues, listed, scenario.request.group).answer()
         for kind in set(strategy.values())
     }
     return {

@@ -13,7 +13,7 @@ import numpy as np
 from planner.allocation.ordering import java_sorted
 from planner.allocation.rocketmq import Averagely
 from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
-from planner.forecast.rocketmq.membership.scenario import Floats, World, build_world
+from planner.forecast.rocketmq.membership.scenario import Floats, Scenario, build_scenario
 from planner.forecast.rocketmq.request.changes import (
     BlueGreen,
     BrokerDown,
@@ -56,18 +56,18 @@ def broadcasting_trials(request: ForecastRequest, calibration: Calibration) -> T
     By queue, ``pause_s`` is the longest that a client which stays, or comes again, gets nothing of it; ``duplicates``
     is what comes again to the client that had it. A trial has settled when each of them is served.
     """
-    world = build_world(request)
-    parts = [_alone(each, turns, calibration) for each, turns in _each_alone(request)]
-    shape = (request.trials, len(world.queues))
+    scenario = build_scenario(request)
+    all_alone = [_alone(each, stop_order, calibration) for each, stop_order in _each_alone(request)]
+    shape = (request.trials, len(scenario.queues))
     pause, duplicates, settle = np.zeros(shape), np.zeros(shape), np.zeros(request.trials)
-    for part in parts:
-        pause = np.maximum(pause, part.pause_s.max(axis=0))
-        duplicates = duplicates + part.duplicates.sum(axis=0)
-        settle = np.maximum(settle, part.settle_s.max(axis=0))
+    for alone in all_alone:
+        pause = np.maximum(pause, alone.pause_s.max(axis=0))
+        duplicates = duplicates + alone.duplicates.sum(axis=0)
+        settle = np.maximum(settle, alone.settle_s.max(axis=0))
     return Trials(
-        queues=_names(world, range(shape[1])),
-        before=_everything(world, [str(client.id) for client in request.clients], BEFORE),
-        after=_everything(world, _staying(request), AFTER),
+        queues=_names(scenario, range(shape[1])),
+        before=_everything(scenario, [str(client.id) for client in request.clients], BEFORE),
+        after=_everything(scenario, _staying(request), AFTER),
         owner_before=[None] * shape[1],
         owner_after=[None] * shape[1],
         moved=[],
@@ -88,24 +88,26 @@ def _each_alone(request: ForecastRequest) -> Iterator[tuple[ForecastRequest, Flo
     change, ids = request.change, [client.id for client in request.clients]
     if isinstance(change, Join | Leave | RollingUpdate | BlueGreen):
         return
-    turns = dict.fromkeys(ids, 0.0) if isinstance(change, BrokerDown | BrokerUp | QueueCount) else _turns(change)
+    stop_order = (
+        dict.fromkeys(ids, 0.0) if isinstance(change, BrokerDown | BrokerUp | QueueCount) else _stop_order(change)
+    )
     settings = replace(request.settings, given={**request.settings.given, **_NEVER_MISSED})
     threads = {client.id: client.threads for client in request.clients}
-    for count in sorted({threads[name] for name in turns}):
-        alike = [name for name in turns if threads[name] == count]
-        one = Client(alike[0], count, orderly=False)  # nobody else is to be locked out
+    for count in sorted({threads[name] for name in stop_order}):
+        alike = [name for name in stop_order if threads[name] == count]
+        alone_client = Client(alike[0], count, orderly=False)  # nobody else is to be locked out
         alone = replace(
             request,
             strategy=Averagely(),
-            clients=(one,),
+            clients=(alone_client,),
             settings=settings,
-            change=_of_one(change, alike[0]),
+            change=_of_client(change, alike[0]),
             trials=request.trials * len(alike),
         )
-        yield alone, np.array([turns[name] for name in alike])
+        yield alone, np.array([stop_order[name] for name in alike])
 
 
-def _turns(change: Restart | Freeze | Partition | Upgrade | StrategyChange) -> dict[str | None, float]:
+def _stop_order(change: Restart | Freeze | Partition | Upgrade | StrategyChange) -> dict[str | None, float]:
     """Return when the change comes to each of its clients, in seconds."""
     match change:
         case Restart():
@@ -117,7 +119,7 @@ def _turns(change: Restart | Freeze | Partition | Upgrade | StrategyChange) -> d
     return {name: order * apart for order, name in enumerate(change.clients)}
 
 
-def _of_one(change: Change, name: str | None) -> Change:
+def _of_client(change: Change, name: str | None) -> Change:
     """Return the change as it comes to one client."""
     if isinstance(change, BrokerDown | BrokerUp | QueueCount) or name is None:
         return change
@@ -127,22 +129,22 @@ def _of_one(change: Change, name: str | None) -> Change:
     return replace(change, clients=(name,))
 
 
-def _alone(request: ForecastRequest, turns: Floats, calibration: Calibration) -> _Alone:
+def _alone(request: ForecastRequest, stop_order: Floats, calibration: Calibration) -> _Alone:
     """Return what one client goes through, as often as there are turns.
 
-    Processes that started together ask for routes and look together, and nobody tells which did: they do so in every
-    other trial.
+    Processes that started together ask for routes and rebalance together, and nothing shows which did: they do so in
+    every other trial.
     """
-    world = build_world(request)
-    observed = simulate(world, calibration).observed
-    shape = (len(turns), request.trials // len(turns), len(world.queues))
+    scenario = build_scenario(request)
+    observed = simulate(scenario, calibration).observed
+    shape = (len(stop_order), request.trials // len(stop_order), len(scenario.queues))
     settle = observed.settle_s.reshape(shape[:2])
-    if world.route_changes:
+    if scenario.route_changes:
         settle[:, ::2] = settle[:1, ::2]
     return _Alone(
         observed.pause_s.reshape(shape),
         observed.duplicates.reshape(shape),
-        np.where(settle > 0, settle + turns[:, None], 0.0),
+        np.where(settle > 0, settle + stop_order[:, None], 0.0),
     )
 
 
@@ -155,14 +157,16 @@ def _staying(request: ForecastRequest) -> list[str]:
     return [client for client in (*before, *joined) if client not in left]
 
 
-def _everything(world: World, clients: Sequence[str], side: int) -> dict[str, list[list[Any]]]:
+def _everything(scenario: Scenario, clients: Sequence[str], side: int) -> dict[str, list[list[Any]]]:
     """Return all queues of a route for every client, clients sorted."""
-    queues = _names(world, (pick for topic in world.topics for pick in topic.queues[side].tolist()))
+    queues = _names(scenario, (pick for topic in scenario.topics for pick in topic.queues[side].tolist()))
     return dict.fromkeys(java_sorted(clients), queues)
 
 
-def _names(world: World, picks: Iterable[int]) -> list[list[Any]]:
-    return [[world.queues[pick].topic, world.queues[pick].broker, world.queues[pick].queue_id] for pick in picks]
+def _names(scenario: Scenario, picks: Iterable[int]) -> list[list[Any]]:
+    return [
+        [scenario.queues[pick].topic, scenario.queues[pick].broker, scenario.queues[pick].queue_id] for pick in picks
+    ]
 
 
 def _about_offsets(change: Change, settle_s: Floats) -> list[str]:

@@ -1,4 +1,4 @@
-"""Why queues pause and messages come twice in a forecast, and which setting would lower it."""
+"""Why queues pause and messages are redelivered in a forecast, and which setting would lower it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.forecast.common.changes import GRACEFUL, SILENT
 from planner.forecast.rocketmq.handover.tenures import NOBODY
-from planner.forecast.rocketmq.membership.scenario import World
+from planner.forecast.rocketmq.membership.scenario import Scenario
 from planner.forecast.rocketmq.request.changes import (
     BlueGreen,
     Change,
@@ -21,7 +21,7 @@ from planner.forecast.rocketmq.request.changes import (
 )
 from planner.forecast.rocketmq.request.settings import Settings
 from planner.forecast.rocketmq.simulate import Simulation
-from planner.forecast.trials import LEAST_TOLD, Cause
+from planner.forecast.trials import LEAST_REPORTED, Cause
 
 Lever = Mapping[str, int | bool]
 
@@ -29,66 +29,66 @@ _MORE_IS_BETTER = ("awaitTerminationMillisWhenShutdown",)
 """Of all other settings that are levers, less is better."""
 
 
-def find_causes(world: World, found: Simulation) -> tuple[Cause, ...]:
+def find_causes(scenario: Scenario, simulation: Simulation) -> tuple[Cause, ...]:
     """Return what makes pauses and duplicates, the largest shares first; shares add up to 1 within each effect."""
-    causes = [*_pause_causes(world, found), *_duplicate_causes(world, found)]
-    return tuple(sorted((cause for cause in causes if cause.share >= LEAST_TOLD), key=lambda cause: -cause.share))
+    causes = [*_pause_causes(scenario, simulation), *_duplicate_causes(scenario, simulation)]
+    return tuple(sorted((cause for cause in causes if cause.share >= LEAST_REPORTED), key=lambda cause: -cause.share))
 
 
-def _pause_causes(world: World, found: Simulation) -> Iterator[Cause]:
+def _pause_causes(scenario: Scenario, simulation: Simulation) -> Iterator[Cause]:
     """Yield the parts of the mean pause of a moved queue, along the first delivery of its new owner."""
-    queues = found.holds.queues
-    moves = found.owners.moves[:, queues]
-    pause = np.where(moves, np.nan_to_num(found.observed.pause_s[:, queues]), 0.0)
+    queues = simulation.tenures.queues
+    moves = simulation.owners.moves[:, queues]
+    pause = np.where(moves, np.nan_to_num(simulation.observed.pause_s[:, queues]), 0.0)
     if not (pause > 0).any():
         return
-    client = np.array([*(life.client for life in world.lives), NOBODY])[found.holds.life]
-    takes = found.found.delivers & (client == found.owners.after[:, queues, None])
-    first = np.where(takes, found.starts.first, np.inf).argmin(axis=2)[..., None]
+    client = np.array([*(process.client for process in scenario.processes), NOBODY])[simulation.tenures.process]
+    takes = simulation.deliveries.delivers & (client == simulation.owners.after[:, queues, None])
+    first = np.where(takes, simulation.starts.first, np.inf).argmin(axis=2)[..., None]
     paused = pause > 0
     count, left = int(paused.sum()), pause[paused].sum()
     whole = left
-    for name, delays in found.starts.delays.items():
-        part = np.minimum(np.take_along_axis(delays, first, axis=2)[..., 0], pause)[paused].sum()
-        left -= part
-        yield Cause(name, "pause_s", float(part / count), float(part / whole), _lever(world, name))
-    rest = _rest(world)
+    for name, delays in simulation.starts.delays.items():
+        share = np.minimum(np.take_along_axis(delays, first, axis=2)[..., 0], pause)[paused].sum()
+        left -= share
+        yield Cause(name, "pause_s", float(share / count), float(share / whole), _lever(scenario, name))
+    rest = _rest(scenario)
     left = max(float(left), 0.0)
-    yield Cause(rest, "pause_s", left / count, left / float(whole), _lever(world, rest))
+    yield Cause(rest, "pause_s", left / count, left / float(whole), _lever(scenario, rest))
 
 
-def _duplicate_causes(world: World, found: Simulation) -> Iterator[Cause]:
+def _duplicate_causes(scenario: Scenario, simulation: Simulation) -> Iterator[Cause]:
     """Yield the parts of the mean number of duplicates of the whole change."""
-    whole = float(found.found.duplicates.sum())
-    for name, part in found.found.causes.items():
-        if whole and part.sum():
-            amount = float(part.sum())
-            lever = _lever(world, name)
-            yield Cause(name, "duplicates", amount / world.request.trials, amount / whole, lever)
+    whole = float(simulation.deliveries.duplicates.sum())
+    for name, share in simulation.deliveries.causes.items():
+        if whole and share.sum():
+            amount = float(share.sum())
+            lever = _lever(scenario, name)
+            yield Cause(name, "duplicates", amount / scenario.request.trials, amount / whole, lever)
 
 
-def _rest(world: World) -> str:
+def _rest(scenario: Scenario) -> str:
     """Return the name of what lies before the new owner's first pull."""
-    change = world.request.change
+    change = scenario.request.change
     if isinstance(change, Leave | Restart) and change.how == SILENT:
         return "expiry"
-    if world.route_changes:
+    if scenario.route_changes:
         return "route"
-    return "lock" if world.request.orderly else "notice"
+    return "lock" if scenario.request.orderly else "notice"
 
 
-def _lever(world: World, cause: str) -> Lever:
+def _lever(scenario: Scenario, cause: str) -> Lever:
     """Return settings that lower a cause of this change; empty where none is known or they are as good already."""
-    wanted = _levers(world).get(cause, {})
-    return {name: value for name, value in wanted.items() if _is_worse(world.request.settings, name, value)}
+    better = _levers(scenario).get(cause, {})
+    return {name: value for name, value in better.items() if _is_worse(scenario.request.settings, name, value)}
 
 
-def _is_worse(settings: Settings, name: str, wanted: int | bool) -> bool:
+def _is_worse(settings: Settings, name: str, better: int | bool) -> bool:
     """Return whether the present value, given or the default, is on the worse side of the one that is wanted."""
-    if isinstance(wanted, bool):
-        return settings.is_on(name) != wanted
+    if isinstance(better, bool):
+        return settings.is_on(name) != better
     present = settings.value(name)
-    return present < wanted if name in _MORE_IS_BETTER else present > wanted
+    return present < better if name in _MORE_IS_BETTER else present > better
 
 
 def _stores_no_more(change: Change) -> bool:
@@ -96,12 +96,12 @@ def _stores_no_more(change: Change) -> bool:
     return isinstance(change, Freeze | Partition) or (isinstance(change, Leave | Restart) and change.how != GRACEFUL)
 
 
-def _levers(world: World) -> dict[str, Lever]:
-    request, change = world.request, world.request.change
+def _levers(scenario: Scenario) -> dict[str, Lever]:
+    request, change = scenario.request, scenario.request.change
     leaves_gracefully = isinstance(change, Leave | Restart) and change.how == GRACEFUL
     polls_route = "loadBalancePollNameServerInterval" if request.is_broker_allocated else "pollNameServerInterval"
     faster_clocks = {polls_route: 5_000, "rocketmq.client.rebalance.waitInterval": 5_000}
-    found: dict[str, Lever] = {
+    levers: dict[str, Lever] = {
         "route": faster_clocks,
         "expiry": {"serverChannelMaxIdleTimeSeconds": 40},
         "lock": {
@@ -115,14 +115,14 @@ def _levers(world: World) -> dict[str, Lever]:
     }
     by_commits = {"autoCommitIntervalMillis": 1_000} if request.settings.is_on("autoCommit") else {}
     by_stores = {"persistConsumerOffsetInterval": 1_000} if _stores_no_more(change) else {}
-    found["uncommitted"] = {**by_commits, **by_stores}
-    if world.route_changes:
-        found["overlap"] = faster_clocks
+    levers["uncommitted"] = {**by_commits, **by_stores}
+    if scenario.route_changes:
+        levers["overlap"] = faster_clocks
     elif isinstance(change, Join) and request.generation.has_min_gap:
-        found["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
+        levers["overlap"] = {"rocketmq.client.rebalance.minInterval": 100}
     stops = leaves_gracefully or isinstance(change, StrategyChange | Upgrade | RollingUpdate | BlueGreen)
     if stops and not request.pops and not request.polls:  # a shutdown waits for listener calls of pulled messages alone
-        found["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
+        levers["in_flight"] = {"awaitTerminationMillisWhenShutdown": 5_000}
     if not request.settings.is_on("notifyConsumerIdsChangedEnable"):
-        found["notice"] = found["overlap"] = {"notifyConsumerIdsChangedEnable": True}
-    return found
+        levers["notice"] = levers["overlap"] = {"notifyConsumerIdsChangedEnable": True}
+    return levers

@@ -5,134 +5,140 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.forecast.common.bisection import first_after, first_from
-from planner.forecast.common.delay_ranges import spread
-from planner.forecast.rocketmq.handover.tenures import NOBODY, Holds
+from planner.forecast.common.delay_ranges import draw_evenly
+from planner.forecast.rocketmq.handover.tenures import NOBODY, Tenures
 from planner.forecast.rocketmq.membership.consume_rates import Rates, has_backlog
-from planner.forecast.rocketmq.membership.process_times import NEVER, LifeTimes
-from planner.forecast.rocketmq.membership.rebalances import Looks
-from planner.forecast.rocketmq.membership.scenario import Floats, Indexes, World
+from planner.forecast.rocketmq.membership.process_times import NEVER, ProcessTimes
+from planner.forecast.rocketmq.membership.rebalances import Rebalances
+from planner.forecast.rocketmq.membership.scenario import Floats, Indexes, Scenario
 from planner.forecast.rocketmq.timing import ORDERLY_RETRY_AFTER_LOCK_S, Calibration
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Schedule:
-    """Seconds of looks, one row for each of ``lives`` in each trial: ``at``, NEVER at the end, and the ``last``."""
+    """Seconds of rebalances, one row for each of ``processes`` in each trial: ``at``, NEVER at the end, and the
+    ``last``."""
 
-    lives: int
+    processes: int
     at: Floats
     last: Floats
 
 
-def _schedule(looks: Looks) -> _Schedule:
-    """Return the looks, row by row."""
-    trials, lives, count = looks.at.shape
-    at = np.pad(looks.at.reshape(trials * lives, count), ((0, 0), (0, 1)), constant_values=NEVER)
+def _schedule(rebalances: Rebalances) -> _Schedule:
+    """Return the rebalances, row by row."""
+    trials, processes, count = rebalances.at.shape
+    at = np.pad(rebalances.at.reshape(trials * processes, count), ((0, 0), (0, 1)), constant_values=NEVER)
     last = np.where(np.isfinite(at), at, -np.inf).max(axis=1)
-    return _Schedule(lives, at, last)
+    return _Schedule(processes, at, last)
 
 
-def locked_holds(
-    world: World,
-    times: LifeTimes,
-    holds: Holds,
-    looks: Looks,
+def locked_tenures(
+    scenario: Scenario,
+    times: ProcessTimes,
+    tenures: Tenures,
+    rebalances: Rebalances,
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
-) -> Holds:
-    """Return the holds as the locks allow them.
+) -> Tenures:
+    """Return the tenures as the locks allow them.
 
     A queue is locked by client id: the same client, started again, has its lock at once. A lock that nobody releases
     lasts ``rocketmq.broker.rebalance.lockMaxLiveTime`` from its last renewal.
     """
-    schedule = _schedule(looks)
-    unlocked = _unlock_times(world, times, holds, schedule, rates, calibration, random)
-    client = np.array([life.client for life in world.lives])
-    gained = holds.gained.copy()
-    for number in range(1, gained.shape[2]):
-        trial, queue = np.nonzero(holds.life[:, :, number] != NOBODY)
-        holder, since = holds.life[trial, queue, number], gained[trial, queue, number]
-        earlier, mine = holds.life[trial, queue, :number], holder[:, None]
-        locked = (gained[trial, queue, :number] < holds.dropped[trial, queue, :number]) & (
+    schedule = _schedule(rebalances)
+    unlocked = _unlock_times(scenario, times, tenures, schedule, rates, calibration, random)
+    client = np.array([process.client for process in scenario.processes])
+    taken = tenures.taken.copy()
+    for number in range(1, taken.shape[2]):
+        trial, queue = np.nonzero(tenures.process[:, :, number] != NOBODY)
+        holder, since = tenures.process[trial, queue, number], taken[trial, queue, number]
+        earlier, mine = tenures.process[trial, queue, :number], holder[:, None]
+        locked = (taken[trial, queue, :number] < tenures.dropped[trial, queue, :number]) & (
             client[earlier] != client[mine]
         )
-        locked &= world.groups[earlier] == world.groups[mine]
+        locked &= scenario.groups[earlier] == scenario.groups[mine]
         free = np.where(locked, unlocked[trial, queue, :number], -np.inf).max(axis=1)
-        attempts = _attempts(world, schedule, (trial, holder), since, free)
-        gained[trial, queue, number] = np.where(free <= since, since, attempts)
-    gained = np.where(holds.life == NOBODY, NEVER, gained)
-    is_held = gained < holds.dropped
-    return replace(holds, gained=np.where(is_held, gained, NEVER), life=np.where(is_held, holds.life, NOBODY))
+        attempts = _attempts(scenario, schedule, (trial, holder), since, free)
+        taken[trial, queue, number] = np.where(free <= since, since, attempts)
+    taken = np.where(tenures.process == NOBODY, NEVER, taken)
+    is_owned = taken < tenures.dropped
+    return replace(tenures, taken=np.where(is_owned, taken, NEVER), process=np.where(is_owned, tenures.process, NOBODY))
 
 
 def _unlock_times(
-    world: World,
-    times: LifeTimes,
-    holds: Holds,
+    scenario: Scenario,
+    times: ProcessTimes,
+    tenures: Tenures,
     schedule: _Schedule,
     rates: Rates,
     calibration: Calibration,
     random: np.random.Generator,
 ) -> Floats:
-    """Return when each hold's lock is free."""
-    traits, settings = world.traits, world.request.settings
-    shape, owner = holds.life.shape, np.maximum(holds.life, 0)
-    patience = traits.listener_wait_s[owner]
-    busy = np.minimum(rates.consumed[holds.queues] * rates.service_s, 1.0)[None, :, None]
+    """Return when each tenure's lock is free."""
+    behaviour, settings = scenario.behaviour, scenario.request.settings
+    shape, owner = tenures.process.shape, np.maximum(tenures.process, 0)
+    patience = behaviour.listener_wait_s[owner]
+    busy = np.minimum(rates.consumed[tenures.queues] * rates.service_s, 1.0)[None, :, None]
     runs = random.random(shape) < busy
     remaining = np.where(runs, random.uniform(0, rates.service_s, shape), 0.0)
     waits_longer = remaining > patience
-    released = holds.dropped + np.minimum(remaining, patience)
-    released = released + spread(random, calibration.listener_lock_s, shape)
-    if traits.unlocks_late.any():
-        backlog = has_backlog(world, rates.service_s)[holds.queues][None, :, None]
+    released = tenures.dropped + np.minimum(remaining, patience)
+    released = released + draw_evenly(random, calibration.listener_lock_s, shape)
+    if behaviour.unlocks_late.any():
+        backlog = has_backlog(scenario, rates.service_s)[tenures.queues][None, :, None]
         has_cached = backlog | (runs & (random.random(shape) < busy))
         late = released + settings.seconds("rocketmq.client.unlockDelayTimeMills")
-        released = np.where(has_cached & traits.unlocks_late[owner], late, released)
+        released = np.where(has_cached & behaviour.unlocks_late[owner], late, released)
     # The owner's next round tries again, once the call is over or nearly so.
     trial = np.arange(shape[0])[:, None, None]
-    tried_again = _next_looks(world, schedule, (trial, owner), holds.dropped, holds.dropped + remaining - patience)
-    released = np.where(waits_longer, np.maximum(holds.dropped + remaining, tried_again), released)
+    retried = _next_rebalances(
+        scenario, schedule, (trial, owner), tenures.dropped, tenures.dropped + remaining - patience
+    )
+    released = np.where(waits_longer, np.maximum(tenures.dropped + remaining, retried), released)
     expiry = settings.seconds("rocketmq.broker.rebalance.lockMaxLiveTime")
     # A client renews all its locks in one request, so they are of one age.
     ages = random.uniform(0, settings.seconds("rocketmq.client.rebalance.lockInterval"), times.saved.shape)
-    renewed, saved = times.of_holders(ages, holds.life), times.of_holders(times.saved, holds.life)
+    renewed, saved = times.of_holders(ages, tenures.process), times.of_holders(times.saved, tenures.process)
     at_end = np.where(
-        times.of_holders(times.graceful, holds.life), saved, holds.dropped + np.maximum(expiry - renewed, 0.0)
+        times.of_holders(times.graceful, tenures.process), saved, tenures.dropped + np.maximum(expiry - renewed, 0.0)
     )
-    free: Floats = np.where(holds.dies, at_end, released)
+    free: Floats = np.where(tenures.dies, at_end, released)
     return free
 
 
-def _attempts(world: World, schedule: _Schedule, of: tuple[Indexes, Indexes], gained: Floats, free: Floats) -> Floats:
-    """Return the holder's first attempt after the lock is free: its looks, its ticks, and since 5.0 its retries.
+def _attempts(
+    scenario: Scenario, schedule: _Schedule, of: tuple[Indexes, Indexes], taken: Floats, free: Floats
+) -> Floats:
+    """Return the holder's first attempt after the lock is free: its rebalances, its ticks, and since 5.0 its retries.
 
     NEVER where the lock is never free, or nothing was gained.
     """
-    traits, (_, owner) = world.traits, of
-    found = np.where(np.isfinite(free), _next_looks(world, schedule, of, gained, free), NEVER)
-    pace = np.maximum(traits.gap_s, ORDERLY_RETRY_AFTER_LOCK_S)[owner]
-    waits = np.isfinite(found)
-    since = np.where(waits, gained, 0.0)
+    behaviour, (_, owner) = scenario.behaviour, of
+    next_at = np.where(np.isfinite(free), _next_rebalances(scenario, schedule, of, taken, free), NEVER)
+    pace = np.maximum(behaviour.gap_s, ORDERLY_RETRY_AFTER_LOCK_S)[owner]
+    waits = np.isfinite(next_at)
+    since = np.where(waits, taken, 0.0)
     retries = np.ceil(np.maximum(np.where(waits, free, 0.0) - since, 0) / pace)
-    again = np.where(traits.retries_lock[owner], since + retries * pace, NEVER)
-    return np.where(waits, np.minimum(found, again), NEVER)
+    retried_at = np.where(behaviour.retries_lock[owner], since + retries * pace, NEVER)
+    return np.where(waits, np.minimum(next_at, retried_at), NEVER)
 
 
-def _next_looks(
-    world: World, schedule: _Schedule, of: tuple[Indexes, Indexes], since: Floats, wanted: Floats
+def _next_rebalances(
+    scenario: Scenario, schedule: _Schedule, of: tuple[Indexes, Indexes], since: Floats, earliest: Floats
 ) -> Floats:
-    """Return each holder's first look after ``since`` that is not before ``wanted``; after the last one its ticks.
+    """Return each holder's first rebalance after ``since`` that is not before ``earliest``; after the last one its
+    ticks.
 
     ``of``: trial and holder of each time; NEVER where ``since`` is.
     """
-    wait = world.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
-    wanted = np.maximum(wanted, since)
+    wait = scenario.request.settings.seconds("rocketmq.client.rebalance.waitInterval")
+    earliest = np.maximum(earliest, since)
     trial, holder = of
-    course = trial * schedule.lives + holder
-    place = np.maximum(first_after(schedule.at, course, since), first_from(schedule.at, course, wanted))
-    found = schedule.at[course, np.minimum(place, schedule.at.shape[1] - 1)]
-    last = np.where(np.isfinite(since), np.maximum(schedule.last[course], since), 0.0)
-    late = np.where(np.isfinite(wanted), wanted, 0.0)
+    row = trial * schedule.processes + holder
+    index = np.maximum(first_after(schedule.at, row, since), first_from(schedule.at, row, earliest))
+    next_at = schedule.at[row, np.minimum(index, schedule.at.shape[1] - 1)]
+    last = np.where(np.isfinite(since), np.maximum(schedule.last[row], since), 0.0)
+    late = np.where(np.isfinite(earliest), earliest, 0.0)
     ticks = last + np.maximum(np.ceil((late - last) / wait), 1.0) * wait
-    return np.where(np.isfinite(since), np.minimum(found, ticks), NEVER)
+    return np.where(np.isfinite(since), np.minimum(next_at, ticks), NEVER)

@@ -1,4 +1,4 @@
-"""What each process does by its client's release: one figure a life, as an upgrade mixes generations."""
+"""What each process does by its client's release: one figure a process, as an upgrade mixes generations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.forecast.rocketmq.membership.processes import Life
+from planner.forecast.rocketmq.membership.processes import Process
 from planner.forecast.rocketmq.request.settings import Consumer, Settings
 from planner.forecast.rocketmq.timing import ORDERLY_START_FIXED, generation
 
@@ -15,8 +15,9 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Traits:
-    """The fields of ``timing.Generation`` by life; ``gap_s`` is the least time between two looks, ``tick_s`` the most.
+class ClientBehaviour:
+    """The fields of ``timing.Generation`` by process; ``gap_s`` is the least time between two rebalances, ``tick_s``
+    the most.
 
     ``starts_locked``: what is locked in a round is consumed at once, not after the next renewal of locks (4.9.5+).
     """
@@ -31,17 +32,18 @@ class Traits:
     starts_locked: Booleans
 
 
-def find_traits(lives: Sequence[Life], settings: Settings, is_never_balanced: bool) -> Traits:
-    """Return the traits of every life; ``is_never_balanced``: a look of 5.2+ follows the last one as soon as may be.
+def find_behaviour(processes: Sequence[Process], settings: Settings, is_never_balanced: bool) -> ClientBehaviour:
+    """Return the behaviour of every process; ``is_never_balanced``: a rebalance of 5.2+ follows the last one as soon as
+    may be.
 
     Who polls waits for no first pull, and quotes no version of its subscription (``RebalanceLitePullImpl``: its
     ``dispatchPullRequest`` does nothing, ``messageQueueChanged`` changes no version).
     """
     pushed = settings.consumer == Consumer.PUSH
-    kinds = [generation(life.version) for life in lives]
+    kinds = [generation(process.version) for process in processes]
     gap_s = settings.seconds("rocketmq.client.rebalance.minInterval")
     wait_s = settings.seconds("rocketmq.client.rebalance.waitInterval")
-    return Traits(
+    return ClientBehaviour(
         tick_s=np.array([gap_s if is_never_balanced and kind.has_min_gap else wait_s for kind in kinds]),
         gap_s=np.array([gap_s if kind.has_min_gap else 0.0 for kind in kinds]),
         first_pull_s=np.array([kind.first_pull_s if pushed else 0.0 for kind in kinds]),
@@ -49,5 +51,5 @@ def find_traits(lives: Sequence[Life], settings: Settings, is_never_balanced: bo
         retries_lock=np.array([kind.retries_lock for kind in kinds], dtype=bool),
         unlocks_late=np.array([kind.unlocks_late for kind in kinds], dtype=bool),
         listener_wait_s=np.array([kind.listener_wait_s for kind in kinds]),
-        starts_locked=np.array([life.version >= ORDERLY_START_FIXED for life in lives], dtype=bool),
+        starts_locked=np.array([process.version >= ORDERLY_START_FIXED for process in processes], dtype=bool),
     )

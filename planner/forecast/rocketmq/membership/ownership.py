@@ -1,4 +1,4 @@
-"""Who owns what when everybody sees the same: before the change, after it, and under any one view."""
+"""Which client owns what when all see the same members: before the change, after it, and under any one view."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from planner.allocation.ordering import java_sorted
 from planner.allocation.strategy import Holdings
 from planner.errors import BadInputError
 from planner.forecast.rocketmq.membership.processes import AFTER
-from planner.forecast.rocketmq.membership.scenario import Booleans, Indexes, Topic, World
+from planner.forecast.rocketmq.membership.scenario import Booleans, Indexes, Scenario, Topic
 from planner.forecast.rocketmq.membership.unknown_ids import Names
 
 NOBODY = -1
@@ -34,40 +34,47 @@ class Owners:
         return moves
 
 
-def find_owners(world: World, names: Names, before: Booleans) -> Owners:
+def find_owners(scenario: Scenario, names: Names, before: Booleans) -> Owners:
     """Return the owning clients of all queues, before, and after in every trial's placement of unknown ids."""
-    client = np.array([*(life.client for life in world.lives), NOBODY])
+    client = np.array([*(process.client for process in scenario.processes), NOBODY])
     placements = np.arange(len(names.placements))
-    after = client[first_life(_state_matrices(world, names, AFTER, world.final, placements))]
-    return Owners(client[first_life(before)], after[names.of_trial], after[0])
+    after = client[first_process(_state_matrices(scenario, names, AFTER, scenario.final, placements))]
+    return Owners(client[first_process(before)], after[names.of_trial], after[0])
 
 
-def state_matrix(world: World, names: Names, route: int, members: tuple[int, ...], placement: int = 0) -> Booleans:
-    """Return by life and queue who owns what when everybody sees these members, each under its own strategy."""
-    found: Booleans = _state_matrices(world, names, route, members, np.array([placement]))[0]
-    return found
+def state_matrix(
+    scenario: Scenario, names: Names, route: int, members: tuple[int, ...], placement: int = 0
+) -> Booleans:
+    """Return by process and queue who owns what when everybody sees these members, each under its own strategy."""
+    owned: Booleans = _state_matrices(scenario, names, route, members, np.array([placement]))[0]
+    return owned
 
 
-def _state_matrices(world: World, names: Names, route: int, members: tuple[int, ...], placements: Indexes) -> Booleans:
+def _state_matrices(
+    scenario: Scenario, names: Names, route: int, members: tuple[int, ...], placements: Indexes
+) -> Booleans:
     """Return the state matrix under each of these placements."""
-    owned = np.zeros((len(placements), len(world.lives), len(world.queues)), dtype=bool)
-    listed = np.zeros((len(placements), len(world.lives)), dtype=bool)
+    owned = np.zeros((len(placements), len(scenario.processes), len(scenario.queues)), dtype=bool)
+    listed = np.zeros((len(placements), len(scenario.processes)), dtype=bool)
     listed[:, list(members)] = True
     everywhere = np.full(len(placements), route, dtype=np.intp)
-    for strategy in {world.lives[member].strategy for member in members}:
-        mine = [member for member in members if world.lives[member].strategy == strategy]
+    for strategy in {scenario.processes[member].strategy for member in members}:
+        mine = [member for member in members if scenario.processes[member].strategy == strategy]
         side = np.full(len(placements), strategy, dtype=np.intp)
-        for topic in world.topics:
-            found = ownership_matrices(world, names, topic, Seen(everywhere, side, placements, listed))
-            owned[:, mine] |= found[:, mine]
+        for topic in scenario.topics:
+            owned_of_topic = ownership_matrices(
+                scenario, names, topic, AllocationInputs(everywhere, side, placements, listed)
+            )
+            owned[:, mine] |= owned_of_topic[:, mine]
     return owned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """What views show, one in each row: the route, the strategy, the placement of unknown ids, which lives are listed.
+class AllocationInputs:
+    """What views show, one in each row: the route, the strategy, the placement of unknown ids, which processes are
+    listed.
 
-    The first three are indexes, by view; ``listed`` is by view and life.
+    The first three are indexes, by view; ``listed`` is by view and process.
     """
 
     route: Indexes
@@ -76,76 +83,82 @@ class Seen:
     listed: Booleans
 
 
-def ownership_matrices(world: World, names: Names, topic: Topic, seen: Seen) -> Booleans:
-    """Return by view, life and queue who owns what when everybody allocates over the members that the view lists."""
-    owned = np.zeros((*seen.listed.shape, len(world.queues)), dtype=bool)
-    first = _first_lives(world)
-    order, is_doubled = _sorted_members(world, names, seen)
-    counts = seen.listed.sum(axis=1)
+def ownership_matrices(scenario: Scenario, names: Names, topic: Topic, inputs: AllocationInputs) -> Booleans:
+    """Return by view, process and queue who owns what when everybody allocates over the members that the view lists."""
+    owned = np.zeros((*inputs.listed.shape, len(scenario.queues)), dtype=bool)
+    first = _first_processes(scenario)
+    order, is_doubled = _sorted_members(scenario, names, inputs)
+    counts = inputs.listed.sum(axis=1)
     kinds, kind = np.unique(
-        np.column_stack([seen.route, seen.strategy, counts, is_doubled]), axis=0, return_inverse=True
+        np.column_stack([inputs.route, inputs.strategy, counts, is_doubled]), axis=0, return_inverse=True
     )
     for number, (route, strategy, count, doubled) in enumerate(kinds.tolist()):
         rows = np.flatnonzero(kind.ravel() == number)
         queues = topic.queues[route]
-        # Where only places count, all rows of a kind share one answer.
-        is_shared = world.strategies[strategy].is_positional and not doubled
+        # Where only positions count, all rows of a kind share one answer.
+        is_shared = scenario.strategies[strategy].is_positional and not doubled
         for some in (rows,) if is_shared else rows[:, None]:
             members = first[order[some, :count]]
-            ids = names.placements[seen.placement[some[0]]]
-            listed = [ids[world.lives[member].client] for member in members[0].tolist()]
-            holdings = _holdings(world, topic, route, strategy, listed)
+            ids = names.placements[inputs.placement[some[0]]]
+            listed = [ids[scenario.processes[member].client] for member in members[0].tolist()]
+            holdings = _holdings(scenario, topic, route, strategy, listed)
             owned[some[:, None], members[:, holdings.holders], queues[holdings.picks]] = True
     return owned[:, first]
 
 
-def _sorted_members(world: World, names: Names, seen: Seen) -> tuple[Indexes, Booleans]:
-    """Return by view the listed lives as their ids sort in Java, all others after them; and whether ids are doubled."""
-    used, row = np.unique(seen.placement, return_inverse=True)
-    ranks = np.array([_ranks(world, names.placements[placement]) for placement in used.tolist()], dtype=np.intp)
-    keys = np.where(seen.listed, ranks.reshape(len(used), len(world.lives))[row.ravel()], len(world.clients))
+def _sorted_members(scenario: Scenario, names: Names, inputs: AllocationInputs) -> tuple[Indexes, Booleans]:
+    """Return by view the listed processes as their ids sort in Java, all others after them; and whether ids are
+    doubled."""
+    used, row = np.unique(inputs.placement, return_inverse=True)
+    ranks = np.array([_ranks(scenario, names.placements[placement]) for placement in used.tolist()], dtype=np.intp)
+    keys = np.where(
+        inputs.listed, ranks.reshape(len(used), len(scenario.processes))[row.ravel()], len(scenario.clients)
+    )
     order = np.argsort(keys, axis=1, kind="stable")
     keys = np.take_along_axis(keys, order, axis=1)
-    is_doubled: Booleans = ((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] < len(world.clients))).any(axis=1)
+    is_doubled: Booleans = ((keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] < len(scenario.clients))).any(axis=1)
     return order, is_doubled
 
 
-def _ranks(world: World, ids: tuple[str, ...]) -> list[int]:
-    """Return the place of each life's id among all ids in Java's order."""
-    rank = {name: place for place, name in enumerate(java_sorted(set(ids)))}
-    return [rank[ids[life.client]] for life in world.lives]
+def _ranks(scenario: Scenario, ids: tuple[str, ...]) -> list[int]:
+    """Return the position of each process's id among all ids in Java's order."""
+    rank = {name: position for position, name in enumerate(java_sorted(set(ids)))}
+    return [rank[ids[process.client]] for process in scenario.processes]
 
 
-def _first_lives(world: World) -> Indexes:
-    """Return for each life the first one of the same client: that one stands for all of them."""
+def _first_processes(scenario: Scenario) -> Indexes:
+    """Return for each process the first one of the same client: that one stands for all of them."""
     first: dict[int, int] = {}
-    return np.array([first.setdefault(life.client, index) for index, life in enumerate(world.lives)], dtype=np.intp)
+    return np.array(
+        [first.setdefault(process.client, index) for index, process in enumerate(scenario.processes)], dtype=np.intp
+    )
 
 
-def _holdings(world: World, topic: Topic, route: int, strategy: int, listed: Sequence[str]) -> Holdings:
-    """Return who holds what among sorted ids; where only places count, the answer for so many serves all of them."""
-    rule = world.strategies[strategy]
+def _holdings(scenario: Scenario, topic: Topic, route: int, strategy: int, listed: Sequence[str]) -> Holdings:
+    """Return which of them owns what among sorted ids; where only positions count, the answer for so many serves all of
+    them."""
+    rule = scenario.strategies[strategy]
     key = (strategy, topic.name, route, len(listed))
-    only_places_count = rule.is_positional and len(set(listed)) == len(listed)
-    if only_places_count and key in world.known:
-        return world.known[key]
-    queues = [world.queues[pick] for pick in topic.queues[route].tolist()]
-    found = allocate_group(rule, queues, listed, world.request.group, is_sorted=True).holdings
-    if only_places_count:
-        world.known[key] = found
-    return found
+    only_positions_count = rule.is_positional and len(set(listed)) == len(listed)
+    if only_positions_count and key in scenario.known:
+        return scenario.known[key]
+    queues = [scenario.queues[pick] for pick in topic.queues[route].tolist()]
+    holdings = allocate_group(rule, queues, listed, scenario.request.group, is_sorted=True).holdings
+    if only_positions_count:
+        scenario.known[key] = holdings
+    return holdings
 
 
-def first_life(owned: Booleans) -> Indexes:
-    """Return the first life that owns each queue, NOBODY where none does; lives are the last axis but one."""
+def first_process(owned: Booleans) -> Indexes:
+    """Return the first process that owns each queue, NOBODY where none does; processes are the last axis but one."""
     return np.where(owned.any(axis=-2), owned.argmax(axis=-2), NOBODY)
 
 
-def refuse_doubled(world: World, before: Booleans) -> None:
+def refuse_doubled(scenario: Scenario, before: Booleans) -> None:
     """Refuse a group whose queues have several owners already: its duplicates would have no end."""
     doubled = np.flatnonzero(before.sum(axis=0) > 1)
     if len(doubled):
         raise BadInputError(
-            f"strategy: gives {world.queues[doubled[0]]} to several clients before the change already, "
+            f"strategy: gives {scenario.queues[doubled[0]]} to several clients before the change already, "
             f"so every message comes more than once; expected a strategy with one owner a queue"
         )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from planner.allocation.ordering import sorted_queues, topic_slices
 from planner.allocation.rocketmq import PopSharing
 from planner.allocation.strategy import Holdings, Strategy
-from planner.forecast.rocketmq.membership.client_behaviour import Traits, find_traits
-from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE, Life, processes
+from planner.forecast.rocketmq.membership.client_behaviour import ClientBehaviour, find_behaviour
+from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE, Process, find_processes
 from planner.forecast.rocketmq.request.changes import (
     BrokerDown,
     BrokerUp,
@@ -31,7 +31,7 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic with its queues and brokers in either route, as indexes into the world's lists."""
+    """One topic with its queues and brokers in either route, as indexes into the scenario's lists."""
 
     name: str
     queues: tuple[Indexes, Indexes]
@@ -39,7 +39,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class World:
+class Scenario:
     """All that the simulation needs to know of a request, by index.
 
     ``queues`` are those of both routes, sorted; ``rates`` and ``lags`` belong to them. ``route_changes`` says whether
@@ -49,8 +49,8 @@ class World:
 
     request: ForecastRequest
     clients: tuple[Client, ...]
-    lives: tuple[Life, ...]
-    traits: Traits
+    processes: tuple[Process, ...]
+    behaviour: ClientBehaviour
     queues: tuple[MessageQueue, ...]
     rates: Floats
     lags: Floats
@@ -64,8 +64,8 @@ class World:
 
     @property
     def initial(self) -> tuple[int, ...]:
-        """Return the lives that run before the change."""
-        return tuple(index for index, life in enumerate(self.lives) if life.starts_s is None)
+        """Return the processes that run before the change."""
+        return tuple(index for index, process in enumerate(self.processes) if process.starts_s is None)
 
     def shares_whole_brokers(self, members: int) -> bool:
         """Return whether so many members are given whole brokers instead of queues (``allocate4Pop``)."""
@@ -74,75 +74,80 @@ class World:
 
     @property
     def resizes(self) -> bool:
-        """True when a topic gets other queues on a broker: who has the whole broker pops them at once."""
+        """True when a topic gets other queues on a broker: a client that has the whole broker pops them at once."""
         return isinstance(self.request.change, QueueCount)
 
     @property
     def goes_back_and_forth(self) -> bool:
-        """True when queues may return to who had them: brokers that allocate learn of a new route one by one.
+        """True when queues may return to the client that had them: brokers that allocate learn of a new route one by
+        one.
 
-        A queue's pause is then the one before its new owner's first delivery, whoever delivers it afterwards.
+        A queue's pause is then the one before its new owner's first delivery, whichever member delivers it afterwards.
         """
         return self.route_changes and self.request.is_broker_allocated and not self.request.pops
 
     @property
-    def there(self) -> Booleans:
+    def present(self) -> Booleans:
         """Return which queues are there after the change."""
-        found = np.zeros(len(self.queues), dtype=bool)
-        found[np.concatenate([topic.queues[AFTER] for topic in self.topics])] = True
-        return found
+        present = np.zeros(len(self.queues), dtype=bool)
+        present[np.concatenate([topic.queues[AFTER] for topic in self.topics])] = True
+        return present
 
     @property
     def groups(self) -> Indexes:
-        """Return for each life whether it is of the group itself or of the one that takes over: BEFORE or AFTER."""
-        return np.array([life.group for life in self.lives], dtype=np.intp)
+        """Return for each process whether it is of the group itself or of the one that takes over: BEFORE or AFTER."""
+        return np.array([process.group for process in self.processes], dtype=np.intp)
 
     @property
     def resumed(self) -> Indexes:
-        """Return for each life the one that stood still and goes on as it, -1 for all others."""
-        return np.array([-1 if life.resumes is None else life.resumes for life in self.lives], dtype=np.intp)
+        """Return for each process the one that stood still and goes on as it, -1 for all others."""
+        return np.array(
+            [-1 if process.resumes is None else process.resumes for process in self.processes], dtype=np.intp
+        )
 
     @property
-    def severed(self) -> Booleans:
-        """Return by life and broker whether the change cuts the one off from the other, and not from all brokers."""
-        change, shape = self.request.change, (len(self.lives), len(self.brokers))
+    def partitioned(self) -> Booleans:
+        """Return by process and broker whether the change cuts the one off from the other, and not from all brokers."""
+        change, shape = self.request.change, (len(self.processes), len(self.brokers))
         if not isinstance(change, Partition) or not change.brokers:
             return np.zeros(shape, dtype=bool)
-        is_cut = np.array([self.clients[life.client].id in change.clients for life in self.lives], dtype=bool)
-        found: Booleans = is_cut[:, None] & np.array([broker in change.brokers for broker in self.brokers], dtype=bool)
-        return found
+        is_cut = np.array([self.clients[process.client].id in change.clients for process in self.processes], dtype=bool)
+        partitioned: Booleans = is_cut[:, None] & np.array(
+            [broker in change.brokers for broker in self.brokers], dtype=bool
+        )
+        return partitioned
 
     @property
-    def severed_s(self) -> float:
+    def partitioned_s(self) -> float:
         """Return how long clients are cut off from some brokers, 0 where none is."""
         change = self.request.change
         return change.for_s if isinstance(change, Partition) and change.brokers else 0.0
 
     @property
     def final(self) -> tuple[int, ...]:
-        """Return the lives that run when all is over."""
-        return tuple(index for index, life in enumerate(self.lives) if life.ends_s is None)
+        """Return the processes that run when all is over."""
+        return tuple(index for index, process in enumerate(self.processes) if process.ends_s is None)
 
 
-def build_world(request: ForecastRequest) -> World:
-    """Return the world of one request."""
+def build_scenario(request: ForecastRequest) -> Scenario:
+    """Return the scenario of one request."""
     change = request.change
     before, after = _routes(request.queues, change)
     queues = tuple(sorted_queues({*before, *after}))
     brokers = tuple(sorted({queue.broker for queue in queues}))
-    place = {queue: index for index, queue in enumerate(queues)}
+    index_of = {queue: index for index, queue in enumerate(queues)}
     broker_of = np.array([brokers.index(queue.broker) for queue in queues], dtype=np.intp)
     rates, lags = _loads(request, queues)
-    lives = processes(request.clients, request.client, change)
-    return World(
+    processes = find_processes(request.clients, request.client, change)
+    return Scenario(
         request,
         (*request.clients, *newcomers(change)),
-        lives,
-        find_traits(lives, request.settings, request.is_never_balanced),
+        processes,
+        find_behaviour(processes, request.settings, request.is_never_balanced),
         queues,
         rates,
         lags,
-        tuple(_topic(name, before, after, place, broker_of) for name, _ in topic_slices(queues)),
+        tuple(_topic(name, before, after, index_of, broker_of) for name, _ in topic_slices(queues)),
         brokers,
         (request.strategy, change.to if isinstance(change, StrategyChange) else request.strategy),
         set(before) != set(after),
@@ -159,9 +164,9 @@ def _routes(queues: Sequence[MessageQueue], change: Change) -> tuple[list[Messag
     if isinstance(change, BrokerUp):
         return [queue for queue in queues if queue.broker != change.broker], everything
     if isinstance(change, QueueCount):
-        place = (change.topic, change.broker)
-        others = [queue for queue in queues if queue.place != place]
-        return everything, [*others, *(MessageQueue(*place, number) for number in range(change.read_queues))]
+        location = (change.topic, change.broker)
+        others = [queue for queue in queues if queue.place != location]
+        return everything, [*others, *(MessageQueue(*location, number) for number in range(change.read_queues))]
     return everything, everything
 
 
@@ -169,11 +174,11 @@ def _topic(
     name: str,
     before: Iterable[MessageQueue],
     after: Iterable[MessageQueue],
-    place: dict[MessageQueue, int],
+    index_of: dict[MessageQueue, int],
     broker_of: Indexes,
 ) -> Topic:
     queues = tuple(
-        np.array(sorted(place[queue] for queue in route if queue.topic == name), dtype=np.intp)
+        np.array(sorted(index_of[queue] for queue in route if queue.topic == name), dtype=np.intp)
         for route in (before, after)
     )
     return Topic(name, (queues[0], queues[1]), (np.unique(broker_of[queues[0]]), np.unique(broker_of[queues[1]])))
@@ -188,11 +193,11 @@ def _loads(request: ForecastRequest, queues: Sequence[MessageQueue]) -> tuple[Fl
     lag = dict(zip(request.queues, request.lags, strict=True))
     change = request.change
     if isinstance(change, QueueCount):
-        place = (change.topic, change.broker)
-        if change.write_queues != sum(queue.place == place for queue in rate):
+        location = (change.topic, change.broker)
+        if change.write_queues != sum(queue.place == location for queue in rate):
             total = sum(rate[queue] for queue in rate if queue.topic == change.topic)
-            others = [queue for queue in rate if queue.topic == change.topic and queue.place != place]
-            written = [*others, *(MessageQueue(*place, number) for number in range(change.write_queues))]
+            others = [queue for queue in rate if queue.topic == change.topic and queue.place != location]
+            written = [*others, *(MessageQueue(*location, number) for number in range(change.write_queues))]
             rate = {queue: value for queue, value in rate.items() if queue.topic != change.topic}
             rate.update(dict.fromkeys(written, total / max(len(written), 1)))
     return np.array([rate.get(queue, 0.0) for queue in queues]), np.array([lag.get(queue, 0.0) for queue in queues])

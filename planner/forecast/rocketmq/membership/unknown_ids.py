@@ -9,7 +9,7 @@ from planner.allocation.ordering import java_sorted
 from planner.allocation.rocketmq import ConsistentHash
 from planner.errors import BadInputError
 from planner.forecast.common.changes import gaps, labels
-from planner.forecast.rocketmq.membership.scenario import Indexes, World
+from planner.forecast.rocketmq.membership.scenario import Indexes, Scenario
 
 _LEAST = "\x00"
 
@@ -32,33 +32,37 @@ class Names:
         return len(self.placements) == 1
 
 
-def name_clients(world: World, random: np.random.Generator) -> Names:
+def name_clients(scenario: Scenario, random: np.random.Generator) -> Names:
     """Return ids for every client; raise ``BadInputError`` where the strategy would need to know more of a newcomer."""
-    trials = world.request.trials
-    ids = [client.id for client in world.clients]
+    trials = scenario.request.trials
+    ids = [client.id for client in scenario.clients]
     known = java_sorted(client for client in ids if client is not None)
     unknown = ids.count(None)
     if not unknown:
         return Names((tuple(known_id for known_id in ids if known_id),), np.zeros(trials, dtype=np.intp), labels(ids))
-    for strategy in world.strategies:
+    for strategy in scenario.strategies:
         if not strategy.is_positional and not isinstance(strategy, ConsistentHash):
             raise BadInputError(
                 f"change.clients: found an id that is null, expected known ids, as strategy {strategy.name} reads names"
             )
-    found = gaps(len(known) + 1, unknown, trials, random)
+    placements_of_unknown = gaps(len(known) + 1, unknown, trials, random)
     last = (len(known),) * unknown
-    placements = tuple(_placed(ids, known, chosen, number) for number, chosen in enumerate((last, *found)))
-    return Names(placements, random.permutation(np.arange(trials, dtype=np.intp) % len(found)) + 1, labels(ids))
+    placements = tuple(
+        _positioned(ids, known, chosen, number) for number, chosen in enumerate((last, *placements_of_unknown))
+    )
+    return Names(
+        placements, random.permutation(np.arange(trials, dtype=np.intp) % len(placements_of_unknown)) + 1, labels(ids)
+    )
 
 
-def _placed(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int], number: int) -> tuple[str, ...]:
+def _positioned(ids: Sequence[str | None], known: Sequence[str], gaps: Sequence[int], number: int) -> tuple[str, ...]:
     """Return all ids, each newcomer named so that it sorts into its gap; the number keeps hashes apart."""
     chosen = iter(enumerate(gaps))
-    placed = []
+    positioned = []
     for name in ids:
         if name is None:
             order, gap = next(chosen)
-            placed.append(f"{known[gap - 1] if gap else ''}{_LEAST}{order:04}-{number}")
+            positioned.append(f"{known[gap - 1] if gap else ''}{_LEAST}{order:04}-{number}")
         else:
-            placed.append(name)
-    return tuple(placed)
+            positioned.append(name)
+    return tuple(positioned)

@@ -9,18 +9,18 @@ from planner.allocation.strategy import Strategy
 from planner.errors import BadInputError
 from planner.forecast.common.changes import (
     Document,
+    exit_mode,
+    expect_one_of,
     named_members,
-    one_of,
     read_kind,
     refuse_none,
     refuse_repeated,
-    way_of_ending,
 )
 from planner.forecast.common.request_fields import Version, number, required, seconds, version
 from planner.forecast.common.rolling_update import ROLLING_FIELDS, Rolling, read_rolling
 
 CUT = "cut"
-"""How the life of a client that is cut off ends, besides the ways of every system."""
+"""How the process of a client that is cut off ends, besides the ways of every system."""
 MOST_READ_QUEUES = 10_000
 DEFAULT_THREADS = 20
 LONGEST_STANDSTILL_S = 3_600.0
@@ -56,7 +56,7 @@ class Leave:
 class Restart:
     """These clients end one after the other, each starting again ``interval_s`` later.
 
-    ``stagger_s`` lies between two ends: unless told, the next one ends when the one before starts again.
+    ``stagger_s`` lies between two ends: by default, the next one ends when the one before starts again.
     """
 
     clients: tuple[str, ...]
@@ -167,28 +167,28 @@ def newcomers(change: Change) -> tuple[Client, ...]:
     return change.clients if isinstance(change, Join | RollingUpdate | BlueGreen) else ()
 
 
-def read_change(value: object, members: Sequence[Client], places: Sequence[tuple[str, str]]) -> Change:
+def read_change(value: object, members: Sequence[Client], locations: Sequence[tuple[str, str]]) -> Change:
     """Return the change, checked against the group's members and its (topic, broker) places."""
     document, read = read_kind(value, KINDS)
-    found: Change = read(document, members, places)
-    return found
+    change: Change = read(document, members, locations)
+    return change
 
 
 def read_clients(value: object, field: str, threads: int, orderly: bool) -> tuple[Client, ...]:
-    """Return clients of objects; ``threads`` and ``orderly`` hold where one does not say. An id may be null."""
-    found = []
+    """Return clients of objects; ``threads`` and ``orderly`` tenure where one does not say. An id may be null."""
+    clients = []
     for index, item in enumerate(fields.sequence(value, field, "a list of clients")):
-        place = f"{field}[{index}]"
-        document = fields.mapping(item, place, 'an object such as {"id": "10.0.0.1@c1", "threads": 20}')
-        fields.only_known(document, ("id", "threads", "orderly"), place)
+        field_name = f"{field}[{index}]"
+        document = fields.mapping(item, field_name, 'an object such as {"id": "10.0.0.1@c1", "threads": 20}')
+        fields.only_known(document, ("id", "threads", "orderly"), field_name)
         if document.get("id") is not None:
-            fields.text(document["id"], f"{place}.id", "a client id that is not empty")
+            fields.text(document["id"], f"{field_name}.id", "a client id that is not empty")
         if not isinstance(document.get("orderly", False), bool):
-            raise fields.refusal(f"{place}.orderly", document["orderly"], "true or false")
-        count = fields.whole_number(document.get("threads", threads), f"{place}.threads", 1, 1000)
-        found.append(Client(document.get("id"), count, document.get("orderly", orderly)))
-    refuse_repeated([client.id for client in found if client.id is not None], field, "client")
-    return tuple(found)
+            raise fields.refusal(f"{field_name}.orderly", document["orderly"], "true or false")
+        count = fields.whole_number(document.get("threads", threads), f"{field_name}.threads", 1, 1000)
+        clients.append(Client(document.get("id"), count, document.get("orderly", orderly)))
+    refuse_repeated([client.id for client in clients if client.id is not None], field, "client")
+    return tuple(clients)
 
 
 def _join(document: Document, members: Sequence[Client], _: object) -> Join:
@@ -210,13 +210,13 @@ def _new_clients(value: object, members: Sequence[Client]) -> tuple[Client, ...]
 
 
 def _leave(document: Document, members: Sequence[Client], _: object) -> Leave:
-    return Leave(_named(document, members), way_of_ending(document), seconds(document, "stagger_s", "change", 0.0))
+    return Leave(_named(document, members), exit_mode(document), seconds(document, "stagger_s", "change", 0.0))
 
 
 def _restart(document: Document, members: Sequence[Client], _: object) -> Restart:
     interval = seconds(document, "interval_s", "change")
     return Restart(
-        _named(document, members), way_of_ending(document), interval, seconds(document, "stagger_s", "change", interval)
+        _named(document, members), exit_mode(document), interval, seconds(document, "stagger_s", "change", interval)
     )
 
 
@@ -224,13 +224,13 @@ def _freeze(document: Document, members: Sequence[Client], _: object) -> Freeze:
     return Freeze(_named(document, members), _standstill(document))
 
 
-def _partition(document: Document, members: Sequence[Client], places: Sequence[tuple[str, str]]) -> Partition:
+def _partition(document: Document, members: Sequence[Client], locations: Sequence[tuple[str, str]]) -> Partition:
     brokers: tuple[str, ...] = ()
     if "brokers" in document:
-        known = sorted({name for _, name in places})
+        known = sorted({name for _, name in locations})
         brokers = tuple(fields.texts(document["brokers"], "change.brokers", "a list of broker names"))
         for index, name in enumerate(brokers):
-            one_of(name, known, f"change.brokers[{index}]", "brokers")
+            expect_one_of(name, known, f"change.brokers[{index}]", "brokers")
         refuse_repeated(brokers, "change.brokers", "broker")
         if not 0 < len(brokers) < len(known):
             raise BadInputError(
@@ -280,19 +280,19 @@ def _named(document: Document, members: Sequence[Client]) -> tuple[str, ...]:
     return named_members(document, [client.id for client in members], "client")
 
 
-def _broker_down(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerDown:
-    return BrokerDown(_broker(document, places))
+def _broker_down(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> BrokerDown:
+    return BrokerDown(_broker(document, locations))
 
 
-def _broker_up(document: Document, _: object, places: Sequence[tuple[str, str]]) -> BrokerUp:
-    return BrokerUp(_broker(document, places))
+def _broker_up(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> BrokerUp:
+    return BrokerUp(_broker(document, locations))
 
 
-def _queues(document: Document, _: object, places: Sequence[tuple[str, str]]) -> QueueCount:
+def _queues(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> QueueCount:
     required(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
     topic = fields.text(document["topic"], "change.topic")
-    one_of(topic, sorted({topic for topic, _ in places}), "change.topic", "topics")
-    broker = _broker(document, [place for place in places if place[0] == topic])
+    expect_one_of(topic, sorted({topic for topic, _ in locations}), "change.topic", "topics")
+    broker = _broker(document, [location for location in locations if location[0] == topic])
     read = fields.whole_number(document["read_queues"], "change.read_queues", 0, MOST_READ_QUEUES)
     write = fields.whole_number(document.get("write_queues", read), "change.write_queues", 0, MOST_READ_QUEUES)
     return QueueCount(topic, broker, read, write)
@@ -305,10 +305,10 @@ def _strategy(document: Document, members: Sequence[Client], _: object) -> Strat
     return StrategyChange(to, _named(document, members), seconds(document, "interval_s", "change"))
 
 
-def _broker(document: Document, places: Sequence[tuple[str, str]]) -> str:
+def _broker(document: Document, locations: Sequence[tuple[str, str]]) -> str:
     required(document, "change", {"broker": "a broker's name"})
     broker = fields.text(document["broker"], "change.broker")
-    one_of(broker, sorted({name for _, name in places}), "change.broker", "brokers")
+    expect_one_of(broker, sorted({name for _, name in locations}), "change.broker", "brokers")
     return broker
 
 

@@ -33,7 +33,7 @@ MOST_LAG = 1e15
 POLLING_THREADS = 1
 """How many messages an application that polls works on at once, unless the request says more."""
 COMMITS = ("commit_after_poll", "commit_on_shutdown")
-"""Options by which a request tells when an application that polls commits by itself."""
+"""Options by which a request states when an application that polls commits by itself."""
 _QUEUE = '{"topic": "T", "broker": "broker-a", "queue_id": 0, "rate": 25.0, "lag": 0}'
 _REQUIRED = {
     "versions": 'an object such as {"client": "5.5.0", "broker": "5.5.0"}',
@@ -105,10 +105,13 @@ def _polling_newcomers(change: Change, document: Any) -> Change:
     """Return the change whose newcomers to an empty group work on one message at once, where they do not say more."""
     if not isinstance(change, Join):
         return change
-    told = [isinstance(one, Mapping) and "threads" in one for one in document["clients"]]
-    clients = zip(change.clients, told, strict=True)
+    are_stated = [isinstance(client, Mapping) and "threads" in client for client in document["clients"]]
+    clients = zip(change.clients, are_stated, strict=True)
     return replace(
-        change, clients=tuple(one if says else replace(one, threads=POLLING_THREADS) for one, says in clients)
+        change,
+        clients=tuple(
+            client if is_stated else replace(client, threads=POLLING_THREADS) for client, is_stated in clients
+        ),
     )
 
 
@@ -118,8 +121,12 @@ def _versions(value: object) -> tuple[Version, Version, list[str]]:
     request_fields.required(
         document, "versions", {"client": "a version such as 5.5.0", "broker": "a version such as 5.5.0"}
     )
-    found = {side: request_fields.version(document[side], f"versions.{side}") for side in ("client", "broker")}
-    return found["client"], found["broker"], [line for one in found.items() for line in _about_version(*one)]
+    versions = {side: request_fields.version(document[side], f"versions.{side}") for side in ("client", "broker")}
+    return (
+        versions["client"],
+        versions["broker"],
+        [line for version in versions.items() for line in _about_version(*version)],
+    )
 
 
 def _about_target(change: Change) -> list[str]:
@@ -150,13 +157,13 @@ def _queues(value: object) -> tuple[tuple[MessageQueue, ...], tuple[float, ...],
     queues = fields.distinct(fields.message_queues(documents, "queues"), "queues")
     rates, lags, unknown = [], [], 0
     for index, document in enumerate(documents):
-        place = f"queues[{index}]"
-        fields.only_known(document, ("topic", "broker", "queue_id", "rate", "lag"), place)
-        request_fields.required(document, place, {"rate": f"messages per second from 0 to {MOST_RATE:g}"})
-        rates.append(number(document["rate"], f"{place}.rate", 0, MOST_RATE))
+        field_name = f"queues[{index}]"
+        fields.only_known(document, ("topic", "broker", "queue_id", "rate", "lag"), field_name)
+        request_fields.required(document, field_name, {"rate": f"messages per second from 0 to {MOST_RATE:g}"})
+        rates.append(number(document["rate"], f"{field_name}.rate", 0, MOST_RATE))
         lag = document.get("lag")
         unknown += lag is None
-        lags.append(0.0 if lag is None else number(lag, f"{place}.lag", 0, MOST_LAG))
+        lags.append(0.0 if lag is None else number(lag, f"{field_name}.lag", 0, MOST_LAG))
     warnings = [f"the lag of {unknown} of {len(queues)} queues is not known: forecast as if nothing waited there"]
     data = [index for index, queue in enumerate(queues) if not queue.is_retry]
     if not data:
@@ -184,11 +191,11 @@ def _consumer(options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Consumer, 
     if options["consumer"] not in kinds:
         raise fields.refusal("options.consumer", options["consumer"], f"one of {', '.join(kinds)}")
     consumer = Consumer(options["consumer"])
-    told = [name for name in COMMITS if name in options]
-    for name in told:
+    stated = [name for name in COMMITS if name in options]
+    for name in stated:
         if not isinstance(options[name], bool):
             raise fields.refusal(f"options.{name}", options[name], "true or false")
         if consumer != Consumer.LITE_PULL:
             raise BadInputError(f"options.{name}: found with {consumer} consumers, expected {Consumer.LITE_PULL} ones")
     others = {name: value for name, value in options.items() if name not in ("consumer", *COMMITS)}
-    return others, consumer, frozenset(name for name in told if options[name])
+    return others, consumer, frozenset(name for name in stated if options[name])

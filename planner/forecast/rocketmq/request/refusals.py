@@ -111,7 +111,7 @@ def _refuse_what_brokers_cannot_allocate(request: ForecastRequest) -> None:
 
 
 def check_size(request: ForecastRequest) -> None:
-    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group that was ever seen."""
+    """Refuse what would not fit into some gigabytes of memory: it takes far more than any group on record."""
     change, clients = request.change, len(request.clients)
     waking = clients if isinstance(change, BrokerDown | BrokerUp | QueueCount) else len(change.clients)
     cells = request.trials * max(clients, 1) * max(len(request.queues), clients + waking)

@@ -41,7 +41,7 @@ class ForecastRequest:
     def is_broker_allocated(self) -> bool:
         """True when members ask a broker for their queues, not for the members (``RebalancePushImpl#clientRebalance``).
 
-        Orderly and broadcasting clients allocate for themselves whatever they are told.
+        Orderly and broadcasting clients allocate for themselves whatever the setting.
         """
         allocates = self.orderly or self.broadcasts
         return self.pops or not (self.settings.is_on("clientRebalance") or allocates)
@@ -84,8 +84,8 @@ class ForecastRequest:
         return self.consumer != Consumer.PUSH
 
     @property
-    def tells_commits(self) -> bool:
-        """True when it is known which offsets are stored: how much comes twice follows from that."""
+    def reports_commits(self) -> bool:
+        """True when it is known which offsets are stored: how much is redelivered follows from that."""
         commits = self.settings.is_on("autoCommit") or "commit_after_poll" in self.commits
         return self.consumer == Consumer.PUSH or (self.consumer == Consumer.LITE_PULL and commits)
 

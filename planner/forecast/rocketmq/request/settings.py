@@ -149,11 +149,11 @@ def read_settings(
         if name in LACKS[consumer]:
             raise BadInputError(f"settings.{name}: found with {consumer} consumers, which do not have it")
     for name in given:
-        found = broker if name in OF_BROKERS else client
-        if found < _known(name).since:
+        version = broker if name in OF_BROKERS else client
+        if version < _known(name).since:
             side = "broker" if name in OF_BROKERS else "client"
             raise BadInputError(
-                f"settings.{name}: found with {side} {found}, which does not have it; it is there since "
+                f"settings.{name}: found with {side} {version}, which does not have it; it is there since "
                 f"{_known(name).since}"
             )
     settings = Settings(given, consumer)
