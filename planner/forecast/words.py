@@ -2,7 +2,7 @@
 
 from planner.words import duration, number
 
-ONE_UNIT_S = 59.5
+SECONDS_ALONE_S = 59.5
 """What is shorter reads in seconds alone."""
 
 LEAST_SHOWN_S = 0.05
@@ -42,9 +42,9 @@ def seconds_between(low: float, high: float) -> str:
     first, last = duration(low), duration(high)
     if first == last:
         return first
-    if low < ONE_UNIT_S and high < ONE_UNIT_S and low >= LEAST_SHOWN_S:
+    if low < SECONDS_ALONE_S and high < SECONDS_ALONE_S and low >= LEAST_SHOWN_S:
         return f"{first.removesuffix(' s')}–{last}"
-    return f"0–{last}" if low < LEAST_SHOWN_S and high < ONE_UNIT_S else f"{first} – {last}"
+    return f"0–{last}" if low < LEAST_SHOWN_S and high < SECONDS_ALONE_S else f"{first} – {last}"
 
 
 def exact_seconds_between(low: float, high: float) -> str:

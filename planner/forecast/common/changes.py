@@ -12,7 +12,7 @@ from planner.errors import BadInputError, UnknownNameError
 from planner.forecast.common.request_fields import required
 
 GRACEFUL, CRASH, SILENT, FREEZE, CUT = "graceful", "crash", "silent", "freeze", "cut"
-WAYS = (GRACEFUL, CRASH, SILENT)
+EXIT_MODES = (GRACEFUL, CRASH, SILENT)
 MOST_PLACEMENTS = 64
 
 Document = Mapping[str, Any]
@@ -37,7 +37,7 @@ def named_members(document: Document, ids: Sequence[str | None], noun: str) -> t
     known = [name for name in ids if name is not None]
     names = fields.sequence(document["clients"], "change.clients", expected)
     for index, name in enumerate(names):
-        expect_one_of(fields.text(name, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
+        expect_known(fields.text(name, f"change.clients[{index}]"), known, f"change.clients[{index}]", "members")
     refuse_repeated(names, "change.clients", noun)
     refuse_none(names, noun, "changes")
     return tuple(names)
@@ -60,13 +60,13 @@ def refuse_none(names: Sequence[object], noun: str, verb: str) -> None:
 
 def exit_mode(document: Document) -> str:
     """Return ``change.how``."""
-    required(document, "change", {"how": f"one of {', '.join(WAYS)}"})
-    if document["how"] not in WAYS:
-        raise fields.refusal("change.how", document["how"], f"one of {', '.join(WAYS)}")
+    required(document, "change", {"how": f"one of {', '.join(EXIT_MODES)}"})
+    if document["how"] not in EXIT_MODES:
+        raise fields.refusal("change.how", document["how"], f"one of {', '.join(EXIT_MODES)}")
     return str(document["how"])
 
 
-def expect_one_of(name: str, known: Sequence[str], field: str, nouns: str) -> None:
+def expect_known(name: str, known: Sequence[str], field: str, nouns: str) -> None:
     """Refuse a name that the request does not know, and list those that it knows."""
     if name not in known:
         listed = ", ".join(known[:12]) or "none"

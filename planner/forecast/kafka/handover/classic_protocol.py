@@ -65,7 +65,7 @@ def play_rounds(context: RebalanceContext) -> MembershipTimeline:
     if context.scenario.expands:
         _learn_partitions(context, group)
     for _ in range(_ROUNDS_A_PROCESS * (len(context.scenario.processes) + 1)):
-        _fill_places(context, group, log)
+        _fill_slots(context, group, log)
         played_round = _next_round(context, group)
         if not played_round.played.any():
             break
@@ -149,7 +149,7 @@ def _learn_partitions(context: RebalanceContext, group: _Group) -> None:
     group.side[:] = AFTER
 
 
-def _fill_places(context: RebalanceContext, group: _Group, log: TenureLog) -> None:
+def _fill_slots(context: RebalanceContext, group: _Group, log: TenureLog) -> None:
     """Let static members that come again before the next round take the places of their former processes.
 
     Nobody notices while the group would choose the same assignor (``updateStaticMemberThenRebalanceOrCompleteJoin``,

@@ -147,7 +147,7 @@ def _play(
         due, back = (np.where(at < until, at, NEVER) for at in (due, back))
         if not np.isfinite(np.minimum(due, back)).any():
             break
-        _fill_places(context, group, log, np.where(back <= due, back, NEVER))
+        _fill_slots(context, group, log, np.where(back <= due, back, NEVER))
         at = np.where(back < due, NEVER, due)
         played = np.isfinite(at)
         _register(context.scenario, group, times, at)
@@ -159,11 +159,11 @@ def _play(
 
 def _apart(scenario: Scenario, arrives: Floats) -> tuple[Floats, Floats]:
     """Return when processes join, and when those do that come in the place of a former process."""
-    in_turn = np.isin(np.arange(arrives.shape[1]), list(scenario.static_successors))
-    return np.where(in_turn, NEVER, arrives), np.where(in_turn, arrives, NEVER)
+    in_order = np.isin(np.arange(arrives.shape[1]), list(scenario.static_successors))
+    return np.where(in_order, NEVER, arrives), np.where(in_order, arrives, NEVER)
 
 
-def _fill_places(context: RebalanceContext, group: _Group, log: TenureLog, at: Floats) -> None:
+def _fill_slots(context: RebalanceContext, group: _Group, log: TenureLog, at: Floats) -> None:
     """Let the static member that comes again at a moment (NEVER where none does) take its former process's place.
 
     It has that one's part of the target at once, and no other one is computed for it

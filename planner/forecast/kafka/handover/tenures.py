@@ -73,5 +73,5 @@ class TenureLog:
         revoked_at = np.take_along_axis(stops, holder, axis=1)
         saved = revoked_at - np.take_along_axis(unsaved_s, holder, axis=1)
         everything = [*self._ended, (self.process, self.assigned_at, revoked_at, saved)]
-        process, assigned_at, ended, kept = (np.array(part) for part in zip(*everything, strict=True))
+        process, assigned_at, ended, kept = (np.array(column) for column in zip(*everything, strict=True))
         return Tenures(process, assigned_at, np.maximum(ended, assigned_at), np.minimum(kept, ended))

@@ -8,7 +8,7 @@ from planner.errors import BadInputError
 from planner.forecast.common.changes import (
     Document,
     exit_mode,
-    expect_one_of,
+    expect_known,
     named_members,
     read_kind,
     refuse_none,
@@ -271,7 +271,7 @@ def _broker_up(document: Document, around: Surroundings) -> BrokerUp:
 def _queues(document: Document, around: Surroundings) -> PartitionCount:
     required(document, "change", {"topic": "a topic's name"})
     topic = fields.text(document["topic"], "change.topic")
-    expect_one_of(topic, list(around.partitions), "change.topic", "topics")
+    expect_known(topic, list(around.partitions), "change.topic", "topics")
     given = [name for name in ("partitions", "read_queues", "write_queues") if name in document]
     if not given:
         raise fields.missing("change.partitions", "how many partitions the topic has from now on")
@@ -307,7 +307,7 @@ def _broker(document: Document, around: Surroundings) -> str:
     required(document, "change", {"broker": "a broker's name or number"})
     broker = fields.text(document["broker"], "change.broker")
     if around.brokers:
-        expect_one_of(broker, around.brokers, "change.broker", "leaders")
+        expect_known(broker, around.brokers, "change.broker", "leaders")
     return broker
 
 

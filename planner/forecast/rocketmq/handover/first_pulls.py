@@ -94,7 +94,7 @@ def _resuming(
     lost &= ~has_backlog(scenario, rates.service_s)[tenures.queues][None, :, None]
     each = draw_tailed(random, calibration.resumed_pull_s, (2, shape[0], len(scenario.processes)))
     resumed: Floats = each[0, np.arange(shape[0])[:, None, None], process]
-    pulled_again_s: Floats = each[1, np.arange(shape[0])[:, None, None], process]
+    retried_pull_s: Floats = each[1, np.arange(shape[0])[:, None, None], process]
     retry = settings.seconds("pullTimeDelayMillsWhenException")
     if isinstance(scenario.request.change, Partition):
         if scenario.request.polls:
@@ -104,7 +104,7 @@ def _resuming(
         else:
             position, share = random.random((2, *shape))
         return resumed + np.where(position * (retry + NETWORK_TIMEOUT_S) < retry, share * retry, 0.0)
-    return resumed + np.where(lost, retry + pulled_again_s, 0.0)
+    return resumed + np.where(lost, retry + retried_pull_s, 0.0)
 
 
 def _by_broker(scenario: Scenario, tenures: Tenures, values: Floats) -> Floats:

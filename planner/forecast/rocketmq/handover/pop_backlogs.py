@@ -94,8 +94,8 @@ class _Pools:
         begun = has * np.minimum(free / np.maximum(waiting, _LEAST), 1.0).ravel()[process]
         self._busy_since = np.where(waiting > free, np.fmin(self._busy_since, since[:, None]), np.nan)
         cached = np.minimum(has - begun, self._most[active])
-        turns = ((until - since) / self._rates.service_s)[trial]
-        running = self._running[active] * np.clip(1 - turns, 0.0, 1.0) + begun / np.maximum(turns, 1.0)
+        calls = ((until - since) / self._rates.service_s)[trial]
+        running = self._running[active] * np.clip(1 - calls, 0.0, 1.0) + begun / np.maximum(calls, 1.0)
         is_burst = (self._busy_since <= until[:, None]).ravel()[process]
         running = np.where(is_burst, self._running[active] + begun, running)
         running *= np.minimum(self._threads / np.maximum(self._sums(process, running), _LEAST), 1.0).ravel()[process]

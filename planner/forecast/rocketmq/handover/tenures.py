@@ -112,7 +112,7 @@ def _topic_tenures(
     queues."""
     touched = _touched(scenario, number, views, before)
     if not scenario.request.pops:
-        return _tenures_of(scenario, times, views, latest, _Course(views.owned & touched, before & touched))
+        return _tenures_of(scenario, times, views, latest, _QueueSets(views.owned & touched, before & touched))
     was = scenario.shares_whole_brokers(len(scenario.initial))
     now = np.broadcast_to(scenario.present & was, touched.shape) & touched if scenario.resizes else None
     tenures_of = [
@@ -121,7 +121,7 @@ def _topic_tenures(
             times,
             views,
             latest,
-            _Course(
+            _QueueSets(
                 views.owned & touched & (views.whole == whole)[:, None, None],
                 before & touched & (was == whole),
                 now if whole else None,
@@ -137,7 +137,7 @@ def _topic_tenures(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Course:
+class _QueueSets:
     """What a process may have, by process and queue: under each view, before the change, and as it takes effect.
 
     Under POP there are two: a client that is given whole brokers instead of queues drops the queues and takes the
@@ -151,7 +151,7 @@ class _Course:
 
 
 def _tenures_of(
-    scenario: Scenario, times: ProcessTimes, views: Views, view_in_force: Indexes, queue_sets: _Course
+    scenario: Scenario, times: ProcessTimes, views: Views, view_in_force: Indexes, queue_sets: _QueueSets
 ) -> _Columns:
     """Return the tenures of one set of queues; ``view_in_force``: the view in force after each rebalance."""
     was, never = len(queue_sets.owned), len(queue_sets.owned) + 1

@@ -246,9 +246,9 @@ def _noticed(
 def _in_sequence(step: tuple[float, float], shape: tuple[int, ...], random: np.random.Generator) -> Floats:
     """Return when each broker's turn comes, brokers in any order: a client serves its hash map of brokers in turn."""
     trials, _, brokers = shape
-    turns = np.cumsum(draw_tailed(random, step, (trials, brokers)), axis=1)
+    delays = np.cumsum(draw_tailed(random, step, (trials, brokers)), axis=1)
     order = random.random((trials, brokers)).argsort(axis=1)
-    return np.take_along_axis(turns, order, axis=1)
+    return np.take_along_axis(delays, order, axis=1)
 
 
 def _expiry(scenario: Scenario, index: int, died: Floats, random: np.random.Generator) -> tuple[Floats, Booleans]:

@@ -10,7 +10,7 @@ from planner.errors import BadInputError
 from planner.forecast.common.changes import (
     Document,
     exit_mode,
-    expect_one_of,
+    expect_known,
     named_members,
     read_kind,
     refuse_none,
@@ -230,7 +230,7 @@ def _partition(document: Document, members: Sequence[Client], locations: Sequenc
         known = sorted({name for _, name in locations})
         brokers = tuple(fields.texts(document["brokers"], "change.brokers", "a list of broker names"))
         for index, name in enumerate(brokers):
-            expect_one_of(name, known, f"change.brokers[{index}]", "brokers")
+            expect_known(name, known, f"change.brokers[{index}]", "brokers")
         refuse_repeated(brokers, "change.brokers", "broker")
         if not 0 < len(brokers) < len(known):
             raise BadInputError(
@@ -291,7 +291,7 @@ def _broker_up(document: Document, _: object, locations: Sequence[tuple[str, str
 def _queues(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> QueueCount:
     required(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
     topic = fields.text(document["topic"], "change.topic")
-    expect_one_of(topic, sorted({topic for topic, _ in locations}), "change.topic", "topics")
+    expect_known(topic, sorted({topic for topic, _ in locations}), "change.topic", "topics")
     broker = _broker(document, [location for location in locations if location[0] == topic])
     read = fields.whole_number(document["read_queues"], "change.read_queues", 0, MOST_READ_QUEUES)
     write = fields.whole_number(document.get("write_queues", read), "change.write_queues", 0, MOST_READ_QUEUES)
@@ -308,7 +308,7 @@ def _strategy(document: Document, members: Sequence[Client], _: object) -> Strat
 def _broker(document: Document, locations: Sequence[tuple[str, str]]) -> str:
     required(document, "change", {"broker": "a broker's name"})
     broker = fields.text(document["broker"], "change.broker")
-    expect_one_of(broker, sorted({name for _, name in locations}), "change.broker", "brokers")
+    expect_known(broker, sorted({name for _, name in locations}), "change.broker", "brokers")
     return broker
 
 
