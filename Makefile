@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz same check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 
 
 fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
 	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz
+
+same: setup ## is every answer what it was? before and after a change of names; KEEP=1 keeps the new ones, ONE_IN=10 asks a tenth
+	@$(BIN)/python -m tests.same $(if $(KEEP),--keep) --one-in $(or $(ONE_IN),1)
 
 check: lint types imports test ## everything that CI asks for
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.forecast import ROLLING
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import client_id, kafka_request, rocketmq_request
 
 Document = dict[str, Any]

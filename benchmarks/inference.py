@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
 from planner.inference import Observation, infer
-from planner.inference.spreads import _point_table
+from planner.inference.even_strategies import _point_table
 from planner.model.membership import ClientTuning, Member
 from planner.model.queues import MessageQueue
 

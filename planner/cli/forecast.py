@@ -11,10 +11,10 @@ from rich.table import Table
 from planner.cli.allocate import read_document, write_fixed
 from planner.cli.console import FormatOption, Output, answering, errors, text_console
 from planner.errors import BadInputError, PlannerError
-from planner.simulation.words import CAUSES, count_between, messages_between, seconds_between
+from planner.forecast.words import CAUSES, count_between, messages_between, seconds_between
 
 if TYPE_CHECKING:
-    from planner.simulation.dynamics.trials import Document
+    from planner.forecast.trials import Document
 
 MOST_ROWS = 40
 MOST_CAUSES = 3
@@ -31,8 +31,8 @@ def forecast(
     output: Output = None,
 ) -> None:
     """Say what one change does: moved queues, pause, duplicates, burst, and when the group has settled."""
-    from planner.simulation.dynamics import forecast as forecast_of
-    from planner.simulation.dynamics import forecast_all
+    from planner.forecast import forecast as forecast_of
+    from planner.forecast import forecast_all
 
     with answering(form, output) as answer:
         requests = read_document(source)
@@ -188,7 +188,7 @@ def _amount(cause: Mapping[str, Any], amount: float | None = None) -> str:
 
 def _remedy(request: Mapping[str, Any], document: "Document", cause: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the same change would do with the cause's settings changed; nothing where that gains nothing."""
-    from planner.simulation.dynamics import forecast as answer
+    from planner.forecast import forecast as answer
 
     if not cause.get("lever"):
         return
@@ -216,10 +216,10 @@ def _gain(document: "Document", better: "Document", cause: Mapping[str, Any]) ->
 
 def _left(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
     """Return what is left of a cause and whether its share is told; if not, the most that may be left of it."""
-    from planner.simulation.dynamics.trials import LEAST_TOLD
+    from planner.forecast.trials import LEAST_REPORTED
 
     alike = [one for one in better["causes"] if one["effect"] == cause["effect"]]
     same = next((one for one in alike if one["cause"] == cause["cause"]), None)
     if same is not None:
         return same["mean"], True
-    return (LEAST_TOLD * alike[0]["mean"] / alike[0]["share"] if alike else None), False
+    return (LEAST_REPORTED * alike[0]["mean"] / alike[0]["share"] if alike else None), False

@@ -288,12 +288,12 @@ def other_view(picture: Picture) -> Iterator[Symptom | Gap]:
 def _unexplained(picture: Picture) -> Symptom | Gap:
     """Say why nothing can be computed: a strategy that is not known, or owners that no parameters of it explain."""
     found = picture.inference
-    if found is None or not found.told or found.explanations or not picture.has_settled:
+    if found is None or not found.named or found.explanations or not picture.has_settled:
         return Gap(f"who should own what cannot be computed: {found.sentence if found else 'no owner is known'}")
     now = _torn_now(picture)
     return Symptom(
         severity=Severity.ERROR if now else Severity.WARNING,
-        title=f"No parameters of {found.told[0]} explain who owns what",
+        title=f"No parameters of {found.named[0]} explain who owns what",
         evidence=(found.sentence, *now.evidence),
         consequence=now.consequence if now else "every queue has one owner, but not the one that all members agree on",
         advice="see whether all members are set up with the same parameters (virtual nodes, rooms, lists)",
@@ -318,7 +318,7 @@ def against_policy(picture: Picture) -> Iterator[Symptom | Gap]:
 
 def _tell_another(found: Inference, stated: str) -> bool:
     """Return whether the members' own word is enough, whatever they own at the moment."""
-    return bool(found.told) and all(name.partition("-")[0] != stated.partition("-")[0] for name in found.told)
+    return bool(found.named) and all(name.partition("-")[0] != stated.partition("-")[0] for name in found.named)
 
 
 def _expected(picture: Picture, answers: Mapping[str, frozenset[MessageQueue]]) -> dict[str, frozenset[MessageQueue]]:

@@ -6,8 +6,8 @@ from pydantic import Field, StrictBool
 
 from planner.documents.source import Name, Part
 from planner.errors import BadInputError, DocumentError
+from planner.forecast.kafka.request.reader import check_clients
 from planner.model.snapshot import KafkaTiming
-from planner.simulation.dynamics.kafka.reader import check_clients
 
 Milliseconds = Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 

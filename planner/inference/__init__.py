@@ -1,6 +1,6 @@
 """Which strategy a group really runs, from who owns what: names, parameters, evidence, or *unknown*.
 
-``infer`` answers for RocketMQ, ``infer_assignor`` for Kafka; ``contradiction`` holds a policy's word against it.
+``infer`` answers for RocketMQ, ``infer_assignor`` for Kafka; ``contradiction`` compares a policy's word with it.
 """
 
 from planner.inference.evidence import with_evidence

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.allocation.registry import runnable_strategy
+from planner.inference.even_strategies import HASH
 from planner.inference.explanation import Explanation, Freedom, Inference, contradiction
 from planner.inference.kafka import infer_assignor, partition_observation_of
 from planner.inference.observation import SETTLED_AFTER, observation_of
 from planner.inference.rocketmq import infer, misplaced
-from planner.inference.spreads import HASH
 from planner.model.intervals import QueueInterval
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
@@ -33,12 +33,16 @@ def with_evidence(
     if not inferred.evidence.queues_observed:
         return snapshot
     if stated is not None:
-        return _checked(snapshot, newest, inferred, stated)
-    return _found(snapshot, inferred) if snapshot.strategy is None else _confirmed(snapshot, inferred)
+        return _checked_against_ownership(snapshot, newest, inferred, stated)
+    return (
+        _with_inferred_strategy(snapshot, inferred)
+        if snapshot.strategy is None
+        else _with_confirmed_strategy(snapshot, inferred)
+    )
 
 
 def infer_newest(newest: GroupSample) -> Inference:
-    """Return what one sample tells of the group's strategy."""
+    """Return what one sample shows of the group's strategy."""
     if newest.system == "kafka":
         return infer_assignor([partition_observation_of(newest)])
     return infer([observation_of(newest)])
@@ -47,14 +51,16 @@ def infer_newest(newest: GroupSample) -> Inference:
 def is_at_rest(newest: GroupSample, intervals: Sequence[QueueInterval]) -> bool:
     """Return whether every queue has had the owners of the newest sample for ``SETTLED_AFTER`` or longer."""
     owners, since = newest.owners, newest.at - SETTLED_AFTER
-    begins = max((one.ended_at for one in intervals if one.ended_at <= since), default=None)
+    begins = max((interval.ended_at for interval in intervals if interval.ended_at <= since), default=None)
     if begins is None:
         return False
-    recent = (one for one in intervals if begins <= one.ended_at <= newest.at)
-    return all(set(one.owners) == set(owners.get(one.queue, ())) for one in recent)
+    recent = (interval for interval in intervals if begins <= interval.ended_at <= newest.at)
+    return all(set(interval.owners) == set(owners.get(interval.queue, ())) for interval in recent)
 
 
-def _checked(snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, stated: str) -> GroupSnapshot:
+def _checked_against_ownership(
+    snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, stated: str
+) -> GroupSnapshot:
     """Return the snapshot without its strategy when ownership speaks against the policy's."""
     strategy = runnable_strategy(stated, snapshot.strategy_options) if newest.system == "rocketmq" else None
     if snapshot.strategy is None:
@@ -69,7 +75,7 @@ def _checked(snapshot: GroupSnapshot, newest: GroupSample, inferred: Inference, 
     return snapshot
 
 
-def _found(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
+def _with_inferred_strategy(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
     """Return the snapshot with the strategy that ownership alone shows beyond doubt, else with what can be said."""
     source = f"{snapshot.strategy_source}; {inferred.sentence}"
     name = inferred.strategy
@@ -78,9 +84,11 @@ def _found(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
     return replace(snapshot, strategy=name, strategy_source=source)
 
 
-def _confirmed(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
+def _with_confirmed_strategy(snapshot: GroupSnapshot, inferred: Inference) -> GroupSnapshot:
     source = f"{snapshot.strategy_source}; {inferred.sentence}"
-    best = next((one for one in inferred.explanations if one.strategy == snapshot.strategy), None)
+    best = next(
+        (explanation for explanation in inferred.explanations if explanation.strategy == snapshot.strategy), None
+    )
     if best is None or best.freedom == Freedom.NONE or best.strategy not in FILLED_IN:
         return replace(snapshot, strategy_source=source)
     return _with_parameters(snapshot, best, source)

@@ -1,4 +1,5 @@
-"""What inference answers: which strategies explain what was seen, which do not and why, in values and in sentences."""
+"""What inference answers: which strategies explain what was observed, which do not and why, in values and in
+sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ _SHOWN = 4
 
 
 class Freedom(IntEnum):
-    """How much was fitted to make a strategy explain what was seen; of two that do, the one with less is likelier."""
+    """How much was fitted to make a strategy explain what was observed; of two that do, the one with less is
+    likelier."""
 
     NONE = 0
     """Nothing: no parameter, or its default."""
     NUMBER = 1
     """One number."""
     SETS = 2
-    """Sets of names: rooms, hosts, clients; or a history of which one step was seen."""
+    """Sets of names: rooms, hosts, clients; or a history of which one step was observed."""
     LISTS = 3
     """A list for each client or queue, or a history that nobody saw, which fits nearly any ownership."""
 
@@ -38,11 +40,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One strategy that explains everything that was seen.
+    """One strategy that explains everything that was observed.
 
     ``parameters`` are all sets of options under which it does, the likeliest first: ``find_strategy(strategy,
-    parameters[0])`` runs it. ``is_exact`` is False where the strategy goes by its own history: what was seen is then
-    consistent with it, which is less than explained.
+    parameters[0])`` runs it. ``is_exact`` is False where the strategy goes by its own history: what was observed is
+    then consistent with it, which is less than explained.
     """
 
     strategy: str
@@ -61,7 +63,7 @@ class Explanation:
         """The strategy with its parameters, such as ``CONSISTENT_HASH with 9 to 12 or 31 virtual nodes``."""
         name = self.strategy
         if "virtual_nodes" in self.options and self.freedom < Freedom.SETS:
-            return f"{name} with {_ranges([one['virtual_nodes'] for one in self.parameters])} virtual nodes"
+            return f"{name} with {_ranges([options['virtual_nodes'] for options in self.parameters])} virtual nodes"
         if "pop_share_queues" in self.options:
             return f"{name} in POP mode with popShareQueueNum {_shares(self.parameters)}"
         if "consumer_rooms" in self.options and len(self.parameters) == 1:
@@ -73,7 +75,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """One strategy that does not explain what was seen, and the sentence that says why."""
+    """One strategy that does not explain what was observed, and the sentence that says why."""
 
     strategy: str
     reason: str
@@ -83,11 +85,11 @@ class Refuted:
 class MemberExplanation:
     """What one member runs, by its own list alone: every RocketMQ client allocates for itself.
 
-    ``told`` is the strategy that it names, or its class where that is a user's own; ``None`` when it tells nothing.
+    ``named`` is the strategy that it names, or its class where that is a user's own; ``None`` when it reports nothing.
     """
 
     client: str
-    told: str | None
+    named: str | None
     explanations: tuple[Explanation, ...]
 
     @property
@@ -98,11 +100,11 @@ class MemberExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Which strategy a group runs, as far as anybody can tell from outside.
+    """Which strategy a group runs, as far as is known from outside.
 
     ``explanations`` hold for the whole group, those with the least fitted first. ``members`` is filled where none does,
     or only one that fits nearly anything: each member for itself. ``is_mixed`` says that they run different strategies,
-    by their own word or by what they hold: a split brain. ``told`` are the names by the members' own word, ``custom``
+    by their own word or by what they own: a split brain. ``named`` are the names by the members' own word, ``custom``
     the classes of users' own. ``unsearched`` names strategies with more parameters than were tried.
     """
 
@@ -112,7 +114,7 @@ class Inference:
     refuted: tuple[Refuted, ...] = ()
     members: tuple[MemberExplanation, ...] = ()
     is_mixed: bool = False
-    told: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     custom: tuple[str, ...] = ()
     unsearched: tuple[str, ...] = ()
 
@@ -128,7 +130,7 @@ class Inference:
 
     @property
     def is_determined(self) -> bool:
-        """True when one strategy with one set of parameters, and nothing else, explains what was seen."""
+        """True when one strategy with one set of parameters, and nothing else, explains what was observed."""
         alone = len(self.explanations) == 1 and len(self.explanations[0].parameters) == 1
         return alone and self.explanations[0].is_exact and not self.unsearched and not self.is_mixed
 
@@ -142,25 +144,27 @@ class Inference:
         return self._explained() if self.explanations else self._unknown()
 
     def _mixed(self) -> str:
-        unless = _joined([one.strategy for one in self.explanations], "or")
+        unless = _joined([explanation.strategy for explanation in self.explanations], "or")
         but = f", unless all run {unless}, which would explain it too" if unless else ""
         return f"members run different strategies ({'; '.join(map(_member_words, self.members))}): a split brain{but}"
 
     def _explained(self) -> str:
         fewest = self.explanations[0].freedom
-        likely = _joined([one.words for one in self.explanations if one.freedom == fewest], "or")
+        likely = _joined(
+            [explanation.words for explanation in self.explanations if explanation.freedom == fewest], "or"
+        )
         verb = "explains" if self.explanations[0].is_exact else "is consistent with"
         own = f"the members run {self.custom[0]}, which is not known here; " if self.custom else ""
-        seen = self.evidence
-        queues, snapshots = _count(seen.queues_observed, "queue"), _count(seen.snapshots, "snapshot")
+        evidence = self.evidence
+        queues, snapshots = _count(evidence.queues_observed, "queue"), _count(evidence.snapshots, "snapshot")
         return f"{own}{likely} {verb} the owners of all {queues} seen in {snapshots}"
 
     def _unknown(self) -> str:
         if self.custom:
             return f"the members run {self.custom[0]}, which is not known here and behaves like nothing that is"
         reason = f": {self.refuted[0].reason}" if self.refuted else ""
-        if self.told:
-            return f"{self.told[0]}, which the group names, does not explain what its members own{reason}"
+        if self.named:
+            return f"{self.named[0]}, which the group names, does not explain what its members own{reason}"
         return f"no known strategy explains what the members own{reason}"
 
 
@@ -168,8 +172,8 @@ def simplest(explanations: Sequence[Explanation]) -> str | None:
     """Return the name of the one explanation with the least freedom; ``None`` when there is none, or several."""
     if not explanations:
         return None
-    fewest = min(one.freedom for one in explanations)
-    names = {one.strategy for one in explanations if one.freedom == fewest}
+    fewest = min(explanation.freedom for explanation in explanations)
+    names = {explanation.strategy for explanation in explanations if explanation.freedom == fewest}
     return names.pop() if len(names) == 1 else None
 
 
@@ -180,11 +184,11 @@ def contradiction(stated: str, inferred: Inference) -> str | None:
     """
     if inferred.is_mixed:
         return f"the policy states {stated}, but {inferred.sentence}"
-    if _names(stated, [*(one.strategy for one in inferred.explanations), *inferred.unsearched]):
+    if _names(stated, [*(explanation.strategy for explanation in inferred.explanations), *inferred.unsearched]):
         return None
-    if inferred.told and not _names(stated, inferred.told):
-        return f"the policy states {stated}, but the members run {_joined(inferred.told, 'and')}"
-    reasons = [one.reason for one in inferred.refuted if _is_same(stated, one.strategy)]
+    if inferred.named and not _names(stated, inferred.named):
+        return f"the policy states {stated}, but the members run {_joined(inferred.named, 'and')}"
+    reasons = [refuted.reason for refuted in inferred.refuted if _is_same(stated, refuted.strategy)]
     if reasons or inferred.explanations:
         return f"the policy states {stated}, but {reasons[0] if reasons else inferred.sentence}"
     return None
@@ -201,10 +205,12 @@ def _is_same(stated: str, name: str) -> bool:
 def _member_words(member: MemberExplanation) -> str:
     if member.explanations:
         fewest = member.explanations[0].freedom
-        likely = _joined([one.words for one in member.explanations if one.freedom == fewest], "or")
+        likely = _joined(
+            [explanation.words for explanation in member.explanations if explanation.freedom == fewest], "or"
+        )
         return f"{member.client} runs {likely}"
-    if member.told is not None:
-        return f"{member.client} says {member.told}"
+    if member.named is not None:
+        return f"{member.client} says {member.named}"
     return f"nothing explains {member.client}"
 
 
@@ -223,7 +229,9 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _shares(parameters: Sequence[Options]) -> str:
-    return _joined(["0" if one["pop_share_queues"] == 0 else str(one["pop_share_queues"]) for one in parameters], "or")
+    return _joined(
+        ["0" if options["pop_share_queues"] == 0 else str(options["pop_share_queues"]) for options in parameters], "or"
+    )
 
 
 def _joined(words: Sequence[str], last: str) -> str:

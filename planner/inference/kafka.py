@@ -1,6 +1,6 @@
 """Which assignor a Kafka group runs: by the coordinator's and the members' word, else by who owns what.
 
-``range`` and ``roundrobin`` follow from members and partitions alone, so they are held against ownership exactly. The
+``range`` and ``roundrobin`` follow from members and partitions alone, so they are compared with ownership exactly. The
 sticky ones and the server's ``uniform`` go by what members owned before: ownership can be consistent with them or not.
 """
 
@@ -26,7 +26,8 @@ Assigned = Mapping[str, frozenset[TopicPartition]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionObservation:
-    """One look at one Kafka group: partitions of each topic, members, and what the coordinator says where it was asked.
+    """One observation of one Kafka group: partitions of each topic, members, and what the coordinator says where it was
+    asked.
 
     ``racks`` are those of each partition's replicas, by topic, where they are known. Where no member shows its
     subscription, all are taken to subscribe to all of ``partitions``.
@@ -39,18 +40,18 @@ class PartitionObservation:
 
     @property
     def owned(self) -> Assigned:
-        """What each member says it owns; those that do not tell are left out."""
+        """What each member says it owns; those that do not report it are left out."""
         return {member.member_id: frozenset(member.owned) for member in self.members if member.owned is not None}
 
     @property
     def subscriptions(self) -> Mapping[str, tuple[str, ...]]:
         """The topics of each member."""
         everything = tuple(sorted(self.partitions))
-        return {one.member_id: everything if one.topics is None else one.topics for one in self.members}
+        return {member.member_id: everything if member.topics is None else member.topics for member in self.members}
 
     @property
     def is_whole(self) -> bool:
-        """True when every member tells what it owns."""
+        """True when every member reports what it owns."""
         return len(self.owned) == len(self.members) > 0
 
 
@@ -69,23 +70,23 @@ def partition_observation_of(sample: GroupSample) -> PartitionObservation:
 def infer_assignor(observations: Sequence[PartitionObservation]) -> Inference:
     """Return every assignor that explains the observations of one group, newest first, or is consistent with them.
 
-    An assignor that the coordinator names is the only one tried. A sticky one is held against the observation before,
+    An assignor that the coordinator names is the only one tried. A sticky one is compared with the observation before,
     as far as there is one.
     """
     evidence = _evidence(observations)
     start = Inference("kafka", evidence, members=_lists(observations))
     if not observations:
         return start
-    name, custom = _told(observations[0])
-    start = replace(start, told=(name,) if name else (), custom=(custom,) if custom else ())
+    name, custom = _named_assignor(observations[0])
+    start = replace(start, named=(name,) if name else (), custom=(custom,) if custom else ())
     if not evidence.queues_observed:
         return start
-    verdicts = [(one, _wrong(one, observations)) for one in _candidates(observations[0], name)]
-    explanations = [_explanation(one, observations, evidence) for one, wrong in verdicts if wrong is None]
+    verdicts = [(assignor, _wrong(assignor, observations)) for assignor in _candidates(observations[0], name)]
+    explanations = [_explanation(assignor, observations, evidence) for assignor, wrong in verdicts if wrong is None]
     return replace(
         start,
-        explanations=tuple(sorted(explanations, key=lambda one: one.freedom)),
-        refuted=tuple(Refuted(one, wrong) for one, wrong in verdicts if wrong is not None),
+        explanations=tuple(sorted(explanations, key=lambda assignor: assignor.freedom)),
+        refuted=tuple(Refuted(assignor, wrong) for assignor, wrong in verdicts if wrong is not None),
     )
 
 
@@ -102,8 +103,8 @@ def mixed_lists(members: Sequence[KafkaMember]) -> str | None:
             kinds.setdefault(words, []).append(member.member_id)
     if len(kinds) < 2:
         return None
-    parts = [f"{words} by {', '.join(sorted(ids))}" for words, ids in sorted(kinds.items())]
-    return f"members offer different assignors: {'; '.join(parts)}"
+    offers = [f"{words} by {', '.join(sorted(ids))}" for words, ids in sorted(kinds.items())]
+    return f"members offer different assignors: {'; '.join(offers)}"
 
 
 def _lists(observations: Sequence[PartitionObservation]) -> tuple[MemberExplanation, ...]:
@@ -112,30 +113,31 @@ def _lists(observations: Sequence[PartitionObservation]) -> tuple[MemberExplanat
     if mixed_lists(members) is None:
         return ()
     return tuple(
-        MemberExplanation(one.member_id, ", ".join(one.assignors) if one.assignors else None, ()) for one in members
+        MemberExplanation(member.member_id, ", ".join(member.assignors) if member.assignors else None, ())
+        for member in members
     )
 
 
-def _told(seen: PartitionObservation) -> tuple[str | None, str | None]:
+def _named_assignor(observation: PartitionObservation) -> tuple[str | None, str | None]:
     """Return the assignor that the coordinator names: ours of that name, or somebody's own."""
-    name = observed_assignor(seen.group)[0] if seen.group else None
+    name = observed_assignor(observation.group)[0] if observation.group else None
     if name is None or name in ASSIGNORS:
         return name, None
     return None, name
 
 
-def _candidates(seen: PartitionObservation, told: str | None) -> tuple[str, ...]:
-    if told is not None:
-        return (told,)
-    protocol = seen.group.protocol if seen.group else None
+def _candidates(observation: PartitionObservation, named: str | None) -> tuple[str, ...]:
+    if named is not None:
+        return (named,)
+    protocol = observation.group.protocol if observation.group else None
     if protocol == "consumer":
         return SERVER_SIDE
     return (*POSITIONAL, *STICKY, *(() if protocol == "classic" else ("uniform",)))
 
 
 def _evidence(observations: Sequence[PartitionObservation]) -> Evidence:
-    seen = sum(len(frozenset().union(*one.owned.values())) for one in observations)
-    return Evidence(seen, seen, sum(1 for one in observations if one.owned))
+    queues = sum(len(frozenset().union(*observation.owned.values())) for observation in observations)
+    return Evidence(queues, queues, sum(1 for observation in observations if observation.owned))
 
 
 def _explanation(name: str, observations: Sequence[PartitionObservation], evidence: Evidence) -> Explanation:
@@ -148,53 +150,55 @@ def _explanation(name: str, observations: Sequence[PartitionObservation], eviden
 def _wrong(name: str, observations: Sequence[PartitionObservation]) -> str | None:
     """Return in a sentence what speaks against the assignor, ``None`` when nothing does."""
     if name in POSITIONAL or name == "range-server":
-        found = (_misplaced(name, seen) for seen in observations)
+        reasons = (_misplaced(name, observation) for observation in observations)
     elif name == "random":
         return None
     else:
         before = [*observations[1:], None]
-        found = (_not_sticky(name, seen, older) for seen, older in zip(observations, before, strict=True))
+        reasons = (
+            _not_sticky(name, observation, older) for observation, older in zip(observations, before, strict=True)
+        )
     try:
-        return next((wrong for wrong in found if wrong is not None), None)
+        return next((wrong for wrong in reasons if wrong is not None), None)
     except BadInputError as error:  # two members with one instance id, say: no assignor answers for such a group
         return f"{name} has no answer for this group: {error}"
 
 
-def _misplaced(name: str, seen: PartitionObservation) -> str | None:
+def _misplaced(name: str, observation: PartitionObservation) -> str | None:
     """Return the first partition that the assignor gives to somebody else."""
-    wanted, owned = _assigned(name, seen, {}), seen.owned
+    expected, owned = _assigned(name, observation, {}), observation.owned
     for member_id in sorted(owned):
-        for partition in sorted(wanted[member_id] ^ owned[member_id]):
+        for partition in sorted(expected[member_id] ^ owned[member_id]):
             has = [other for other, partitions in owned.items() if partition in partitions]
-            given = [other for other, partitions in wanted.items() if partition in partitions]
+            given = [other for other, partitions in expected.items() if partition in partitions]
             owner = f"{has[0]} has it" if has else "nobody says it has it"
             return f"{name} would give {partition} to {given[0] if given else 'nobody'}, but {owner}"
     return None
 
 
-def _not_sticky(name: str, seen: PartitionObservation, before: PartitionObservation | None) -> str | None:
+def _not_sticky(name: str, observation: PartitionObservation, before: PartitionObservation | None) -> str | None:
     """Return why the assignor cannot have made this of what was before."""
-    if not seen.is_whole:
+    if not observation.is_whole:
         return None
-    owned = seen.owned
+    owned = observation.owned
     counts = Counter(partition for partitions in owned.values() for partition in partitions)
     doubled = sorted(partition for partition, owners in counts.items() if owners > 1)
     if doubled:
         return f"{name} gives each partition to one member, but {doubled[0]} has {counts[doubled[0]]} owners"
     loads = [len(partitions) for partitions in owned.values()]
-    if len(set(map(frozenset, seen.subscriptions.values()))) == 1 and max(loads) - min(loads) > 1:
+    if len(set(map(frozenset, observation.subscriptions.values()))) == 1 and max(loads) - min(loads) > 1:
         return f"{name} leaves members at most one partition apart, but one owns {max(loads)} and one {min(loads)}"
-    if before is None or not before.is_whole or not _follows(seen, before):
+    if before is None or not before.is_whole or not _follows(observation, before):
         return None
-    kept, possible = _kept(owned, before.owned), _kept(_assigned(name, seen, before.owned), before.owned)
+    kept, possible = _kept(owned, before.owned), _kept(_assigned(name, observation, before.owned), before.owned)
     if kept >= possible:
         return None
     return f"{name} would have left {possible} partitions where they were, but only {kept} stayed"
 
 
-def _follows(seen: PartitionObservation, before: PartitionObservation) -> bool:
+def _follows(observation: PartitionObservation, before: PartitionObservation) -> bool:
     """Return whether the one rebalance between the two is the only one: more of them can move more."""
-    now, then = (one.group.epoch if one.group else None for one in (seen, before))
+    now, then = (each.group.epoch if each.group else None for each in (observation, before))
     return now is not None and then is not None and now == then + 1
 
 
@@ -202,25 +206,29 @@ def _kept(after: Assigned, before: Assigned) -> int:
     return sum(len(partitions & before.get(member, frozenset())) for member, partitions in after.items())
 
 
-def _assigned(name: str, seen: PartitionObservation, claims: Assigned) -> Assigned:
+def _assigned(name: str, observation: PartitionObservation, claims: Assigned) -> Assigned:
     """Return what the assignor answers for the members, who own ``claims`` before."""
-    topics = seen.subscriptions
+    topics = observation.subscriptions
     members: list[dict[str, Any]] = [
         {
-            "id": one.member_id,
-            "instance_id": one.instance_id,
-            "rack": one.rack,
-            "topics": list(topics[one.member_id]),
-            "owned": [(p.topic, p.partition) for p in sorted(claims.get(one.member_id, ())) if _exists(p, seen)],
-            "generation": 1 if one.member_id in claims else None,
+            "id": each.member_id,
+            "instance_id": each.instance_id,
+            "rack": each.rack,
+            "topics": list(topics[each.member_id]),
+            "owned": [
+                (p.topic, p.partition) for p in sorted(claims.get(each.member_id, ())) if _exists(p, observation)
+            ],
+            "generation": 1 if each.member_id in claims else None,
         }
-        for one in seen.members
+        for each in observation.members
     ]
-    options = {"partition_racks": {topic: [list(one) for one in lists] for topic, lists in seen.racks.items()}}
-    request = {"strategy": name, "partitions": dict(seen.partitions), "members": members, "options": options}
-    found = assign(request)["assignments"]
-    return {member: frozenset(TopicPartition(*one) for one in partitions) for member, partitions in found.items()}
+    options = {"partition_racks": {topic: [list(each) for each in lists] for topic, lists in observation.racks.items()}}
+    request = {"strategy": name, "partitions": dict(observation.partitions), "members": members, "options": options}
+    assignments = assign(request)["assignments"]
+    return {
+        member: frozenset(TopicPartition(*each) for each in partitions) for member, partitions in assignments.items()
+    }
 
 
-def _exists(partition: TopicPartition, seen: PartitionObservation) -> bool:
-    return partition.partition < seen.partitions.get(partition.topic, 0)
+def _exists(partition: TopicPartition, observation: PartitionObservation) -> bool:
+    return partition.partition < observation.partitions.get(partition.topic, 0)

@@ -10,14 +10,14 @@ from planner.allocation.rocketmq import Averagely, AveragelyByCircle, MachineRoo
 from planner.allocation.rocketmq.consistent_hash import DEFAULT_VIRTUAL_NODES
 from planner.allocation.rocketmq.machine_room import room_of_broker
 from planner.allocation.strategy import Strategy
+from planner.inference.even_strategies import HASH, rows_right, virtual_nodes_right
 from planner.inference.explanation import Evidence, Explanation, Freedom, MemberExplanation, Options
-from planner.inference.families import World, config, subsets
-from planner.inference.observation import View
-from planner.inference.spreads import HASH, rows_right, virtual_nodes_right
+from planner.inference.families import SearchSpace, config, subsets
+from planner.inference.observation import OwnershipView
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Candidate:
     """One strategy with one set of parameters, and the clients whose own list it explains."""
 
     strategy: str
@@ -26,110 +26,121 @@ class _Way:
     clients: frozenset[str]
 
 
-def explain_members(world: World, told: Mapping[str, str]) -> tuple[MemberExplanation, ...]:
-    """Return for each client that tells what it owns the strategies that explain its own list, the simplest first.
+def explain_members(space: SearchSpace, named: Mapping[str, str]) -> tuple[MemberExplanation, ...]:
+    """Return for each client that reports what it owns the strategies that explain its own list, the simplest first.
 
-    ``told`` maps a client to the strategy that it names; only that one is then tried. ``CONFIG`` counts only where it
+    ``named`` maps a client to the strategy that it names; only that one is then tried. ``CONFIG`` counts only where it
     is named: it explains every list.
     """
-    ways = list(_ways(world))
-    telling = [client for client in world.clients if any(_row(view, client) is not None for view in world.views)]
+    candidates = list(_candidates(space))
+    observed_clients = [
+        client for client in space.clients if any(_row(view, client) is not None for view in space.views)
+    ]
     return tuple(
-        MemberExplanation(client, told.get(client), tuple(_explanations(world, client, ways, told.get(client))))
-        for client in telling
+        MemberExplanation(client, named.get(client), tuple(_explanations(space, client, candidates, named.get(client))))
+        for client in observed_clients
     )
 
 
-def two_ways(members: Sequence[MemberExplanation]) -> tuple[MemberExplanation, ...] | None:
+def two_strategies(members: Sequence[MemberExplanation]) -> tuple[MemberExplanation, ...] | None:
     """Return the members with the explanations of the simplest pair of strategies that covers them all.
 
-    ``None`` where no two strategies do. Of several pairs with as little freedom all take part.
+    ``None`` where no two strategies do. Of several pairs with as little freedom all count.
     """
     cost: dict[str, Freedom] = {}
-    for one in (one for member in members for one in member.explanations):
-        cost[one.strategy] = max(cost.get(one.strategy, Freedom.NONE), one.freedom)
+    for explanation in (explanation for member in members for explanation in member.explanations):
+        cost[explanation.strategy] = max(cost.get(explanation.strategy, Freedom.NONE), explanation.freedom)
     pairs = [pair for pair in combinations(sorted(cost), 2) if all(_is_covered(member, pair) for member in members)] + [
         (name, name) for name in cost if all(_is_covered(member, (name,)) for member in members)
     ]
     if not pairs:
         return None
-    least = min(cost[one] + cost[other] for one, other in pairs)
-    names = {name for one, other in pairs if cost[one] + cost[other] == least for name in (one, other)}
+    least = min(cost[first] + cost[second] for first, second in pairs)
+    names = {name for first, second in pairs if cost[first] + cost[second] == least for name in (first, second)}
     return tuple(
         MemberExplanation(
-            member.client, member.told, tuple(one for one in member.explanations if one.strategy in names)
+            member.client,
+            member.named,
+            tuple(explanation for explanation in member.explanations if explanation.strategy in names),
         )
         for member in members
     )
 
 
 def _is_covered(member: MemberExplanation, names: Iterable[str]) -> bool:
-    return any(one.strategy in names for one in member.explanations)
+    return any(explanation.strategy in names for explanation in member.explanations)
 
 
-def _explanations(world: World, client: str, ways: Sequence[_Way], told: str | None) -> Iterator[Explanation]:
-    evidence = _evidence(world, client)
-    by_name: dict[tuple[str, bool], list[_Way]] = {}
-    for way in ways:
-        if client in way.clients and told in (None, way.strategy):
-            by_name.setdefault((way.strategy, "pop_share_queues" in way.options), []).append(way)
-    if told == "CONFIG":
-        found = config(world)
-        lists = found.parameters.get("CONFIG", [{"config": {}}])[0]["config"]
-        yield Explanation("CONFIG", ({"config": {client: lists.get(client, [])}},), found.freedom, evidence)
+def _explanations(
+    space: SearchSpace, client: str, candidates: Sequence[_Candidate], named: str | None
+) -> Iterator[Explanation]:
+    evidence = _evidence(space, client)
+    by_name: dict[tuple[str, bool], list[_Candidate]] = {}
+    for candidate in candidates:
+        if client in candidate.clients and named in (None, candidate.strategy):
+            by_name.setdefault((candidate.strategy, "pop_share_queues" in candidate.options), []).append(candidate)
+    if named == "CONFIG":
+        result = config(space)
+        lists = result.parameters.get("CONFIG", [{"config": {}}])[0]["config"]
+        yield Explanation("CONFIG", ({"config": {client: lists.get(client, [])}},), result.freedom, evidence)
     for (name, _), group in sorted(by_name.items(), key=lambda entry: (entry[1][0].freedom, entry[0])):
-        yield Explanation(name, tuple(way.options for way in group), group[0].freedom, evidence)
+        yield Explanation(name, tuple(candidate.options for candidate in group), group[0].freedom, evidence)
 
 
-def _ways(world: World) -> Iterator[_Way]:
+def _candidates(space: SearchSpace) -> Iterator[_Candidate]:
     for strategy in (Averagely(), AveragelyByCircle()):
-        yield _Way(strategy.name, {}, Freedom.NONE, _right_clients(world, strategy))
-    yield from _hashing(world)
-    most = max((len(set(view.clients)) for view in world.views), default=0)
+        yield _Candidate(strategy.name, {}, Freedom.NONE, _right_clients(space, strategy))
+    yield from _hashing(space)
+    most = max((len(set(view.clients)) for view in space.views), default=0)
     for inner in (Averagely(), AveragelyByCircle()):
-        for share in range(max(1, min(most - 1, world.search.most_guessed))):
-            clients = _right_clients(world, PopSharing(inner, share))
-            yield _Way(inner.name, {"pop_share_queues": share}, Freedom.NUMBER, clients)
-    for rooms in _room_sets(world):
-        in_rooms = MachineRoom(frozenset(rooms))
-        yield _Way(in_rooms.name, {"consumer_rooms": sorted(rooms)}, Freedom.SETS, _right_clients(world, in_rooms))
+        for share in range(max(1, min(most - 1, space.search.most_guessed))):
+            clients = _right_clients(space, PopSharing(inner, share))
+            yield _Candidate(inner.name, {"pop_share_queues": share}, Freedom.NUMBER, clients)
+    for machine_rooms in _room_sets(space):
+        strategy_of_rooms = MachineRoom(frozenset(machine_rooms))
+        yield _Candidate(
+            strategy_of_rooms.name,
+            {"consumer_rooms": sorted(machine_rooms)},
+            Freedom.SETS,
+            _right_clients(space, strategy_of_rooms),
+        )
 
 
-def _hashing(world: World) -> Iterator[_Way]:
-    most = world.most_virtual_nodes
+def _hashing(space: SearchSpace) -> Iterator[_Candidate]:
+    most = space.most_virtual_nodes
     wrong: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
-    for view in world.views:
+    for view in space.views:
         right = virtual_nodes_right(view, most)
         for slot, client in enumerate(view.clients):
             wrong[client] = wrong.get(client, np.zeros(most + 1, dtype=np.bool_)) | ~right[:, slot]
     for nodes in sorted(range(most + 1), key=lambda number: (number != DEFAULT_VIRTUAL_NODES, number)):
         freedom = Freedom.NONE if nodes == DEFAULT_VIRTUAL_NODES else Freedom.NUMBER
         clients = frozenset(client for client, missed in wrong.items() if not missed[nodes])
-        yield _Way(HASH, {"virtual_nodes": nodes}, freedom, clients)
+        yield _Candidate(HASH, {"virtual_nodes": nodes}, freedom, clients)
 
 
-def _room_sets(world: World) -> Sequence[frozenset[str]]:
-    rooms = {room_of_broker(broker) for broker in world.brokers}
-    named = sorted(room for room in rooms if room is not None)
-    return subsets(named, world.search.most_guessed)[0] if named else ()
+def _room_sets(space: SearchSpace) -> Sequence[frozenset[str]]:
+    machine_rooms = {room_of_broker(broker) for broker in space.brokers}
+    named = sorted(machine_room for machine_room in machine_rooms if machine_room is not None)
+    return subsets(named, space.search.most_guessed)[0] if named else ()
 
 
-def _right_clients(world: World, strategy: Strategy) -> frozenset[str]:
+def _right_clients(space: SearchSpace, strategy: Strategy) -> frozenset[str]:
     wrong = {
-        view.clients[slot] for view in world.views for slot in np.flatnonzero(~rows_right(view, strategy)).tolist()
+        view.clients[slot] for view in space.views for slot in np.flatnonzero(~rows_right(view, strategy)).tolist()
     }
-    return frozenset(world.clients) - wrong
+    return frozenset(space.clients) - wrong
 
 
-def _row(view: View, client: str) -> int | None:
-    """Return the client's row, ``None`` when it is not there or does not tell."""
+def _row(view: OwnershipView, client: str) -> int | None:
+    """Return the client's row, ``None`` when it is not there or does not report its queues."""
     if client not in view.clients:
         return None
     slot = list(view.clients).index(client)
     return slot if view.known[slot] else None
 
 
-def _evidence(world: World, client: str) -> Evidence:
-    rows = [(view, _row(view, client)) for view in world.views]
-    queues = sum(int(view.held[slot].sum()) for view, slot in rows if slot is not None)
+def _evidence(space: SearchSpace, client: str) -> Evidence:
+    rows = [(view, _row(view, client)) for view in space.views]
+    queues = sum(int(view.owned[slot].sum()) for view, slot in rows if slot is not None)
     return Evidence(queues, queues, len({view.snapshot for view, slot in rows if slot is not None}))

@@ -1,4 +1,5 @@
-"""What was seen of one RocketMQ group at one time: who is a member, which queues there are, who says it holds what."""
+"""What was observed of one RocketMQ group at one time: its members, its queues, and which queues each member says it
+owns."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,15 +19,15 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
 SETTLED_AFTER = timedelta(seconds=25)
-"""An ownership that has not changed for so long is no rebalance under way: clients look every 20 s."""
+"""An ownership that has not changed for so long is no rebalance under way: clients rebalance every 20 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at one group: the queues of all its topics' routes, and its members in any order.
+    """One observation of one group: the queues of all its topics' routes, and its members in any order.
 
-    Of a member count its ``client_id``, what it says it owns (``owned``, ``None`` when it did not tell), the class of
-    its strategy (``tuning``) and its topics (``subscriptions``; ``None`` stands for all).
+    Of a member count its ``client_id``, what it says it owns (``owned``, ``None`` when it did not report it), the class
+    of its strategy (``tuning``) and its topics (``subscriptions``; ``None`` stands for all).
     """
 
     queues: tuple[MessageQueue, ...]
@@ -45,103 +46,103 @@ def settled_observations(samples: Iterable[GroupSample], most: int) -> tuple[Obs
     A situation is a membership with its routes and ownership; it is at rest when samples over ``SETTLED_AFTER`` or
     longer say the same. What lies between two situations is a rebalance and speaks for no strategy.
     """
-    found: dict[object, Observation] = {}
+    situations: dict[object, Observation] = {}
     run: list[GroupSample] = []
-    for sample in sorted(samples, key=lambda one: one.at, reverse=True):
-        if len(found) == most:
+    for sample in sorted(samples, key=lambda each: each.at, reverse=True):
+        if len(situations) == most:
             break
         if run and _situation(run[0]) != _situation(sample):
             run = []
         run.append(sample)
         if run[0].at - sample.at >= SETTLED_AFTER:
-            found.setdefault(_situation(run[0]), observation_of(run[0]))
-    return tuple(found.values())
+            situations.setdefault(_situation(run[0]), observation_of(run[0]))
+    return tuple(situations.values())
 
 
 def _situation(sample: GroupSample) -> object:
-    held = tuple(
+    owned = tuple(
         (member.identity, None if member.owned is None else frozenset(member.owned)) for member in sample.members
     )
-    return sample.routes, held
+    return sample.routes, owned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """One topic at one time, or a part of it, as the clients allocate it: both lists sorted.
+class OwnershipView:
+    """One topic at one time, or a subview of it, as the clients allocate it: both lists sorted.
 
-    ``held`` says for each client (row) and queue (column) whether the client says it holds the queue; ``known`` which
+    ``owned`` says for each client (row) and queue (column) whether the client says it owns the queue; ``known`` which
     rows say anything (the others are empty: silent clients, and those that do not subscribe to the topic). An id that
     occurs twice has both processes' queues in its first row, and an unknown second one, as the classes find
-    themselves at their first place. ``is_complete`` says that everybody has told.
+    themselves in their first row. ``is_complete`` says that every member has reported.
     """
 
     snapshot: int
     queues: Sequence[MessageQueue]
     clients: Sequence[str]
-    held: BoolArray
+    owned: BoolArray
     known: BoolArray
     is_complete: bool
 
     @property
-    def everybody_tells(self) -> bool:
-        """True when there are clients and every row is known: a queue that nobody holds is then left to nobody."""
+    def all_known(self) -> bool:
+        """True when there are clients and every row is known: a queue that nobody owns is then left to nobody."""
         return bool(len(self.clients)) and bool(self.known.all())
 
     @property
     def observed(self) -> BoolArray:
-        """For each queue whether it is known who holds it, or that nobody does."""
-        has_told = self.is_complete and bool(self.known.any())
-        seen = np.asarray(self.held.any(axis=0), dtype=np.bool_)
-        return np.ones_like(seen) if has_told else seen
+        """For each queue whether it is known which client owns it, or that nobody does."""
+        is_known = self.is_complete and bool(self.known.any())
+        is_owned = np.asarray(self.owned.any(axis=0), dtype=np.bool_)
+        return np.ones_like(is_owned) if is_known else is_owned
 
-    def part(self, picks: IntArray, slots: IntArray) -> "View | None":
-        """Return the view of these queues and clients alone; ``None`` when another client holds one of the queues."""
+    def subview(self, picks: IntArray, slots: IntArray) -> "OwnershipView | None":
+        """Return the view of these queues and clients alone; ``None`` when another client owns one of the queues."""
         outside = np.ones(len(self.clients), dtype=np.bool_)
         outside[slots] = False
-        if self.held[np.ix_(outside, picks)].any():
+        if self.owned[np.ix_(outside, picks)].any():
             return None
         queues = [self.queues[pick] for pick in picks.tolist()]
         clients = [self.clients[slot] for slot in slots.tolist()]
         return replace(
-            self, queues=queues, clients=clients, held=self.held[np.ix_(slots, picks)], known=self.known[slots]
+            self, queues=queues, clients=clients, owned=self.owned[np.ix_(slots, picks)], known=self.known[slots]
         )
 
 
-def views_of(observations: Sequence[Observation]) -> tuple[View, ...]:
+def views_of(observations: Sequence[Observation]) -> tuple[OwnershipView, ...]:
     """Return the views of all topics of all observations, in order."""
-    return tuple(view for number, seen in enumerate(observations) for view in _views(number, seen))
+    return tuple(view for number, observation in enumerate(observations) for view in _views(number, observation))
 
 
-def _views(number: int, seen: Observation) -> Iterable[View]:
-    clients = java_sorted(member.client_id for member in seen.members)
-    queues = sorted_queues(seen.queues)
-    for topic, part in topic_slices(queues):
-        yield _view(number, seen.members, clients, queues[part], topic)
+def _views(number: int, observation: Observation) -> Iterable[OwnershipView]:
+    clients = java_sorted(member.client_id for member in observation.members)
+    queues = sorted_queues(observation.queues)
+    for topic, slots in topic_slices(queues):
+        yield _view(number, observation.members, clients, queues[slots], topic)
 
 
 def _view(
     number: int, members: Sequence[Member], clients: Sequence[str], queues: Sequence[MessageQueue], topic: str
-) -> View:
-    held = np.zeros((len(clients), len(queues)), dtype=np.bool_)
+) -> OwnershipView:
+    owned = np.zeros((len(clients), len(queues)), dtype=np.bool_)
     known = np.zeros(len(clients), dtype=np.bool_)
-    column = {queue: place for place, queue in enumerate(queues)}
-    row = {client: place for place, client in reversed(list(enumerate(clients)))}
+    column = {queue: index for index, queue in enumerate(queues)}
+    row = {client: index for index, client in reversed(list(enumerate(clients)))}
     is_complete = True
     for member in members:
-        place = row[member.client_id]
+        index = row[member.client_id]
         if member.owned is None:
             is_complete = False
             continue
-        known[place] = _subscribes(member, topic)
-        held[place, [column[q] for q in _spelled_out(member.owned, queues) if q in column]] = True
+        known[index] = _subscribes(member, topic)
+        owned[index, [column[q] for q in _spelled_out(member.owned, queues) if q in column]] = True
     silent = {member.client_id for member in members if member.owned is None}
     known[[row[client] for client in silent]] = False
-    held[~known] = False
-    return View(number, queues, clients, held, known & _first_rows(clients), is_complete)
+    owned[~known] = False
+    return OwnershipView(number, queues, clients, owned, known & _first_rows(clients), is_complete)
 
 
 def _subscribes(member: Member, topic: str) -> bool:
-    return member.subscriptions is None or any(one.topic == topic for one in member.subscriptions)
+    return member.subscriptions is None or any(subscription.topic == topic for subscription in member.subscriptions)
 
 
 def _spelled_out(owned: Sequence[MessageQueue], queues: Sequence[MessageQueue]) -> Iterable[MessageQueue]:

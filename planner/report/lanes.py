@@ -6,12 +6,12 @@ from itertools import groupby
 from typing import Any
 
 from planner.errors import PlannerError
+from planner.forecast import forecast
+from planner.forecast.words import count_between, seconds_between
 from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import Mark
-from planner.simulation.dynamics import forecast
 from planner.simulation.transition import transition_requests
-from planner.simulation.words import count_between, seconds_between
 
 MOST_LANES = 14
 """Members drawn; those with the fewest moving queues are told as a number."""

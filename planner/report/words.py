@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from planner import words as common
+from planner.forecast.words import seconds_between
 from planner.simulation.outcome import Messages, Seconds
-from planner.simulation.words import seconds_between
 from planner.words import UNKNOWN, duration, number, per_second, percent, queue_noun, queue_nouns, rate
 
 __all__ = [

@@ -8,6 +8,7 @@ from itertools import groupby
 from planner.decision.decision import Decision
 from planner.decision.prices import DEFAULT_PRICES, Prices
 from planner.errors import RefusedError
+from planner.forecast.words import count_between
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
@@ -35,7 +36,6 @@ from planner.rollout.steps import (
 from planner.rollout.victims import pods_of_members
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
-from planner.simulation.words import count_between
 from planner.words import queue_nouns
 
 MARK_LIMIT_S = 60

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from planner.decision.bill_words import describe_bill
 from planner.decision.decision import Rejection
+from planner.forecast.words import count_between
 from planner.rollout.plan import Cost, DecisionRecord, Forecast, RolloutPlan
 from planner.rollout.steps import MovedQueues, StartConsumers, Step, StopConsumers, UpdateTemplate
-from planner.simulation.words import count_between
 from planner.words import counted, duration, queue_nouns, queues, runs, usual_count, usually
 
 FIGURE = re.compile(r"\d[\d.,]*")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.errors import PlannerError
+from planner.forecast.answers import run_totals
+from planner.forecast.trials import Document, interval, pooled
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.dynamics.answers import run_totals
-from planner.simulation.dynamics.trials import Document, interval, pooled
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Messages, Seconds, Transition
 from planner.simulation.requests import ENDS, kafka, rocketmq
 

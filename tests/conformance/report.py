@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.conformance.record import Document, Record
 
 MEASURES = ("pause_s", "duplicates", "settle_s")

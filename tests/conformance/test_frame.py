@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.conformance.record import Record, packed, read_record, record_id, unpacked
 from tests.conformance.report import Compared, compare, markdown, rows
 from tests.conformance.split import CALIBRATION, CHECK, half, of_half

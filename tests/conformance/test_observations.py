@@ -10,8 +10,8 @@ from statistics import fmean
 
 import pytest
 
-from planner.simulation.dynamics.rocketmq.answer import forecast_rocketmq
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
+from planner.forecast.rocketmq.answers.answer import forecast_rocketmq
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.conformance.record import Document
 from tests.conformance.report import MEASURES, Compared, compare
 from tests.conformance.rocketmq.changes import BEFORE_S

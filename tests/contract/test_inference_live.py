@@ -135,7 +135,7 @@ def untold(seen: Observation) -> Observation:
 @pytest.mark.parametrize("real", REAL, ids=lambda real: real.name)
 def test_a_real_groups_strategy_is_found_with_its_parameters(admin: RocketMQAdmin, real: Real) -> None:
     seen, found = infer_settled(admin, real.group, len(real.instances), real.strategy)
-    assert found.told == (real.strategy.partition("-")[0],)
+    assert found.named == (real.strategy.partition("-")[0],)
     named = next(one for one in found.explanations if one.strategy == real.strategy)
     assert named.evidence.queues_observed == len(seen.queues)
     if real.name == "config":  # what the lists hold beside the group's queues is not to be seen, nor is their order
@@ -180,6 +180,6 @@ def test_two_strategies_in_one_group_are_told_member_by_member(admin: RocketMQAd
         assert time.monotonic() < deadline, (found.sentence, guessed.sentence, seen)
         time.sleep(0.5)
     assert found.is_mixed
-    assert found.told == ("AVG", "AVG_BY_CIRCLE")
+    assert found.named == ("AVG", "AVG_BY_CIRCLE")
     assert {one.client: one.strategy for one in guessed.members} == wanted, guessed.sentence
     assert guessed.is_mixed

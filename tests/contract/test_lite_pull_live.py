@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from planner.forecast import forecast
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.simulation.candidates import simulate_candidate
-from planner.simulation.dynamics import forecast
 from planner.simulation.transition import transition_requests
 from planner.snapshot.setups import client_setups
 from planner.sources.rocketmq import RocketMQAdmin, observe_group

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import pytest
 
+from planner.forecast import forecast
 from planner.report.case import Case
 from planner.report.lanes import Lanes, costs, lanes, ticks
 from planner.report.swim import BEFORE, swim
 from planner.report.write import render
-from planner.simulation.dynamics import forecast
 from planner.simulation.transition import transition_requests
 from tests.report import worlds
 from tests.report.worlds import case

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.errors import BadInputError, UnknownNameError
+from planner.forecast.trials import Document
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.rollout.build import cost_of, costs_together
@@ -20,7 +21,6 @@ from planner.rollout.steps import (
     Step,
 )
 from planner.simulation.candidates import simulate_candidate
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.transition import with_transition
 from planner.words import queue_nouns, queues

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.errors import BadInputError
+from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
 from planner.rollout.migrations.migration import Ground, all_owned, check_orderly, timed
 from planner.rollout.steps import (
@@ -23,7 +24,6 @@ from planner.rollout.steps import (
 )
 from planner.rollout.template import TemplateChange
 from planner.simulation.outcome import NO_SECONDS, Transition
-from planner.simulation.words import count_between, messages_between, seconds_between
 
 CREATE_LIMIT_S = 60
 CLONE_LIMIT_S = 120

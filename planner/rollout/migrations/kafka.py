@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from planner.errors import BadInputError, UnknownNameError
+from planner.forecast.trials import Document
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, Green, in_a_window, told
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
@@ -11,7 +12,6 @@ from planner.rollout.migrations.update import rolled, update_steps
 from planner.rollout.plan import Cost
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
-from planner.simulation.dynamics.trials import Document
 
 ASSIGNOR, PROTOCOL = "assignor", "consumerProtocol"
 JAVA_ASSIGNORS = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from planner.errors import PlannerError
+from planner.forecast.trials import Document
 from planner.model.deployments import Deployment
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.autoscalers import why_not_handled, with_autoscaler
@@ -14,7 +15,6 @@ from planner.rollout.plan import Cost, GroupRef, Preconditions, RolloutPlan, Sna
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import MovedQueues, Step
 from planner.simulation.candidates import can_simulate, simulate_candidate
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome, Transition
 from planner.simulation.sharing import shares_messages
 from planner.simulation.transition import TRIALS, transition_of

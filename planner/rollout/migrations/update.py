@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.decision.prices import Prices
+from planner.forecast.trials import Document
+from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
 from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
 from planner.rollout.migrations.rooms import settled
@@ -12,9 +14,7 @@ from planner.rollout.migrations.torn import refuse_rolling
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import Transition
-from planner.simulation.words import count_between, messages_between, seconds_between
 
 KIND = "update"
 _SHARE = 0.25

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from planner.errors import BadInputError
+from planner.forecast.trials import Document
 from planner.model.snapshot import Capacity, GroupSnapshot, QueueState
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 
 LOWER, UPPER = 0, 1

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from planner.errors import BadInputError
+from planner.forecast.kafka.request.request import OF_PROTOCOL
+from planner.forecast.kafka.request.settings import CLASSIC, CONSUMER
+from planner.forecast.trials import Document
 from planner.model.membership import KafkaMember
 from planner.model.queues import TopicPartition
 from planner.model.snapshot import GroupSnapshot, KafkaTiming
-from planner.simulation.dynamics.kafka.request import OF_PROTOCOL
-from planner.simulation.dynamics.kafka.settings import CLASSIC, CONSUMER
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.requests.ends import at, fastest_and_slowest, leaving, rate_and_lag, refuse_two_changes
 

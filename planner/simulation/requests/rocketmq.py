@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from planner.errors import BadInputError
+from planner.forecast.common.request_fields import version
+from planner.forecast.rocketmq.request.reader import POLLING_THREADS
+from planner.forecast.rocketmq.request.settings import KNOWN, LACKS, Consumer
+from planner.forecast.rocketmq.timing import generation
+from planner.forecast.trials import Document
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import ClientSetup, GroupSnapshot, QueueState
-from planner.simulation.dynamics.reading import version
-from planner.simulation.dynamics.rocketmq.reader import POLLING_THREADS
-from planner.simulation.dynamics.rocketmq.settings import KNOWN, LACKS, Consumer
-from planner.simulation.dynamics.rocketmq.timing import generation
-from planner.simulation.dynamics.trials import Document
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.requests.ends import at, fastest_and_slowest, leaving, rate_and_lag, refuse_two_changes
 

@@ -1,6 +1,6 @@
 """Print the delays of the calibration half, and how the forecasts lie: ``python -m tests.conformance.kafka.fit``.
 
-The first table proposes a spread for each delay: the even one, and the busy one (``LifeTimes.delay``), with the same
+The first table proposes a spread for each delay: the even one, and the busy one (``ProcessTimes.delay``), with the same
 5th and 95th percentile as what was seen. The second says for each kind of change and protocol where what was seen lies
 among the trials of its forecast: 0.5 in the mean where the forecast is neither early nor late.
 """
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from planner.simulation.dynamics.kafka.answer import forecast_kafka
-from planner.simulation.dynamics.kafka.lives import CALM
+from planner.forecast.kafka.answers.answer import forecast_kafka
+from planner.forecast.kafka.membership.process_times import CALM
 from tests.conformance.fit import LEVELS, even_spread
 from tests.conformance.kafka.delays import EAGER, delays
 from tests.conformance.record import Record

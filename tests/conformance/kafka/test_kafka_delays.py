@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics.kafka.lives import CALM
+from planner.forecast.kafka.membership.process_times import CALM
 from tests.conformance.kafka.delays import delays
 from tests.conformance.kafka.fit import busy_spread
 from tests.conformance.record import Record

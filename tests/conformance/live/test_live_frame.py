@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.conformance.live.bound import COVERAGE, LEVEL, least_covered
 from tests.conformance.live.rocketmq import LOCKS, QUICK
 from tests.conformance.live.test_live_transitions import GROUPS, TRANSITIONS, transition

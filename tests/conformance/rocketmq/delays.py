@@ -7,8 +7,8 @@ change. Only plain cases are read: one change at a time, concurrent consumers, o
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from planner.simulation.dynamics.reading import version
-from planner.simulation.dynamics.rocketmq.timing import generation
+from planner.forecast.common.request_fields import version
+from planner.forecast.rocketmq.timing import generation
 from tests.conformance.record import Record
 
 Hold = list[Any]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.simulation.dynamics.bisection import first_after, first_from
+from planner.forecast.common.bisection import first_after, first_from
 
 NUMBERS = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0, 2.5, np.inf])
 

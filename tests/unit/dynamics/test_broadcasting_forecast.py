@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, client_id, leave, rocketmq_request
 
 ONE, TWO = client_id(1), client_id(2)

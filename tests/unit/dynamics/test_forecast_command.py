@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from planner.cli.forecast import forecast
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast as answer_of
-from planner.simulation.words import CAUSES
+from planner.forecast import forecast as answer_of
+from planner.forecast.words import CAUSES
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 ROOT = Path(__file__).parents[3]
@@ -115,7 +115,7 @@ def test_a_remedy_that_gains_nothing_is_not_told(monkeypatch: pytest.MonkeyPatch
     assert any("awaitTermination" in told for told in remedies(request))
     for other in (answer_of(request), worse):
         answers = [answer_of(request), other]
-        monkeypatch.setattr("planner.simulation.dynamics.forecast", lambda _, told=answers: told.pop(0))
+        monkeypatch.setattr("planner.forecast.forecast", lambda _, told=answers: told.pop(0))
         assert not [told for told in remedies(request) if "awaitTermination" in told]
 
 

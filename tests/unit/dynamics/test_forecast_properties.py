@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.changing import MOST_PLACEMENTS
-from planner.simulation.dynamics.rocketmq.changes import DEFAULT_THREADS
-from planner.simulation.dynamics.rocketmq.ownership import first_life, state_matrix
-from planner.simulation.dynamics.rocketmq.processes import AFTER, BEFORE
-from planner.simulation.dynamics.rocketmq.rates import find_rates
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.common.changes import MOST_PLACEMENTS
+from planner.forecast.rocketmq.membership.consume_rates import find_rates
+from planner.forecast.rocketmq.membership.ownership import first_process, state_matrix
+from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.changes import DEFAULT_THREADS
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 BROKERS = ("broker-a", "broker-b", "broker-10")
@@ -142,29 +142,30 @@ def test_every_message_is_delivered_and_what_comes_twice_is_counted(request: Doc
     message, as parts of messages are drawn to whole ones.
     """
     request = {**request, "trials": 3}
-    world = build_world(read_request(request))
-    found = simulate(world, DEFAULT)
+    scenario = build_scenario(read_request(request))
+    found = simulate(scenario, DEFAULT)
     owned = [
-        state_matrix(world, found.names, side, lives) for side, lives in ((BEFORE, world.initial), (AFTER, world.final))
+        state_matrix(scenario, found.names, side, processes)
+        for side, processes in ((BEFORE, scenario.initial), (AFTER, scenario.final))
     ]
-    rates = find_rates(world, *map(first_life, owned))
-    for trial, column in np.ndindex(*found.holds.life.shape[:2]):
-        queue = found.holds.queues[column]
-        if world.rates[queue] > 100 or world.lags[queue] > 100:
+    rates = find_rates(scenario, *map(first_process, owned))
+    for trial, column in np.ndindex(*found.tenures.process.shape[:2]):
+        queue = found.tenures.queues[column]
+        if scenario.rates[queue] > 100 or scenario.lags[queue] > 100:
             continue  # too many messages to count one by one
         total, distinct = 0, set[int]()
         stretches = []
-        for number in np.flatnonzero(found.found.delivers[trial, column]):
-            gained, dropped = found.holds.gained[trial, column, number], found.holds.dropped[trial, column, number]
-            is_old = np.isneginf(gained)
+        for number in np.flatnonzero(found.deliveries.delivers[trial, column]):
+            taken, dropped = found.tenures.taken[trial, column, number], found.tenures.dropped[trial, column, number]
+            is_old = np.isneginf(taken)
             first = max(found.starts.first[trial, column, number], 0.0)
-            stretches.append((found.found.start[trial, column, number], first, dropped, is_old))
+            stretches.append((found.deliveries.start[trial, column, number], first, dropped, is_old))
         horizon = max([0.0, *(at for _, *span, _ in stretches for at in span if np.isfinite(at))])
         reached = []
         for start, first, dropped, is_old in stretches:
             until = min(dropped, horizon)
             limit = (rates.consumed if is_old else rates.limit)[queue]
-            reached.append(max(start, min(world.rates[queue] * until, start + limit * max(until - first, 0))))
+            reached.append(max(start, min(scenario.rates[queue] * until, start + limit * max(until - first, 0))))
         staying = [index for index, (_, _, dropped, _) in enumerate(stretches) if np.isposinf(dropped)]
         for index, (start, _, _, is_old) in enumerate(stretches):
             # Who stays last delivers all in the end; who was there before delivered what lies before the change.
@@ -172,7 +173,7 @@ def test_every_message_is_delivered_and_what_comes_twice_is_counted(request: Doc
             messages = range(int(np.floor(start)) - (1_000 if is_old else 0), int(np.floor(end)))
             total += len(messages)
             distinct.update(messages)
-        twice = found.found.duplicates[trial, column]
+        twice = found.deliveries.duplicates[trial, column]
         assert abs(total - len(distinct) - twice) <= len(stretches) + 1
 
 
@@ -213,9 +214,9 @@ def test_moved_queues_are_those_whose_owner_differs() -> None:
 
 def test_join_then_leave_of_the_same_member_returns_the_owners() -> None:
     joined = forecast(rocketmq_request(JOIN, clients=3, queues=16))
-    there = rocketmq_request({"kind": "leave", "clients": ["10.0.0.9@c9"], "how": "graceful"}, clients=3, queues=16)
-    there["clients"] = [*there["clients"], {"id": "10.0.0.9@c9", "threads": 20}]
-    left = forecast(there)
+    present = rocketmq_request({"kind": "leave", "clients": ["10.0.0.9@c9"], "how": "graceful"}, clients=3, queues=16)
+    present["clients"] = [*present["clients"], {"id": "10.0.0.9@c9", "threads": 20}]
+    left = forecast(present)
     assert left["before"] == joined["after"]
     assert left["after"] == joined["before"]
     assert left["moved"] == joined["moved"]

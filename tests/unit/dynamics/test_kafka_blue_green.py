@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import NOBODY, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import NOBODY, build_scenario
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import Simulation, simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
 STRATEGIES = ["range", "cooperative-sticky", "uniform"]
@@ -26,7 +26,7 @@ def blue_green(clone_s: float, stop_s: float = 0.0, start_s: float | None = None
 
 
 def simulated(change: Document, strategy: str, **more: Any) -> Simulation:
-    return simulate(build_world(read_request(kafka_request(change, strategy, **more))), DEFAULT)
+    return simulate(build_scenario(read_request(kafka_request(change, strategy, **more))), DEFAULT)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -72,11 +72,11 @@ def test_side_by_side_everything_comes_twice_and_nothing_pauses(strategy: str) -
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_neither_group_hears_of_the_other(strategy: str) -> None:
     """The old members keep what they have while the new ones share all partitions among themselves."""
-    holds = simulated(blue_green(0.0, stop_s=60.0, start_s=0.0), strategy).course.holds
-    of_old = np.isin(holds.life, [0, 1, 2])
-    assert not (of_old & np.isfinite(holds.gained) & (holds.gained < 60)).any()
-    assert (holds.dropped[of_old] >= 60).all()
-    of_new = (holds.life != NOBODY) & ~of_old & np.isposinf(holds.dropped)
+    tenures = simulated(blue_green(0.0, stop_s=60.0, start_s=0.0), strategy).membership.tenures
+    of_old = np.isin(tenures.process, [0, 1, 2])
+    assert not (of_old & np.isfinite(tenures.assigned_at) & (tenures.assigned_at < 60)).any()
+    assert (tenures.revoked_at[of_old] >= 60).all()
+    of_new = (tenures.process != NOBODY) & ~of_old & np.isposinf(tenures.revoked_at)
     assert (of_new.sum(axis=0) == 1).all()
 
 

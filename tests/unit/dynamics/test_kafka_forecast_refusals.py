@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import build_scenario
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 JOIN = {"kind": "join", "clients": [{"id": "c9"}]}
@@ -158,10 +158,10 @@ def test_a_cooperative_java_member_delivers_between_rejoining_and_revoking_witho
 
 def test_who_did_not_hear_in_time_what_to_give_up_does_so_a_round_later() -> None:
     """Seen in 3 of 12 joins on busy machines: one of two members gave up three seconds later than the other one."""
-    world = build_world(read_request(kafka_request(JOIN, "cooperative-sticky", members=2, since_rebalance_s=12)))
+    scenario = build_scenario(read_request(kafka_request(JOIN, "cooperative-sticky", members=2, since_rebalance_s=12)))
 
     def third_rounds(handled_s: tuple[float, float]) -> float:
-        rounds = simulate(world, replace(DEFAULT, handled_s=handled_s)).course.rounds
+        rounds = simulate(scenario, replace(DEFAULT, handled_s=handled_s)).membership.rounds
         return float(rounds[2].played.mean()) if len(rounds) > 2 else 0.0
 
     assert third_rounds((0.0, 0.0)) == 0.0
@@ -305,7 +305,7 @@ def test_members_hand_over_as_the_new_assignor_has_it_once_it_stands_alone() -> 
 
 
 def _lists(change: Document) -> list[tuple[str, ...]]:
-    return [life.assignors for life in build_world(read_request(kafka_request(change, members=3))).lives]
+    return [process.assignors for process in build_scenario(read_request(kafka_request(change, members=3))).processes]
 
 
 def test_a_queue_that_others_deliver_in_between_is_unread_for_less_than_it_takes_to_its_last_owner() -> None:

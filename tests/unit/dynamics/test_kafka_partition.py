@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reach import patience_s, through_s
-from planner.simulation.dynamics.kafka.settings import read_settings
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.reading import Version
+from planner.forecast import forecast
+from planner.forecast.common.request_fields import Version
+from planner.forecast.kafka.membership.network_recovery import patience_s, through_s
+from planner.forecast.kafka.request.settings import read_settings
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
 EXACT = replace(DEFAULT, retransmit_s=(0.2, 0.2))

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.allocation.answers import answer
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import NOBODY, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import NOBODY, build_scenario
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_leave, kafka_request
 
 CLASSIC = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -119,28 +119,28 @@ def test_every_record_is_delivered_and_what_comes_twice_is_counted(request: Docu
     differ by one record, as parts of records are drawn to whole ones.
     """
     request = {**request, "trials": 3}
-    world = build_world(read_request(request))
-    found = simulate(world, DEFAULT)
-    holds, made = found.course.holds, found.found
-    for trial, column in np.ndindex(*holds.life.shape[1:]):
-        rate, lag = float(world.rates[column]), float(world.lags[column])
+    scenario = build_scenario(read_request(request))
+    found = simulate(scenario, DEFAULT)
+    tenures, made = found.membership.tenures, found.deliveries
+    for trial, column in np.ndindex(*tenures.process.shape[1:]):
+        rate, lag = float(scenario.rates[column]), float(scenario.lags[column])
         if rate > 100 or lag > 100:
             continue  # too many records to count one by one
-        ends = holds.dropped[:, trial, column]
+        ends = tenures.revoked_at[:, trial, column]
         if (np.isfinite(ends) & (ends > LONGEST_S)).any():
             continue  # counted only so far
         total, distinct, count = 0, set[int](), 0
         for number in np.flatnonzero(made.delivers[:, trial, column]).tolist():
-            gained, dropped = (of[number, trial, column] for of in (holds.gained, holds.dropped))
+            assigned_at, revoked_at = (of[number, trial, column] for of in (tenures.assigned_at, tenures.revoked_at))
             start, first = made.start[number, trial, column], made.first[number, trial, column]
-            is_old = np.isneginf(gained)
-            at = min(dropped, LONGEST_S)
-            speed = found.loops.consumed[column] if is_old else made.limit[number, trial, column]
+            is_old = np.isneginf(assigned_at)
+            at = min(revoked_at, LONGEST_S)
+            speed = found.poll_loops.consumed[column] if is_old else made.limit[number, trial, column]
             end = min(rate * at, -lag + speed * at) if is_old else min(rate * at, start + speed * (at - first))
             begin = -lag - 1_000 if is_old else start
             assert begin >= -lag - 1_000  # else the records below would fill all memory
             records = range(int(np.floor(begin)), int(np.floor(max(end, begin))))
-            if np.isposinf(dropped) and distinct:  # who stays delivers all in the end
+            if np.isposinf(revoked_at) and distinct:  # who stays delivers all in the end
                 records = range(records.start, max(records.stop, *(one + 1 for one in distinct)))
             total, count = total + len(records), count + 1
             distinct.update(records)
@@ -150,11 +150,13 @@ def test_every_record_is_delivered_and_what_comes_twice_is_counted(request: Docu
 def test_who_gives_up_and_takes_at_once_begins_to_deliver() -> None:
     """Two of three leave at once: the third is to give up a partition, and takes it back with the next target."""
     change = kafka_leave("graceful", "c2", "c0")
-    world = build_world(read_request(kafka_request(change, "range-server", partitions=2, members=3, trials=50, seed=0)))
-    holds = simulate(world, DEFAULT).course.holds
-    final = holds.life[-1] != NOBODY
+    scenario = build_scenario(
+        read_request(kafka_request(change, "range-server", partitions=2, members=3, trials=50, seed=0))
+    )
+    tenures = simulate(scenario, DEFAULT).membership.tenures
+    final = tenures.process[-1] != NOBODY
     assert final.all()
-    assert (holds.gained[-1] < np.inf).all()
+    assert (tenures.assigned_at[-1] < np.inf).all()
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])

@@ -3,7 +3,7 @@
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, kafka_request
 
 

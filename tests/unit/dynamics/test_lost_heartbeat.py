@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 LEVER: Final = '"heartbeatBrokerInterval": 5000'
@@ -21,7 +21,7 @@ def request(newcomers: int, client: str = "5.5.0", **settings: int) -> Document:
 
 
 def simulated(newcomers: int, client: str = "5.5.0", **settings: int) -> Simulation:
-    return simulate(build_world(read_request(request(newcomers, client, **settings))), DEFAULT)
+    return simulate(build_scenario(read_request(request(newcomers, client, **settings))), DEFAULT)
 
 
 def lost(found: Simulation) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

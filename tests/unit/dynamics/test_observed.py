@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import JOIN, leave, rocketmq_request
 
 ORDERLY: dict[str, Any] = {"orderly": True, "service_time_s": 0.02}
@@ -70,19 +70,19 @@ def test_interrupted_calls_of_a_saturated_pool() -> None:
 
 
 def simulated(request: dict[str, Any]) -> Simulation:
-    return simulate(build_world(read_request(request)), DEFAULT)
+    return simulate(build_scenario(read_request(request)), DEFAULT)
 
 
 def late_reactions(change: dict[str, Any]) -> float:
     """Return in which share of trials the first client reacts 0.9 s or more after the first broker's change."""
     found = simulated(rocketmq_request(change, clients=2, trials=500))
-    tables, holds = found.course.tables, found.holds
-    times = np.concatenate([tables.entered, tables.left], axis=1)
+    registrations, tenures = found.membership.registrations, found.tenures
+    times = np.concatenate([registrations.entered, registrations.left], axis=1)
     told = np.where(np.isfinite(times), times, np.inf).min(axis=(1, 2))
-    mine = holds.life == 0
-    gained = np.where(mine & np.isfinite(holds.gained), holds.gained, np.inf).min(axis=(1, 2))
-    dropped = np.where(mine & np.isfinite(holds.dropped), holds.dropped, np.inf).min(axis=(1, 2))
-    return float((np.minimum(gained, dropped) - told > 0.9).mean())
+    mine = tenures.process == 0
+    taken = np.where(mine & np.isfinite(tenures.taken), tenures.taken, np.inf).min(axis=(1, 2))
+    dropped = np.where(mine & np.isfinite(tenures.dropped), tenures.dropped, np.inf).min(axis=(1, 2))
+    return float((np.minimum(taken, dropped) - told > 0.9).mean())
 
 
 def test_how_often_a_member_reacts_a_second_late() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, rocketmq_request
 
 WAITS = {"awaitTerminationMillisWhenShutdown": 5000}
@@ -65,12 +65,14 @@ def test_side_by_side_everything_comes_twice_and_nothing_pauses() -> None:
 def test_neither_group_hears_of_the_other() -> None:
     """The old members keep what they have while the new ones share all queues among themselves."""
     request = rocketmq_request(blue_green(0.0, 60.0, 0.0), clients=2)
-    found = simulate(build_world(read_request(request)), DEFAULT)
-    old = np.isin(found.holds.life, [0, 1])
-    assert not (old & (found.holds.dropped < 59)).any()
+    found = simulate(build_scenario(read_request(request)), DEFAULT)
+    old = np.isin(found.tenures.process, [0, 1])
+    assert not (old & (found.tenures.dropped < 59)).any()
     # Only its own tick, once in 20 s, makes an old member look while the new ones register.
-    assert ((found.course.looks.at[:, 0] > 0) & (found.course.looks.at[:, 0] < 5)).any(axis=1).mean() < 0.5
-    new = np.isin(found.holds.life, [2, 3]) & np.isposinf(found.holds.dropped)
+    assert ((found.membership.rebalances.at[:, 0] > 0) & (found.membership.rebalances.at[:, 0] < 5)).any(
+        axis=1
+    ).mean() < 0.5
+    new = np.isin(found.tenures.process, [2, 3]) & np.isposinf(found.tenures.dropped)
     assert (new.sum(axis=2) == 1).all()
 
 

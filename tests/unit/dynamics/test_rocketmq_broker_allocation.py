@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 BY_BROKER = {"clientRebalance": False}

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 CUT_OFF = 1
@@ -35,7 +35,7 @@ def request(for_s: float, kind: Document, client: str = "5.5.0", **settings: Any
 
 
 def simulated(for_s: float, kind: Document, client: str = "5.5.0", **settings: Any) -> Simulation:
-    return simulate(build_world(read_request(request(for_s, kind, client, **settings))), DEFAULT)
+    return simulate(build_scenario(read_request(request(for_s, kind, client, **settings))), DEFAULT)
 
 
 def total(for_s: float, kind: Document, client: str = "5.5.0", **settings: Any) -> Document:
@@ -45,7 +45,7 @@ def total(for_s: float, kind: Document, client: str = "5.5.0", **settings: Any) 
 
 def of_lost_queues(found: Simulation) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which columns of the holds are queues of the broker out of reach: the last four of eight."""
-    mask: np.ndarray[Any, np.dtype[np.bool_]] = found.holds.queues >= 4
+    mask: np.ndarray[Any, np.dtype[np.bool_]] = found.tenures.queues >= 4
     return mask
 
 
@@ -62,12 +62,12 @@ def test_it_takes_seconds_to_reach_a_broker_again(kind: Document) -> None:
 def test_a_broker_that_hears_of_the_old_connection_after_the_cut_drops_who_is_back() -> None:
     """A cut of 4 s was seen to bring 124 messages twice, where brokers wait for 30 s."""
     found = simulated(15.0, LITE, "4.9.8")
-    left = found.course.tables.left[:, CUT_OFF]
+    left = found.membership.registrations.left[:, CUT_OFF]
     assert np.isposinf(left[:, 0]).all()
     dropped = np.isfinite(left[:, 1])
     assert 0.05 < dropped.mean() < 0.9
     assert left[dropped, 1].min() > 15.0
-    assert (found.course.tables.again[dropped, CUT_OFF, 1] > left[dropped, 1]).all()
+    assert (found.membership.registrations.reentered[dropped, CUT_OFF, 1] > left[dropped, 1]).all()
     assert found.observed.duplicates[dropped].sum() > found.observed.duplicates[~dropped].sum() == 0
 
 
@@ -76,8 +76,11 @@ def test_timers_that_wait_for_a_broker_are_late_and_due_at_once() -> None:
     waits = {}
     for name, persist in (("late", 1_000), ("in time", 300_000)):
         found = simulated(60.0, LITE, "4.9.8", persistConsumerOffsetInterval=persist)
-        again, reached = found.course.tables.again[:, CUT_OFF, 1], found.course.times.reached[:, CUT_OFF]
-        waits[name] = np.median((again - reached)[np.isfinite(again)])
+        redelivery, reached = (
+            found.membership.registrations.reentered[:, CUT_OFF, 1],
+            found.membership.times.reached[:, CUT_OFF],
+        )
+        waits[name] = np.median((redelivery - reached)[np.isfinite(redelivery)])
     assert waits["late"] < 0.5
     assert waits["in time"] > 2.0
 
@@ -85,20 +88,22 @@ def test_timers_that_wait_for_a_broker_are_late_and_due_at_once() -> None:
 def test_a_look_that_waits_for_the_broker_is_answered_before_the_client_is_listed_again() -> None:
     """Who looks every second mostly has one under way then, and drops all it has: two of three such cuts."""
     found = simulated(50.0, BY_BROKER)
-    reached = found.course.times.reached[:, CUT_OFF, None, None]
-    mine = (found.holds.life == CUT_OFF) & (found.holds.dropped < reached + 1) & (found.holds.dropped >= reached)
+    reached = found.membership.times.reached[:, CUT_OFF, None, None]
+    mine = (
+        (found.tenures.process == CUT_OFF) & (found.tenures.dropped < reached + 1) & (found.tenures.dropped >= reached)
+    )
     assert 0.4 < mine.any(axis=(1, 2)).mean() < 0.95
-    before = (found.holds.life == CUT_OFF) & ~found.holds.dies & (found.holds.dropped < 50.0)
+    before = (found.tenures.process == CUT_OFF) & ~found.tenures.dies & (found.tenures.dropped < 50.0)
     assert not before.any()
 
 
 def test_orderly_queues_of_a_broker_in_reach_stay_locked_and_those_out_of_reach_do_not() -> None:
     found = simulated(110.0, ORDERLY)
-    others = (found.holds.life != CUT_OFF) & (found.holds.gained > 0) & (found.holds.gained < 110.0)
-    mine = (found.owners.before[found.holds.queues] == CUT_OFF)[None, :, None]
+    others = (found.tenures.process != CUT_OFF) & (found.tenures.taken > 0) & (found.tenures.taken < 110.0)
+    mine = (found.owners.before[found.tenures.queues] == CUT_OFF)[None, :, None]
     lost = of_lost_queues(found)[None, :, None]
     assert not (others & mine & ~lost).any()
-    taken = found.holds.gained[others & mine & lost]
+    taken = found.tenures.taken[others & mine & lost]
     assert len(taken) > 100
     assert taken.min() > LOCKED_S - 20.0
     for lives_ms, least, most in ((100_000, 0, 10), (25_000, 100, 10_000)):

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 SLEEPER, WOKEN = 1, 3
@@ -23,7 +23,7 @@ def freeze(for_s: float, *numbers: int) -> Document:
 
 def frozen(for_s: float, client: str = "5.5.0", **more: Any) -> Simulation:
     request = rocketmq_request(freeze(for_s), client, clients=3, queues=12, **more)
-    return simulate(build_world(read_request(request)), DEFAULT)
+    return simulate(build_scenario(read_request(request)), DEFAULT)
 
 
 @pytest.mark.parametrize("orderly", [False, True])
@@ -47,8 +47,8 @@ def test_a_pull_that_was_given_up_is_tried_again_a_second_later() -> None:
 
 def test_others_take_over_only_when_brokers_have_given_the_client_up() -> None:
     found = frozen(300.0)
-    mine = found.owners.before[found.holds.queues] == 1
-    taken = np.where(np.isin(found.holds.life, [0, 2]), found.holds.gained, np.inf).min(axis=2)[:, mine]
+    mine = found.owners.before[found.tenures.queues] == 1
+    taken = np.where(np.isin(found.tenures.process, [0, 2]), found.tenures.taken, np.inf).min(axis=2)[:, mine]
     assert 90 < taken.min() < taken.max() < 155
 
 
@@ -59,13 +59,16 @@ def test_who_looks_before_it_has_registered_again_gives_up_its_queues_first() ->
     registered tells them before it asks the one where it has not.
     """
     found = frozen(300.0)
-    keeps = (found.holds.resumed & np.isposinf(found.holds.dropped)).sum(axis=(1, 2))
-    again = found.observed.duplicates.sum(axis=1)
+    keeps = (found.tenures.resumed & np.isposinf(found.tenures.dropped)).sum(axis=(1, 2))
+    redelivery = found.observed.duplicates.sum(axis=1)
     assert set(keeps.tolist()) == {0, 4}
-    assert again[keeps == 4].min() > 4 * 25 * 100
-    assert np.quantile(again[keeps == 0], 0.8) < 4 * 25 * 10
-    registered, looks = found.course.tables.entered[:, WOKEN], found.course.looks.at[:, WOKEN, 0]
-    assert (registered[keeps == 4].min(axis=1) < looks[keeps == 4] + 0.01).all()
+    assert redelivery[keeps == 4].min() > 4 * 25 * 100
+    assert np.quantile(redelivery[keeps == 0], 0.8) < 4 * 25 * 10
+    registered, rebalances = (
+        found.membership.registrations.entered[:, WOKEN],
+        found.membership.rebalances.at[:, WOKEN, 0],
+    )
+    assert (registered[keeps == 4].min(axis=1) < rebalances[keeps == 4] + 0.01).all()
 
 
 def test_a_stale_commit_outlives_that_of_a_queue_with_few_messages() -> None:
@@ -75,23 +78,25 @@ def test_a_stale_commit_outlives_that_of_a_queue_with_few_messages() -> None:
     all, and half, of what the other had delivered came again.
     """
     found = frozen(300.0, "4.9.8", rate=8.0)
-    keeps = (found.holds.resumed & np.isposinf(found.holds.dropped)).any(axis=(1, 2))
-    again = found.observed.duplicates[~keeps].max(axis=1)
-    assert 0.05 < (again > 8 * 100).mean() < 0.8
+    keeps = (found.tenures.resumed & np.isposinf(found.tenures.dropped)).any(axis=(1, 2))
+    redelivery = found.observed.duplicates[~keeps].max(axis=1)
+    assert 0.05 < (redelivery > 8 * 100).mean() < 0.8
 
 
 def test_the_owners_are_the_same_in_the_end() -> None:
     found = frozen(300.0)
     assert (found.owners.after == found.owners.before).all()
-    last = np.where(np.isposinf(found.holds.dropped) & found.found.delivers, found.holds.life, -1).max(axis=2)
-    mine = found.owners.before[found.holds.queues] == 1
+    last = np.where(np.isposinf(found.tenures.dropped) & found.deliveries.delivers, found.tenures.process, -1).max(
+        axis=2
+    )
+    mine = found.owners.before[found.tenures.queues] == 1
     assert (last[:, mine] == WOKEN).all()
 
 
 def test_nobody_takes_over_while_all_stand_still() -> None:
     request = rocketmq_request(freeze(200.0, 1, 2))
-    found = simulate(build_world(read_request(request)), DEFAULT)
-    assert found.holds.gained[np.isfinite(found.holds.gained)].min() >= 200
+    found = simulate(build_scenario(read_request(request)), DEFAULT)
+    assert found.tenures.taken[np.isfinite(found.tenures.taken)].min() >= 200
     assert found.observed.settle_s.max() < 205
 
 
@@ -114,13 +119,13 @@ def test_a_channel_is_idle_from_the_last_pull_on_or_from_the_last_heartbeat_wher
     """Real brokers closed channels of frozen clients 0.1 to 15 s after the idle time, or up to 14 s before it."""
     settings = {"serverChannelMaxIdleTimeSeconds": 60}
     request = rocketmq_request(freeze(200.0, 1), clients=4, queues=16, settings=settings)
-    world = build_world(read_request(request))
-    found = simulate(world, DEFAULT)
-    left = found.course.tables.left[:, 0]
-    pulled = {world.queues[pick].broker for pick in np.flatnonzero(found.owners.before == 0).tolist()}
-    is_pulled = np.array([broker in pulled for broker in world.brokers])
+    scenario = build_scenario(read_request(request))
+    found = simulate(scenario, DEFAULT)
+    left = found.membership.registrations.left[:, 0]
+    pulled = {scenario.queues[pick].broker for pick in np.flatnonzero(found.owners.before == 0).tolist()}
+    is_pulled = np.array([broker in pulled for broker in scenario.brokers])
     assert is_pulled.any()
     assert not is_pulled.all()
     assert 60 < left[:, is_pulled].min() <= left[:, is_pulled].max() <= 75
     assert (left[:, ~is_pulled] < 60).mean() > 0.5
-    assert found.course.tables.tells_leaving[:, 0].all()
+    assert found.membership.registrations.notifies_leaving[:, 0].all()

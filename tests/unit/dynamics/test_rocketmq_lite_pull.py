@@ -9,7 +9,7 @@ import pytest
 
 from planner.cli.forecast import sentence
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 LITE, PULL = {"consumer": "lite_pull"}, {"consumer": "pull"}

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.holds import NOBODY
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.handover.tenures import NOBODY
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 LITE, PULL = {"consumer": "lite_pull"}, {"consumer": "pull"}
@@ -42,7 +42,7 @@ def request(change: Document, options: Document = LITE, **more: Any) -> Document
 
 
 def simulated(change: Document, options: Document = LITE, **more: Any) -> Simulation:
-    return simulate(build_world(read_request(request(change, options, **more))), DEFAULT)
+    return simulate(build_scenario(read_request(request(change, options, **more))), DEFAULT)
 
 
 def total(change: Document, options: Document = LITE, **more: Any) -> Document:
@@ -62,9 +62,9 @@ def test_a_short_absence_stalls_the_clients_queues_and_repeats_nothing(change: D
 def test_who_takes_over_begins_where_the_one_that_is_away_stored_last(change: Document) -> None:
     """It commits into memory and stores what is there each 5 s: up to 10 s lie before the change, 5 s in the mean."""
     found = simulated(change)
-    is_first = np.isin(found.holds.life, [0, 2]) & (np.cumsum(found.holds.life != NOBODY, axis=2) == 2)
+    is_first = np.isin(found.tenures.process, [0, 2]) & (np.cumsum(found.tenures.process != NOBODY, axis=2) == 2)
     assert is_first.any()
-    lacking = -found.found.start[is_first]
+    lacking = -found.deliveries.start[is_first]
     assert 0 <= lacking.min() < 0.2 * RATE * 10
     assert lacking.mean() == pytest.approx(RATE * 5, rel=0.15)
     assert 0.8 * RATE * 10 < lacking.max() <= RATE * 10 + 1
@@ -83,7 +83,8 @@ def test_who_polls_has_no_retry_queue_whose_pull_a_broker_answers_late() -> None
     """Only push consumers subscribe ``%RETRY%``: its last pull is answered up to 15 s after a client has gone."""
     settings = {"serverChannelMaxIdleTimeSeconds": 60}
     lite, pushed = (
-        simulated(freeze(200.0), options, settings=settings).course.tables.left[:, AWAY] for options in (LITE, {})
+        simulated(freeze(200.0), options, settings=settings).membership.registrations.left[:, AWAY]
+        for options in (LITE, {})
     )
     assert lite.max() < 60 + 5.2
     assert pushed.max() > 60 + 10
@@ -101,7 +102,7 @@ def test_threads_that_wait_for_answers_have_waited_too_long_after_half_a_minute(
 def test_pulls_of_one_broker_fail_and_pause_together_after_a_cut() -> None:
     """Seen in the clients' logs: all threads of a broker wait for the connection that one of them opens."""
     found = simulated(cut(20.0), brokers=("broker-a",), queues=12)
-    is_back = found.holds.resumed
+    is_back = found.tenures.resumed
     assert is_back.sum(axis=(1, 2)).tolist() == [SHARE] * len(is_back)
     earliest = np.where(is_back, found.starts.first, np.inf).min(axis=(1, 2))
     latest = np.where(is_back, found.starts.first, -np.inf).max(axis=(1, 2))
@@ -131,8 +132,8 @@ def test_a_broker_that_dies_makes_queues_of_the_other_one_move_that_repeat_what_
 def test_of_a_pull_consumer_only_owners_are_told(change: Document) -> None:
     answer, usual = forecast(request(change, PULL)), forecast(request(change))
     assert (answer["before"], answer["after"], answer["moved"]) == (usual["before"], usual["after"], usual["moved"])
-    untold = ("pause_s", "stall_s", "duplicates", "burst_messages", "settle_s", "drained_s")
-    assert [answer["total"][name] for name in untold] == [None] * len(untold)
+    unknown = ("pause_s", "stall_s", "duplicates", "burst_messages", "settle_s", "drained_s")
+    assert [answer["total"][name] for name in unknown] == [None] * len(unknown)
     assert any("the application of a pull consumer decides" in word for word in answer["warnings"])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from planner.cli.forecast import sentence
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
+from planner.forecast import forecast
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 EVERYTHING, TWO_SHARES = {"pop_share_queues": -1}, {"pop_share_queues": 1}

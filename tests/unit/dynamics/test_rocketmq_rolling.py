@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, rocketmq_request
 
 
@@ -17,7 +17,7 @@ def rolling(**settings: Any) -> Document:
 
 
 def simulated(change: Document, **more: Any) -> Simulation:
-    return simulate(build_world(read_request(rocketmq_request(change, clients=3, queues=12, **more))), DEFAULT)
+    return simulate(build_scenario(read_request(rocketmq_request(change, clients=3, queues=12, **more))), DEFAULT)
 
 
 def test_everything_moves_to_new_clients() -> None:
@@ -32,7 +32,7 @@ def test_everything_moves_to_new_clients() -> None:
 
 
 def test_any_old_pod_may_stop_first() -> None:
-    ended = simulated(rolling()).course.times.ended[:, :3]
+    ended = simulated(rolling()).membership.times.ended[:, :3]
     assert set(map(tuple, np.sort(ended, axis=1).tolist())) == {(12.0, 24.0, 36.0)}
     assert {0, 1, 2} == set(ended.argmin(axis=1).tolist())
     words = " ".join(forecast(rocketmq_request(rolling()))["warnings"])
@@ -49,15 +49,15 @@ def test_a_larger_step_settles_sooner_and_repeats_less() -> None:
 
 def test_the_group_is_a_pod_short_where_none_may_be_added() -> None:
     found = simulated(rolling(max_surge=0, max_unavailable=1))
-    assert found.course.times.ended[:, :3].min() == 0
-    assert found.course.times.constructed[:, 3:].min() < 1
+    assert found.membership.times.ended[:, :3].min() == 0
+    assert found.membership.times.constructed[:, 3:].min() < 1
 
 
 def test_a_pod_that_takes_longer_than_its_grace_is_killed() -> None:
     """Clients that wait for calls of 3 s store nothing when they are killed after one second."""
     waits = {"awaitTerminationMillisWhenShutdown": 9000}
     patient: dict[str, Any] = {"service_time_s": 3.0, "rate": 3.0, "settings": waits}
-    killed, spared = (simulated(rolling(grace_s=grace), **patient).course.times for grace in (1, 30))
+    killed, spared = (simulated(rolling(grace_s=grace), **patient).membership.times for grace in (1, 30))
     assert not killed.graceful[:, :3].all()
     assert spared.graceful[:, :3].all()
     assert (killed.stopped[:, :3] <= killed.ended[:, :3] + 1).all()

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import Floats, build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import Floats, build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, rocketmq_request
 
 BY_BROKER = {"clientRebalance": False}
@@ -27,13 +27,13 @@ def asked(change: Document, *, strategy: str = "AVG", **settings: Any) -> Docume
 
 def routes_learned(**more: Any) -> Floats:
     """Seconds after which each of three clients knows the broker that starts, by trial and client."""
-    return simulated(**more).course.routes.learned
+    return simulated(**more).membership.routes.learned
 
 
 def simulated(**more: Any) -> Simulation:
     """The trials of three clients of eight queues as a broker starts."""
     request = read_request(rocketmq_request(UP, clients=3, rate=8.0, service_time_s=0.2, **more))
-    return simulate(build_world(request), DEFAULT)
+    return simulate(build_scenario(request), DEFAULT)
 
 
 @pytest.mark.parametrize("change", [DOWN, UP, MORE], ids=lambda one: f"{one['kind']}")
@@ -79,11 +79,11 @@ def test_who_is_given_a_queue_of_an_unknown_broker_asks_for_the_route_at_once() 
 def test_a_member_registers_as_its_timer_follows_its_poll() -> None:
     """``MQClientInstance#startScheduledTask``: both every 30 s, a second apart."""
     in_step, apart = (
-        simulated(strategy="AVG", settings={**BY_BROKER, "heartbeatBrokerInterval": every_ms}).course
+        simulated(strategy="AVG", settings={**BY_BROKER, "heartbeatBrokerInterval": every_ms}).membership
         for every_ms in (30_000, 31_000)
     )
-    assert (in_step.tables.entered[:, 0, 1] - in_step.routes.learned[:, 0]).max() < 1.001
-    assert (apart.tables.entered[:, 0, 1] - apart.routes.learned[:, 0]).max() > 2.0
+    assert (in_step.registrations.entered[:, 0, 1] - in_step.routes.learned[:, 0]).max() < 1.001
+    assert (apart.registrations.entered[:, 0, 1] - apart.routes.learned[:, 0]).max() > 2.0
 
 
 def test_who_is_given_none_waits_for_its_own_poll() -> None:
@@ -102,5 +102,5 @@ def test_clients_that_look_by_their_ticks_have_no_forecast() -> None:
 def test_a_heartbeat_follows_each_route_poll_where_every_poll_has_one(beats: int, is_in_step: bool) -> None:
     """Both timers go at a fixed rate, and began a second apart (``MQClientInstance#startScheduledTask``)."""
     found = simulated(settings={**BY_BROKER, "pollNameServerInterval": 30_000, "heartbeatBrokerInterval": beats})
-    waited = (found.course.tables.entered[:, :, 1] - found.course.routes.learned).ravel()
+    waited = (found.membership.registrations.entered[:, :, 1] - found.membership.routes.learned).ravel()
     assert (waited.max() < 1.1) == is_in_step

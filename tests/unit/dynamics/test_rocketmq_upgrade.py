@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import Simulation, simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import Simulation, simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, client_id, rocketmq_request
 
 
@@ -21,7 +21,7 @@ def upgrade(to: str, *numbers: int, interval_s: float = 10.0) -> Document:
 
 def simulated(change: Document, client: str, **more: Any) -> Simulation:
     request = rocketmq_request(change, client, clients=3, queues=12, **more)
-    return simulate(build_world(read_request(request)), DEFAULT)
+    return simulate(build_scenario(read_request(request)), DEFAULT)
 
 
 def test_nothing_moves_in_the_end() -> None:
@@ -34,8 +34,8 @@ def test_nothing_moves_in_the_end() -> None:
     assert found["unread_s"]["p95"] < 5
 
 
-def first_pull_delays(found: Simulation, lives: list[int]) -> set[float]:
-    takes = np.isin(found.holds.life, lives) & np.isfinite(found.holds.gained)
+def first_pull_delays(found: Simulation, processes: list[int]) -> set[float]:
+    takes = np.isin(found.tenures.process, processes) & np.isfinite(found.tenures.taken)
     return set(found.starts.delays["first_pull"][takes].tolist())
 
 
@@ -45,12 +45,12 @@ def test_old_processes_keep_their_habits_and_new_ones_have_theirs() -> None:
     assert first_pull_delays(found, [0, 1, 2]) == {0.0}
     assert first_pull_delays(found, [3, 4, 5]) == {0.5}
     races = found.starts.delays["version_race"]
-    assert set(races[np.isin(found.holds.life, [0, 1, 2])].tolist()) == {0.0, 1.0}
-    assert set(races[np.isin(found.holds.life, [3, 4, 5])].tolist()) == {0.0}
+    assert set(races[np.isin(found.tenures.process, [0, 1, 2])].tolist()) == {0.0, 1.0}
+    assert set(races[np.isin(found.tenures.process, [3, 4, 5])].tolist()) == {0.0}
 
 
-def least_gap(found: Simulation, life: int) -> float:
-    at = found.course.looks.at[:, life]
+def least_gap(found: Simulation, process: int) -> float:
+    at = found.membership.rebalances.at[:, process]
     both = np.isfinite(at[:, 1:])
     return float((at[:, 1:][both] - at[:, :-1][both]).min())
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics.rolling import Rolling, read_rolling
+from planner.forecast.common.rolling_update import Rolling, read_rolling
 
 
 def steps(replicas: int, **settings: Any) -> list[tuple[float, int, int]]:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.rocketmq.reader import read_request
-from planner.simulation.dynamics.rocketmq.simulate import simulate
-from planner.simulation.dynamics.rocketmq.timing import DEFAULT
-from planner.simulation.dynamics.rocketmq.world import build_world
+from planner.forecast import forecast
+from planner.forecast.rocketmq.membership.scenario import build_scenario
+from planner.forecast.rocketmq.request.reader import read_request
+from planner.forecast.rocketmq.simulate import simulate
+from planner.forecast.rocketmq.timing import DEFAULT
 from tests.unit.dynamics.small_groups import JOIN, Document, client_id, leave, rocketmq_request
 
 
@@ -29,8 +29,8 @@ def test_a_shutdown_with_a_backlog_takes_its_wait_and_a_call() -> None:
     """20 threads of 500 ms with a backlog and 5 000 ms: 5.05 s, no duplicates (section 3.10)."""
     waits = {"awaitTerminationMillisWhenShutdown": 5000}
     request = rocketmq_request(leave("graceful", 2), "4.9.8", lag=5000, service_time_s=0.5, settings=waits)
-    found = simulate(build_world(read_request(request)), DEFAULT)
-    stopped = found.course.times.stopped[:, 1]
+    found = simulate(build_scenario(read_request(request)), DEFAULT)
+    stopped = found.membership.times.stopped[:, 1]
     assert (stopped > 5.0).all()
     assert (stopped < 5.5).all()
     assert (found.observed.duplicates == 0).all()
@@ -220,8 +220,8 @@ def _registered_after(client: str, settings: dict[str, Any]) -> float:
     """Return how long after learning of the broker a member registers there in the mean."""
     change = {"kind": "broker_up", "broker": "broker-b"}
     request = read_request(rocketmq_request(change, client, clients=4, settings=settings))
-    course = simulate(build_world(request), DEFAULT).course
-    waited = course.tables.entered[:, :, 1] - course.routes.learned
+    membership = simulate(build_scenario(request), DEFAULT).membership
+    waited = membership.registrations.entered[:, :, 1] - membership.routes.learned
     assert (waited >= 0).all()
     return float(waited.mean())
 
@@ -234,16 +234,16 @@ def test_queues_that_nobody_reads_are_named(read: int, written: int, word: str) 
 
 def test_new_queues_share_the_topics_messages() -> None:
     change = {"kind": "queues", "topic": "T", "broker": "broker-a", "read_queues": 12, "write_queues": 8}
-    rates = build_world(read_request(rocketmq_request(change))).rates
+    rates = build_scenario(read_request(rocketmq_request(change))).rates
     assert rates.sum() == pytest.approx(8 * 25.0)
     assert sorted(set(rates)) == [0.0, pytest.approx(8 * 25.0 / 12)]
     assert (rates == 0).sum() == 4
 
 
 def test_a_lost_notification_waits_for_the_tick() -> None:
-    world = build_world(read_request(rocketmq_request(leave("crash", 2))))
-    deaf = simulate(world, replace(DEFAULT, notification_lost=1.0)).observed.settle_s
-    assert np.quantile(deaf, 0.95) > 15 > np.quantile(simulate(world, DEFAULT).observed.settle_s, 0.95)
+    scenario = build_scenario(read_request(rocketmq_request(leave("crash", 2))))
+    deaf = simulate(scenario, replace(DEFAULT, notification_lost=1.0)).observed.settle_s
+    assert np.quantile(deaf, 0.95) > 15 > np.quantile(simulate(scenario, DEFAULT).observed.settle_s, 0.95)
 
 
 def test_a_lever_lowers_what_it_is_named_for() -> None:

@@ -87,7 +87,7 @@ def test_a_split_brain_of_silent_classes_is_told_by_the_lists() -> None:
 def test_one_member_that_tells_and_one_that_runs_something_else() -> None:
     inferred = infer([seen_with(("AVG", CLASSES["AVG"]), ("AVG_BY_CIRCLE", None))])
     assert inferred.is_mixed
-    assert [(one.told, one.strategy) for one in inferred.members] == [("AVG", "AVG"), (None, "AVG_BY_CIRCLE")]
+    assert [(one.named, one.strategy) for one in inferred.members] == [("AVG", "AVG"), (None, "AVG_BY_CIRCLE")]
 
 
 def test_two_rings_in_one_group_are_a_split_brain() -> None:
@@ -102,7 +102,7 @@ def test_a_users_own_class_that_behaves_like_a_known_one() -> None:
     seen = observe("AVG", {}, QUEUES, CLIENTS)
     custom = replace(seen, members=tuple(replace(one, tuning=tuning("com.shop.Mine")) for one in seen.members))
     inferred = infer([custom])
-    assert (inferred.custom, inferred.told, inferred.strategy) == (("com.shop.Mine",), (), "AVG")
+    assert (inferred.custom, inferred.named, inferred.strategy) == (("com.shop.Mine",), (), "AVG")
     assert inferred.sentence.startswith("the members run com.shop.Mine, which is not known here; AVG explains")
 
 

@@ -157,7 +157,7 @@ def test_two_lists_in_one_group_are_named() -> None:
     )
     assert mixed_lists(members[:1]) is None
     found = infer_assignor([PartitionObservation({"t": 3}, members)])
-    assert [(one.client, one.told) for one in found.members] == [
+    assert [(one.client, one.named) for one in found.members] == [
         ("a", "range, cooperative-sticky"),
         ("b", "cooperative-sticky"),
         ("c", "range, cooperative-sticky"),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import NOBODY, World, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import NOBODY, Scenario, build_scenario
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import Simulation, simulate
+from planner.forecast.kafka.timing import DEFAULT
 
 LIBRDKAFKA = {"client": "librdkafka 2.16.1", "broker": "4.3.1"}
 MEMBERS = ("g-m1", "g-m2", "g-m3")
@@ -48,30 +48,30 @@ def request(change: Document, strategy: str = "range", **more: Any) -> Document:
     }
 
 
-def simulated(change: Document, strategy: str = "range", **more: Any) -> tuple[World, Simulation]:
-    world = build_world(read_request(request(change, strategy, **more)))
-    return world, simulate(world, DEFAULT)
+def simulated(change: Document, strategy: str = "range", **more: Any) -> tuple[Scenario, Simulation]:
+    scenario = build_scenario(read_request(request(change, strategy, **more)))
+    return scenario, simulate(scenario, DEFAULT)
 
 
-def drops(found: Simulation, life: int, before_s: float) -> Any:
+def drops(found: Simulation, process: int, before_s: float) -> Any:
     """By trial and partition: that life gives something up before a moment."""
-    holds = found.course.holds
-    return ((holds.life == life) & (holds.dropped < before_s)).any(axis=0)
+    tenures = found.membership.tenures
+    return ((tenures.process == process) & (tenures.revoked_at < before_s)).any(axis=0)
 
 
 @pytest.mark.parametrize("change", [ROLL, SURGE], ids=str)
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_every_partition_ends_with_a_member_of_the_consumer_protocol(change: Document, strategy: str) -> None:
-    world, found = simulated(change, strategy)
-    last = found.assignments.owners_in(found.course.state)
-    assert np.isin(last, np.flatnonzero(world.by_server)).all()
-    shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
+    scenario, found = simulated(change, strategy)
+    last = found.assignments.owners_in(found.membership.state)
+    assert np.isin(last, np.flatnonzero(scenario.by_server)).all()
+    shares = np.array([np.bincount(trial, minlength=len(scenario.processes)) for trial in last])
     assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
 
 
 def test_one_roll_is_enough_as_both_protocols_fit_into_one_group() -> None:
-    world, _ = simulated(ROLL)
-    assert [life.assignors for life in world.lives] == [("range",)] * 3 + [("uniform",)] * 3
+    scenario, _ = simulated(ROLL)
+    assert [process.assignors for process in scenario.processes] == [("range",)] * 3 + [("uniform",)] * 3
 
 
 def test_eager_members_stop_all_they_have_at_their_next_heartbeat_and_cooperative_ones_nothing() -> None:
@@ -130,8 +130,8 @@ def test_a_static_member_that_comes_back_fetches_as_the_protocol_does_by_which_i
 
 def test_a_member_that_restarts_at_once_starts_when_its_loop_has_ended() -> None:
     _, found = simulated(ROLL, members=STATIC, service_time_s=1.0, partitions={"t": [{"rate": 0.1, "lag": 0}] * 8})
-    away = found.times.wakes[:, 0] - found.times.sleeps[:, 0]
-    assert found.times.sleeps[:, 0].max() > 0.5, "some are in the midst of a record"
+    away = found.times.resumed_at[:, 0] - found.times.suspended_at[:, 0]
+    assert found.times.suspended_at[:, 0].max() > 0.5, "some are in the midst of a record"
     assert away.min() >= DEFAULT.start_s[0]
 
 
@@ -139,8 +139,8 @@ def test_what_a_static_pod_leaves_waits_for_its_session_that_no_commit_renews() 
     """A commit keeps a session alive in a classic group only, and this one is converted by the first new pod."""
     pods = [{"id": None, "instance_id": f"new-{number}"} for number in range(3)]
     kept = {"members": STATIC, "settings": {"session.timeout.ms": 20_000, "auto.commit.interval.ms": 1_000}}
-    world, found = simulated({**SURGE, "clients": pods}, **kept)
-    old = list(world.initial)
+    scenario, found = simulated({**SURGE, "clients": pods}, **kept)
+    old = list(scenario.initial)
     waited = found.times.leaves[:, old] - found.times.stops[:, old]
     assert (waited <= 20.0).all()
     assert waited.min() < 17.5
@@ -196,39 +196,41 @@ def back(to: str = "range", change: Document | None = None, **more: Any) -> Docu
     return request({**(change or BACK), "to": to}, **CONSUMER, **more)
 
 
-def turned_back(to: str = "range", change: Document | None = None, **more: Any) -> tuple[World, Simulation]:
-    world = build_world(read_request(back(to, change, **more)))
-    return world, simulate(world, DEFAULT)
+def turned_back(to: str = "range", change: Document | None = None, **more: Any) -> tuple[Scenario, Simulation]:
+    scenario = build_scenario(read_request(back(to, change, **more)))
+    return scenario, simulate(scenario, DEFAULT)
 
 
 @pytest.mark.parametrize("change", [BACK, SURGE], ids=str)
 @pytest.mark.parametrize("to", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_last_one_of_the_consumer_protocol_that_leaves_makes_all_others_rejoin(change: Document, to: str) -> None:
-    world, found = turned_back(to, change)
-    left = found.times.leaves[:, world.by_server].max(axis=1)
-    first = found.course.rounds[0]
+    scenario, found = turned_back(to, change)
+    left = found.times.leaves[:, scenario.by_server].max(axis=1)
+    first = found.membership.rounds[0]
     assert np.array_equal(first.begins, left)
     assert (first.barrier > left).all()
-    last = found.assignments.owners_in(found.course.state)
-    assert not world.by_server[last].any()
-    shares = np.array([np.bincount(trial, minlength=len(world.lives)) for trial in last])
+    last = found.assignments.owners_in(found.membership.state)
+    assert not scenario.by_server[last].any()
+    shares = np.array([np.bincount(trial, minlength=len(scenario.processes)) for trial in last])
     assert sorted(set(shares[shares > 0].tolist())) == [2, 3]
 
 
 def test_while_one_of_the_consumer_protocol_stays_the_server_assigns() -> None:
-    world, found = turned_back(change={**BACK, "clients": list(MEMBERS[:2])})
-    last = found.assignments.owners_in(found.course.state)
-    assert found.course.rounds == ()
-    assert set(np.unique(world.by_server[last])) == {False, True}
+    scenario, found = turned_back(change={**BACK, "clients": list(MEMBERS[:2])})
+    last = found.assignments.owners_in(found.membership.state)
+    assert found.membership.rounds == ()
+    assert set(np.unique(scenario.by_server[last])) == {False, True}
 
 
 def test_who_joins_by_the_classic_protocol_has_a_target_computed_at_once() -> None:
     """``classicGroupJoinToConsumerGroup``: others of the consumer protocol may be silent for a minute."""
     settings = {"group.consumer.heartbeat.interval.ms": 60_000}
-    world, found = turned_back(change={**BACK, "clients": ["g-m1"]}, settings=settings)
-    newcomer = len(world.initial)
-    gained = np.where(found.course.holds.life == newcomer, found.course.holds.gained, np.inf).min(axis=(0, 2))
-    assert np.median(gained) < 3.0
+    scenario, found = turned_back(change={**BACK, "clients": ["g-m1"]}, settings=settings)
+    newcomer = len(scenario.initial)
+    assigned_at = np.where(
+        found.membership.tenures.process == newcomer, found.membership.tenures.assigned_at, np.inf
+    ).min(axis=(0, 2))
+    assert np.median(assigned_at) < 3.0
 
 
 def test_members_rejoin_at_their_classic_heartbeats() -> None:
@@ -252,11 +254,11 @@ def test_the_sticky_assignor_knows_what_the_server_gave_to_hosted_members() -> N
 
 def test_what_a_target_has_promised_is_void_once_the_group_is_classic() -> None:
     _, found = turned_back("cooperative-sticky", {**BACK, "interval_s": 0.5})
-    since, barrier = found.course.rounds[0].begins, found.course.rounds[0].barrier
-    gained = found.course.holds.gained
-    late = np.isfinite(gained) & (found.course.holds.life != NOBODY) & (gained > since[:, None])
+    since, barrier = found.membership.rounds[0].begins, found.membership.rounds[0].barrier
+    assigned_at = found.membership.tenures.assigned_at
+    late = np.isfinite(assigned_at) & (found.membership.tenures.process != NOBODY) & (assigned_at > since[:, None])
     assert late.any()
-    assert (~late | (gained >= barrier[:, None])).all()
+    assert (~late | (assigned_at >= barrier[:, None])).all()
 
 
 def test_the_only_member_leaves_an_empty_group_whose_next_one_waits_for_more() -> None:
@@ -280,12 +282,12 @@ def test_ids_of_those_who_come_back_are_drawn_and_it_is_said() -> None:
 
 def test_who_has_joined_since_the_last_target_has_to_rejoin_as_well() -> None:
     settings = {"group.consumer.assignment.interval.ms": 60_000}
-    world, found = turned_back(change={**BACK, "interval_s": 3}, settings=settings)
-    first = found.course.rounds[0]
-    is_there = ~world.by_server & (found.times.arrives < first.begins[:, None])
-    assert is_there.sum(axis=1).min() >= 1
-    assert (first.joins[is_there] > np.broadcast_to(first.begins[:, None], is_there.shape)[is_there]).all()
-    assert np.isfinite(first.joins[is_there]).all()
+    scenario, found = turned_back(change={**BACK, "interval_s": 3}, settings=settings)
+    first = found.membership.rounds[0]
+    is_present = ~scenario.by_server & (found.times.arrives < first.begins[:, None])
+    assert is_present.sum(axis=1).min() >= 1
+    assert (first.joins[is_present] > np.broadcast_to(first.begins[:, None], is_present.shape)[is_present]).all()
+    assert np.isfinite(first.joins[is_present]).all()
 
 
 def test_a_static_member_that_goes_back_fetches_as_the_classic_protocol_does() -> None:
@@ -313,7 +315,7 @@ def test_a_static_member_that_comes_last_makes_a_classic_group_of_which_nobody_r
     static_last = mixed("range", change={**BACK, "clients": ["g-m2", "g-m3", "g-m1"]})
     dynamic_last = mixed("range", change={**BACK, "clients": ["g-m1", "g-m2", "g-m3"]})
     quiet, loud = (
-        simulate(build_world(read_request(one)), DEFAULT).course.rounds for one in (static_last, dynamic_last)
+        simulate(build_scenario(read_request(one)), DEFAULT).membership.rounds for one in (static_last, dynamic_last)
     )
     assert not any(round_.played.any() for round_ in quiet)
     assert loud[0].played.all()

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.dynamics import forecast
-from planner.simulation.dynamics.kafka.reader import read_request
-from planner.simulation.dynamics.kafka.simulate import Simulation, simulate
-from planner.simulation.dynamics.kafka.timing import DEFAULT
-from planner.simulation.dynamics.kafka.world import World, build_world
+from planner.forecast import forecast
+from planner.forecast.kafka.membership.scenario import Scenario, build_scenario
+from planner.forecast.kafka.request.reader import read_request
+from planner.forecast.kafka.simulate import Simulation, simulate
+from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import kafka_request
 
 MEMBERS, INTERVAL_S, BEAT_S = ["c1", "c0", "c2"], 20.0, 3.0
@@ -26,15 +26,15 @@ def request(strategy: str, to: str, names: list[str] = MEMBERS, **more: Any) -> 
     return kafka_request(change, strategy, static=True, **more)
 
 
-def simulated(strategy: str, to: str) -> tuple[World, Simulation]:
-    world = build_world(read_request(request(strategy, to)))
-    return world, simulate(world, DEFAULT)
+def simulated(strategy: str, to: str) -> tuple[Scenario, Simulation]:
+    scenario = build_scenario(read_request(request(strategy, to)))
+    return scenario, simulate(scenario, DEFAULT)
 
 
 @pytest.mark.parametrize(("strategy", "to"), [("range", "roundrobin"), ("cooperative-sticky", "range")])
 def test_only_the_first_that_lists_the_new_assignor_alone_makes_all_rejoin(strategy: str, to: str) -> None:
     _, found = simulated(strategy, to)
-    (round_,) = found.course.rounds
+    (round_,) = found.membership.rounds
     assert round_.played.all()
     assert (round_.begins >= FIRST_OF_SECOND_ROLL_S).all()
     assert (round_.barrier < FIRST_OF_SECOND_ROLL_S + BEAT_S + 2 * SLOWEST_START_S).all()
@@ -60,7 +60,7 @@ def test_what_stays_waits_for_the_longer_one_of_two_restarts() -> None:
     once = {"kind": "restart", "clients": ["c0"], "how": "graceful", "interval_s": 0}
     alone = {"static": True, "members": 1, "trials": 2_000}
     both, single = (
-        simulate(build_world(read_request(kafka_request(change, "range", **alone))), DEFAULT).observed.pause_s[:, 0]
+        simulate(build_scenario(read_request(kafka_request(change, "range", **alone))), DEFAULT).observed.pause_s[:, 0]
         for change in (request("range", "roundrobin", ["c0"])["change"], once)
     )
     assert np.quantile(both, 0.25) > np.quantile(single, 0.4)
@@ -105,7 +105,7 @@ def test_static_members_beside_others_switch_to_what_the_new_assignor_says() -> 
     assert answer["total"]["moved_queues"]["p05"] > 3
     assert not [cause for cause in answer["causes"] if cause["cause"] == "expiry"]
     # Who is not static leaves and joins twice; the others make one round.
-    rounds = simulate(build_world(read_request(mixed("range", "roundrobin"))), DEFAULT).course.rounds
+    rounds = simulate(build_scenario(read_request(mixed("range", "roundrobin"))), DEFAULT).membership.rounds
     assert sum(round_.played.mean() for round_ in rounds) > 3
 
 

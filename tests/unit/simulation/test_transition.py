@@ -7,10 +7,10 @@ import pytest
 
 from planner import pipeline
 from planner.documents.data import OUTCOMES
+from planner.forecast import forecast
 from planner.model.membership import KafkaMember
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.candidates import simulate_candidate
-from planner.simulation.dynamics import forecast
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Transition
 from planner.simulation.transition import seed_of, transition_requests, with_transition
 from tests.builders import TIMING, clients, kafka_snapshot, queues, setups, snapshot

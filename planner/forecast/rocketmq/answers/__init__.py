@@ -1,0 +1,1 @@
+"""Last: the trials as the answer has them: figures, causes, timeline, warnings."""

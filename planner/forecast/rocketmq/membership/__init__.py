@@ -1,0 +1,1 @@
+"""Second: which processes run, where they are registered, when they rebalance, and which members they see."""

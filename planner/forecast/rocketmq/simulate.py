@@ -1,0 +1,99 @@
+"""One request simulated from end to end, in the order in which things happen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.forecast.rocketmq.handover.first_pulls import Starts, first_deliveries
+from planner.forecast.rocketmq.handover.offsets import Deliveries, find_deliveries
+from planner.forecast.rocketmq.handover.outcome import Observed, observe
+from planner.forecast.rocketmq.handover.poll_commits import find_commits
+from planner.forecast.rocketmq.handover.pop import (
+    Redelivery,
+    observe_shared,
+    popped_deliveries,
+    shared_owners,
+    shared_rates,
+)
+from planner.forecast.rocketmq.handover.queue_locks import locked_tenures
+from planner.forecast.rocketmq.handover.tenures import Tenures, queue_tenures
+from planner.forecast.rocketmq.membership.consume_rates import find_rates
+from planner.forecast.rocketmq.membership.membership_timeline import MembershipTimeline, find_membership
+from planner.forecast.rocketmq.membership.membership_views import topic_views
+from planner.forecast.rocketmq.membership.ownership import (
+    Owners,
+    find_owners,
+    first_process,
+    refuse_doubled,
+    state_matrix,
+)
+from planner.forecast.rocketmq.membership.processes import AFTER, BEFORE
+from planner.forecast.rocketmq.membership.scenario import Scenario
+from planner.forecast.rocketmq.membership.unknown_ids import Names, name_clients
+from planner.forecast.rocketmq.random_streams import RandomStreams, Stage
+from planner.forecast.rocketmq.timing import Calibration
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulation:
+    """Every trial of one scenario, stage by stage; ``redelivery`` for POP only."""
+
+    names: Names
+    owners: Owners
+    membership: MembershipTimeline
+    tenures: Tenures
+    starts: Starts
+    deliveries: Deliveries
+    observed: Observed
+    redelivery: Redelivery | None = None
+
+
+def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
+    """Return all trials of a scenario; the same scenario and calibration give the same numbers."""
+    streams = RandomStreams(scenario.request.seed)
+    names = name_clients(scenario, streams.of(Stage.NAMES))
+    before = state_matrix(scenario, names, BEFORE, scenario.initial)
+    after = state_matrix(scenario, names, AFTER, scenario.final)
+    pops = scenario.request.pops
+    if not pops:
+        refuse_doubled(scenario, before)
+    owners = shared_owners(scenario, names, before) if pops else find_owners(scenario, names, before)
+    rates = (
+        shared_rates(scenario, before, after)
+        if pops
+        else find_rates(scenario, first_process(before), first_process(after))
+    )
+    on_started_broker = np.array(
+        [queue.broker == (None if scenario.up is None else scenario.brokers[scenario.up]) for queue in scenario.queues]
+    )
+    membership = find_membership(scenario, rates, (after & on_started_broker).any(axis=1), calibration, streams)
+    views = [
+        topic_views(
+            scenario,
+            names,
+            membership.registrations,
+            membership.rebalances,
+            membership.routes,
+            number,
+            streams.of(Stage.VIEWS, number),
+        )
+        for number in range(len(scenario.topics))
+    ]
+    tenures = queue_tenures(scenario, membership.times, views, before)
+    if scenario.request.orderly:
+        random = streams.of(Stage.LOCKS)
+        tenures = locked_tenures(scenario, membership.times, tenures, membership.rebalances, rates, calibration, random)
+    starts = first_deliveries(scenario, tenures, rates, calibration, streams.of(Stage.PULLS))
+    random = streams.of(Stage.OFFSETS)
+    if pops:
+        deliveries, redelivery = popped_deliveries(
+            scenario, membership.times, tenures, starts, rates, before, calibration, random
+        )
+        observed = observe_shared(scenario, owners, tenures, starts, deliveries, after)
+        return Simulation(names, owners, membership, tenures, starts, deliveries, observed, redelivery)
+    commits = None
+    if scenario.request.polls:
+        commits = find_commits(scenario, membership.times, tenures, rates, streams.of(Stage.COMMITS))
+    deliveries = find_deliveries(scenario, membership.times, tenures, starts, rates, calibration, random, commits)
+    observed = observe(scenario, owners, tenures, starts, deliveries, rates, calibration, streams.of(Stage.OUTCOME))
+    return Simulation(names, owners, membership, tenures, starts, deliveries, observed)

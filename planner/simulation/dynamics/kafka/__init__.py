@@ -1,5 +1,0 @@
-"""The rebalance of Kafka consumers, mechanism by mechanism (``kafka.md`` section 3)."""
-
-from planner.simulation.dynamics.kafka.answer import forecast_kafka
-
-__all__ = ["forecast_kafka"]

@@ -1,5 +1,0 @@
-"""The rebalance of RocketMQ clients, mechanism by mechanism (``rocketmq.md`` sections 3 and 4)."""
-
-from planner.simulation.dynamics.rocketmq.answer import forecast_rocketmq, total_rocketmq
-
-__all__ = ["forecast_rocketmq", "total_rocketmq"]
