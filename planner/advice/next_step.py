@@ -48,6 +48,10 @@ class Commands(Protocol):
         """Go on with a decision that is right."""
 
     @property
+    def restate(self) -> str:
+        """Go on after the policy says something that a snapshot is taken by."""
+
+    @property
     def settings(self) -> str:
         """Where a statement about the group is made."""
 
@@ -89,6 +93,11 @@ class PolicyCommands:
     @property
     def proceed(self) -> str:
         """The same again when the load has changed."""
+        return self.watch
+
+    @property
+    def restate(self) -> str:
+        """A new snapshot, as that is what the policy's statement changes."""
         return self.watch
 
     @property
@@ -159,6 +168,11 @@ class AddressCommands:
         return f"planner init {self._group}{self._serving}{most} -o {shlex.quote(_file_name(self.group))}"
 
     @property
+    def restate(self) -> str:
+        """A policy, which has a field for the statement."""
+        return self.proceed
+
+    @property
     def settings(self) -> str:
         """The policy that ``proceed`` writes."""
         return _file_name(self.group)
@@ -186,6 +200,11 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
     HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
+    HoldCause.UNKNOWN_PODS: lambda commands: NextStep(
+        commands.restate,
+        f"spec.membersPerPod of {commands.settings} says it, or spec.kubernetes lets the planner read the pods",
+    ),
+    HoldCause.UNEVEN_PODS: lambda commands: NextStep(commands.doctor, "shows pods and members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
         commands.doctor,
         f"shows what the members run; where they own queues, a strategy that you know goes into spec.strategy of "

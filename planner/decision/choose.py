@@ -17,7 +17,7 @@ from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
-from planner.words import counted, duration, number
+from planner.words import counted, duration, pods, pods_between, scaled
 
 LATE_MINUTE_H = 1.0
 """A minute beyond the objective is worth so many hours of one consumer (decision.md, measured at this price)."""
@@ -63,22 +63,24 @@ def decide(
         for outcome in sorted(outcomes, key=lambda outcome: outcome.count)
         if outcome.strategy == snapshot.strategy
     }
-    chosen = _choose(verdicts, len(snapshot.clients), objective)
+    chosen = _choose(verdicts, snapshot.count, objective)
     rejected = tuple(_rejections(verdicts, chosen, objective))
     if chosen is None:
         return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
     reason = _reason_to_stay(snapshot, chosen, objective, at)
     if reason is not None:
         return _held_for(snapshot, at, reason, rejected)
-    current, target = len(snapshot.clients), chosen.outcome.count
+    current, target = snapshot.count, chosen.outcome.count
     return Decision(
         group=snapshot.group,
         decided_at=at,
         strategy=snapshot.strategy,
         current=current,
         target=target,
-        reason=f"Scale from {current} to {_consumers(target)}: {_why(chosen, objective)}.",
+        reason=f"Scale from {pods_between(current, target, chosen.outcome.members_per_pod)}: "
+        f"{_why(chosen, objective)}.",
         rejected=rejected,
+        members_per_pod=chosen.outcome.members_per_pod,
     )
 
 
@@ -152,7 +154,7 @@ def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
 
 def _reason_to_stay(snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime) -> HoldReason | None:
     """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
-    current, target = len(snapshot.clients), chosen.outcome.count
+    current, target = snapshot.count, chosen.outcome.count
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
     capacity = snapshot.capacity
@@ -176,8 +178,8 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReas
         return HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
     if keeps_up(snapshot):
         return HoldCause.RIGHT_ALREADY, (
-            f"{_consumers(len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; "
-            f"whether fewer would do is not known, as what one can do is known as {capacity.source}"
+            f"{pods(snapshot.count, len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of "
+            f"arrivals waits; whether fewer would do is not known, as what one can do is known as {capacity.source}"
         )
     return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
 
@@ -197,8 +199,8 @@ def _rejections(verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objec
         reasons = list(verdict.sentences)
         if not _can_be_chosen(verdict.outcome, objective):
             reasons.append(
-                f"one consumer fewer leaves nobody more than {verdict.outcome.largest_share} queues either: it "
-                "relieves nobody"
+                f"one {scaled(verdict.outcome.members_per_pod)} fewer leaves nobody more than "
+                f"{verdict.outcome.largest_share} queues either: it relieves nobody"
             )
         if not reasons and chosen is not None:
             reasons.append(_too_dear(verdict, chosen))
@@ -208,8 +210,8 @@ def _rejections(verdicts: Mapping[int, _Verdict], chosen: _Verdict | None, objec
 def _too_dear(verdict: _Verdict, chosen: _Verdict) -> str:
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
-        return f"the {duration(chosen.late_s)} that it saves are not worth {_consumers(further)} more"
-    return f"{_consumers(chosen.outcome.count)} are enough"
+        return f"the {duration(chosen.late_s)} that it saves are not worth {_pods(further, chosen.outcome)} more"
+    return f"{_pods(chosen.outcome.count, chosen.outcome)} are enough"
 
 
 def _none_better(verdicts: Mapping[int, _Verdict], objective: Objective) -> str:
@@ -257,12 +259,13 @@ def _first(sentences: Iterable[str]) -> str:
     return next(iter(sentences), "it relieves nobody")
 
 
-def _consumers(count: int) -> str:
-    return "1 consumer" if count == 1 else f"{number(count)} consumers"
+def _pods(count: int, outcome: CandidateOutcome) -> str:
+    return pods(count, count * outcome.members_per_pod)
 
 
 def _held_for(snapshot: GroupSnapshot, at: datetime, reason: HoldReason, rejected: tuple[Rejection, ...]) -> Decision:
     cause, sentence = reason
-    current = len(snapshot.clients)
-    text = f"Hold at {_consumers(current)}: {sentence}."
-    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause)
+    current = snapshot.count
+    text = f"Hold at {pods(current, len(snapshot.clients))}: {sentence}."
+    per_pod = snapshot.members_per_pod or 1
+    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause, per_pod)

@@ -28,6 +28,7 @@ KIND = "ConsumerScalingPolicy"
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST_MEMBERS_PER_POD = 64
 Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
@@ -105,6 +106,7 @@ class PolicySpec(Part):
     approval: ApprovalSpec = ApprovalSpec()
     change_windows: tuple[ChangeWindowSpec, ...] = ()
     timing: TimingSpec | None = None
+    members_per_pod: Annotated[StrictInt, Field(ge=1, le=MOST_MEMBERS_PER_POD)] | None = None
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -172,6 +174,7 @@ class ConsumerScalingPolicy(Part):
             strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,
+            members_per_pod=spec.members_per_pod,
             timing=spec.timing.timing if spec.timing else None,
         )
 
@@ -179,9 +182,11 @@ class ConsumerScalingPolicy(Part):
     def digest(self) -> str:
         """The digest of what is wanted, whether a default was written down or not."""
         wanted = self.spec.model_dump(mode="json", by_alias=True)
+        # Policies without what earlier releases did not know keep the digest that plans of those name.
         if wanted["rollout"]["ttlSecondsAfterFinished"] is None:
-            # Policies without it keep the digest that plans of earlier releases name.
             del wanted["rollout"]["ttlSecondsAfterFinished"]
+        if wanted["membersPerPod"] is None:
+            del wanted["membersPerPod"]
         return digest_of(wanted)
 
     @property

@@ -146,6 +146,10 @@ class GroupSnapshot:
     ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
     that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
+    ``members_per_pod`` is how many members each pod runs, ``None`` where that is unknown;
+    ``members_per_pod_source`` says in a sentence where it comes from, or why it is unknown. ``uneven_pods`` names the
+    pods that run another number of them. Files of a release that did not write it down are of groups with one member in
+    each pod, the only ones that it planned for.
     """
 
     system: str
@@ -175,10 +179,22 @@ class GroupSnapshot:
     percentile: float | None = None
     blocked_queues: tuple[Queue, ...] = ()
     member_label: str | None = None
+    members_per_pod: int | None = 1
+    members_per_pod_source: str = ""
+    uneven_pods: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"snapshot of group {self.group} carries a time without zone: {self.at.isoformat()}")
+
+    @property
+    def count(self) -> int:
+        """Pods that run the members: a pod that lacks some is one all the same; members where that is unknown."""
+        return -(-len(self.clients) // (self.members_per_pod or 1))
+
+    def members_at(self, count: int) -> int:
+        """Return how many members ``count`` pods run: those that are present at the present count, else all of each."""
+        return len(self.clients) if count == self.count else count * (self.members_per_pod or 1)
 
     @property
     def data_queues(self) -> tuple[QueueState, ...]:

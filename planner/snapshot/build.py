@@ -9,21 +9,26 @@ from planner.history.blocked import blocked_queues
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.history.work import member_work
+from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember, Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
 from planner.snapshot.capacity import known_capacity
+from planner.snapshot.pods import pod_size
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_behind_proxy, unlisted_consumers
-from planner.workload import clues_of, join_members
+from planner.workload import Join, clues_of, join_members
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides."""
+    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides.
+
+    ``members_per_pod`` is stated where pods cannot be read or do not show it, ``None`` without such a statement.
+    """
 
     window_s: float = 600.0
     percentile: float = 95.0
@@ -31,6 +36,7 @@ class SnapshotSettings:
     strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
     member_label: str | None = None
+    members_per_pod: int | None = None
     timing: KafkaTiming | None = None
 
 
@@ -56,7 +62,8 @@ def build_snapshot(
     strategy, strategy_source = _strategy(newest, settings)
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
-    pods, pod_problems = _pods(newest, settings)
+    join = _join(newest, settings)
+    size = pod_size(newest.members, newest.deployment, join, settings.members_per_pod)
     unlisted = unlisted_consumers(newest, intervals)
     return GroupSnapshot(
         system=newest.system,
@@ -73,10 +80,10 @@ def build_snapshot(
         queues=queues,
         capacity=_capacity(newest.members, intervals, at, settings),
         parts=_parts(newest, queues, rates, at, settings, unlisted),
-        problems=(*newest.problems, *queue_problems, *pod_problems),
+        problems=(*newest.problems, *queue_problems, *_pod_problems(newest.deployment, join)),
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
-        pods=pods,
+        pods=tuple(MemberPod(link.member, link.pod.name) for link in join.links) if join else (),
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
@@ -88,6 +95,9 @@ def build_snapshot(
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
+        members_per_pod=size.members,
+        members_per_pod_source=size.source,
+        uneven_pods=size.uneven,
     )
 
 
@@ -176,16 +186,16 @@ def _capacity(
     return known_capacity([interval for interval in intervals if at - RECENT < interval.ended_at <= at], members)
 
 
-def _pods(newest: GroupSample, settings: SnapshotSettings) -> tuple[tuple[MemberPod, ...], tuple[str, ...]]:
-    """Return who runs where, and what does not fit; nothing where no Deployment or none of its pods was read."""
+def _join(newest: GroupSample, settings: SnapshotSettings) -> Join | None:
+    """Return which pod runs which member; ``None`` where no Deployment or none of its pods was read."""
     deployment = newest.deployment
-    if deployment is None:
-        return (), ()
-    if deployment.pods is None:
-        return (), deployment.problems
-    joined = join_members(deployment.pods, map(clues_of, newest.members), settings.member_label)
-    links = tuple(MemberPod(link.member, link.pod.name) for link in joined.links)
-    return links, (*deployment.problems, *joined.problems)
+    if deployment is None or deployment.pods is None:
+        return None
+    return join_members(deployment.pods, map(clues_of, newest.members), settings.member_label)
+
+
+def _pod_problems(deployment: Deployment | None, join: Join | None) -> tuple[str, ...]:
+    return (*(deployment.problems if deployment else ()), *(join.problems if join else ()))
 
 
 def _queue_states(

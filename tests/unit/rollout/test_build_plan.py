@@ -233,4 +233,4 @@ def test_several_members_in_one_pod_are_no_count_of_pods() -> None:
     shared = replace(taken, pods=links, deployment=deployment(pods=pods, replicas=8))
     policy = parse_policy(POLICY, "policy.yaml")
     record = decide(shared, simulate_candidates(shared, candidates(shared, policy)), policy)
-    assert "pod p0 runs 2 members" in record.decision.reason
+    assert "pod p0 runs 2 members, the snapshot counts 1 a pod: take a new snapshot" in record.decision.reason
