@@ -130,7 +130,7 @@ TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002, settings=(("session.timeout.ms", 1
 
 def kafka_snapshot(strategy: str = "range", timing: KafkaTiming | None = TIMING, **changes: Any) -> GroupSnapshot:
     """Return a snapshot of a Kafka group: two members on four partitions of 10 to 12 records a second."""
-    members = tuple(KafkaMember(name, name, "h", topics=("t",)) for name in ("a", "b"))
+    members = tuple(KafkaMember(name, name, f"10.0.0.{name}", topics=("t",)) for name in ("a", "b"))
     states = tuple(
         replace(state(queues()[0]), queue=TopicPartition("t", number), owner="aabb"[number]) for number in range(4)
     )

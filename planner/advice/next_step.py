@@ -48,10 +48,6 @@ class Commands(Protocol):
         """Go on with a decision that is right."""
 
     @property
-    def restate(self) -> str:
-        """Go on after the policy says something that a snapshot is taken by."""
-
-    @property
     def settings(self) -> str:
         """Where a statement about the group is made."""
 
@@ -93,11 +89,6 @@ class PolicyCommands:
     @property
     def proceed(self) -> str:
         """The same again when the load has changed."""
-        return self.watch
-
-    @property
-    def restate(self) -> str:
-        """A new snapshot, as that is what the policy's statement changes."""
         return self.watch
 
     @property
@@ -168,11 +159,6 @@ class AddressCommands:
         return f"planner init {self._group}{self._serving}{most} -o {shlex.quote(_file_name(self.group))}"
 
     @property
-    def restate(self) -> str:
-        """A policy, which has a field for the statement."""
-        return self.proceed
-
-    @property
     def settings(self) -> str:
         """The policy that ``proceed`` writes."""
         return _file_name(self.group)
@@ -201,8 +187,8 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
     HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
     HoldCause.UNKNOWN_PODS: lambda commands: NextStep(
-        commands.restate,
-        f"spec.membersPerPod of {commands.settings} says it, or spec.kubernetes lets the planner read the pods",
+        commands.decide,
+        f"after spec.membersPerPod in {commands.settings} says it; or take a snapshot with spec.kubernetes there",
     ),
     HoldCause.UNEVEN_PODS: lambda commands: NextStep(commands.doctor, "shows pods and members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(

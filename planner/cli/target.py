@@ -92,7 +92,8 @@ def doubts(target: Target, sample: "GroupSample") -> Iterator[str]:
 
     clues = tuple(map(clues_of, sample.members))
     join = None if deployment.pods is None else join_members(deployment.pods, clues, target.member_label)
-    size, members = pod_size(sample.members, deployment, join, None), len(sample.members)
+    pods = None if join is None else {member: pod.name for member, pod in join.pod_of.items()}
+    size, members = pod_size(clues, deployment, pods, None), len(sample.members)
     if deployment.replicas * (size.members or 1) != members:
         each = f" of {size.members} members" if size.members and size.members > 1 else ""
         yield (

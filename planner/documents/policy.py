@@ -49,9 +49,16 @@ class ObjectiveSpec(Part):
 
 
 class CapacitySpec(Part):
-    """Messages per second that one consumer can do, where it is known."""
+    """Messages per second that one consumer can do, and one pod with all of its consumers busy, where it is known."""
 
-    messages_per_second: Positive
+    messages_per_second: Positive | None = None
+    pod_messages_per_second: Positive | None = None
+
+    @model_validator(mode="after")
+    def _states_something(self) -> Self:
+        if self.messages_per_second is None and self.pod_messages_per_second is None:
+            raise ValueError("messagesPerSecond, podMessagesPerSecond or both")
+        return self
 
 
 class WindowSpec(Part):
@@ -173,6 +180,7 @@ class ConsumerScalingPolicy(Part):
             strategy=spec.strategy,
             strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
+            pod_capacity_messages_per_s=spec.capacity.pod_messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,
             members_per_pod=spec.members_per_pod,
             timing=spec.timing.timing if spec.timing else None,
@@ -187,6 +195,8 @@ class ConsumerScalingPolicy(Part):
             del wanted["rollout"]["ttlSecondsAfterFinished"]
         if wanted["membersPerPod"] is None:
             del wanted["membersPerPod"]
+        if wanted["capacity"] is not None and wanted["capacity"]["podMessagesPerSecond"] is None:
+            del wanted["capacity"]["podMessagesPerSecond"]
         return digest_of(wanted)
 
     @property

@@ -1,6 +1,6 @@
 """Simulate one candidate count, or all useful ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -185,12 +185,22 @@ def simulate_candidate(
         return replace(outcome, unknowns=(*outcome.unknowns, unknown))
     if per_pod == 1:
         return _simulate_members(snapshot, count, strategy_name, staying)
+    outcome = _simulate_pods(snapshot, count, strategy_name, staying)
     return replace(
-        _simulate_pods(snapshot, count, strategy_name, staying),
+        outcome,
         count=count,
         is_useful=_is_useful_pod_count(snapshot, count, strategy_name),
         members_per_pod=per_pod,
+        unknowns=(*outcome.unknowns, *_unknown_of_pod(snapshot, per_pod)),
     )
+
+
+def _unknown_of_pod(snapshot: GroupSnapshot, per_pod: int) -> Iterator[str]:
+    if snapshot.capacity is not None and snapshot.capacity.pod_messages_per_s is None:
+        yield (
+            f"what one pod can do when all of its {per_pod} consumers are busy: none was seen so, and each is taken to "
+            "do as much as alone"
+        )
 
 
 def _simulate_pods(

@@ -1,11 +1,12 @@
 """Put one snapshot together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from planner.history.blocked import blocked_queues
+from planner.history.busy import client_spans
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.history.work import member_work
@@ -16,6 +17,7 @@ from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
 from planner.snapshot.capacity import known_capacity
+from planner.snapshot.pod_capacity import with_pod_capacity, with_stated_pod
 from planner.snapshot.pods import pod_size
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
@@ -35,6 +37,7 @@ class SnapshotSettings:
     strategy: str | None = None
     strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
+    pod_capacity_messages_per_s: float | None = None
     member_label: str | None = None
     members_per_pod: int | None = None
     timing: KafkaTiming | None = None
@@ -63,7 +66,8 @@ def build_snapshot(
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
     join = _join(newest, settings)
-    size = pod_size(newest.members, newest.deployment, join, settings.members_per_pod)
+    pods = None if join is None else {member: pod.name for member, pod in join.pod_of.items()}
+    size = pod_size(list(map(clues_of, newest.members)), newest.deployment, pods, settings.members_per_pod)
     unlisted = unlisted_consumers(newest, intervals)
     return GroupSnapshot(
         system=newest.system,
@@ -78,12 +82,12 @@ def build_snapshot(
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
         clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
-        capacity=_capacity(newest.members, intervals, at, settings),
+        capacity=_capacity(newest.members, intervals, at, settings, pods or {}, size.members),
         parts=_parts(newest, queues, rates, at, settings, unlisted),
         problems=(*newest.problems, *queue_problems, *_pod_problems(newest.deployment, join)),
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
-        pods=tuple(MemberPod(link.member, link.pod.name) for link in join.links) if join else (),
+        pods=tuple(MemberPod(member, pod) for member, pod in (pods or {}).items()),
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
@@ -179,11 +183,20 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
 
 
 def _capacity(
-    members: Sequence[GroupMember], intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
+    members: Sequence[GroupMember],
+    intervals: Sequence[QueueInterval],
+    at: datetime,
+    settings: SnapshotSettings,
+    pods: Mapping[str, str],
+    per_pod: int | None,
 ) -> Capacity | None:
-    if settings.capacity_messages_per_s is not None:
-        return Capacity(settings.capacity_messages_per_s, "stated by the policy")
-    return known_capacity([interval for interval in intervals if at - RECENT < interval.ended_at <= at], members)
+    stated, recent = settings.capacity_messages_per_s, [i for i in intervals if at - RECENT < i.ended_at <= at]
+    if stated is not None:
+        capacity: Capacity | None = Capacity(stated, "stated by the policy")
+    else:
+        capacity = known_capacity(recent, members)
+    capacity = with_stated_pod(capacity, settings.pod_capacity_messages_per_s, per_pod)
+    return with_pod_capacity(capacity, client_spans(recent) if (per_pod or 1) > 1 else (), pods, per_pod)
 
 
 def _join(newest: GroupSample, settings: SnapshotSettings) -> Join | None:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.model.deployments import Deployment
-from planner.model.membership import GroupMember
+from planner.model.membership import KafkaMember, Member
+from planner.model.snapshot import GroupSnapshot
 from planner.words import counted, some
-from planner.workload import Join, clues_of, pods_by_clues
+from planner.workload import MemberClues, clues_of, pods_by_clues
 
 FIELD = "spec.membersPerPod"
 
@@ -25,23 +26,33 @@ class PodSize:
 
 
 def pod_size(
-    members: Sequence[GroupMember], deployment: Deployment | None, join: Join | None, stated: int | None
+    members: Sequence[MemberClues], deployment: Deployment | None, pods: Mapping[str, str] | None, stated: int | None
 ) -> PodSize:
     """Return how many members each pod runs.
 
-    What the pods themselves show comes first, ``join`` being the match of members and pods where these were read;
-    ``stated`` is the policy's ``membersPerPod``. Without pods, client ids that begin with a pod's name show as much.
-    Members that only share an address leave the number unknown: a count of replicas could not be told from one of
+    What the pods themselves show comes first, ``pods`` being member -> pod, as far as it is known, where pods were
+    read; ``stated`` is the policy's ``membersPerPod``. Without pods, client ids that begin with a pod's name show as
+    much. Members that only share an address leave the number unknown: a count of replicas could not be told from one of
     members.
     """
     if not members:
         return PodSize(stated or 1, _stated(stated) if stated else "no member is running")
-    if join is not None and not join.members_without_pod:
-        sizes = Counter(link.pod.name for link in join.links)
-        return _by_sizes(sizes, stated, "pods run")
+    if pods is not None and all(member.identity in pods for member in members):
+        return _by_sizes(Counter(pods.values()), stated, "pods run")
     if deployment is not None:
-        return _by_replicas(members, deployment, join, stated)
+        return _by_replicas(members, deployment, pods, stated)
     return _by_clues(members, stated)
+
+
+def pod_size_of(snapshot: GroupSnapshot, stated: int | None) -> PodSize:
+    """Return how many members each pod runs by what a snapshot holds, under a policy that states ``stated``."""
+    members: Sequence[Member | KafkaMember] = snapshot.members
+    if snapshot.system != "kafka":
+        # What a RocketMQ client shows of its pod is all in its id.
+        members = [Member(client, "", "", 0) for client in snapshot.clients]
+    was_read = snapshot.pods or (snapshot.deployment is not None and snapshot.deployment.pods is not None)
+    pods = {link.client: link.pod for link in snapshot.pods} if was_read else None
+    return pod_size(list(map(clues_of, members)), snapshot.deployment, pods, stated)
 
 
 def _by_sizes(sizes: Mapping[str, int], stated: int | None, run: str) -> PodSize:
@@ -62,15 +73,15 @@ def _by_sizes(sizes: Mapping[str, int], stated: int | None, run: str) -> PodSize
 
 
 def _by_replicas(
-    members: Sequence[GroupMember], deployment: Deployment, join: Join | None, stated: int | None
+    members: Sequence[MemberClues], deployment: Deployment, pods: Mapping[str, str] | None, stated: int | None
 ) -> PodSize:
     """Return the size where not every member's pod is known: stated, or one where counts and pods agree on that."""
     if stated is not None:
         return _of_whole_pods(len(members), stated)
-    sizes = Counter(link.pod.name for link in join.links) if join else Counter[str]()
+    sizes = Counter((pods or {}).values())
     if deployment.replicas == len(members) and max(sizes.values(), default=1) == 1:
         return PodSize(1, f"{deployment.workload} has as many pods as the group has members")
-    unknown = f"{len(join.members_without_pod)} of {len(members)} members" if join else "the members"
+    unknown = "the members" if pods is None else f"{len(members) - len(pods)} of {len(members)} members"
     return PodSize(
         None,
         f"the pods of {unknown} are not known, and {deployment.workload} asks for "
@@ -79,8 +90,8 @@ def _by_replicas(
     )
 
 
-def _by_clues(members: Sequence[GroupMember], stated: int | None) -> PodSize:
-    places = pods_by_clues([clues_of(member) for member in members])
+def _by_clues(members: Sequence[MemberClues], stated: int | None) -> PodSize:
+    places = pods_by_clues(members)
     if all(place.is_pod for place in places):
         return _by_sizes(
             {place.by: len(place.members) for place in places}, stated, "pod names among the client ids name"

@@ -8,7 +8,9 @@ from planner.decision.decision import HoldCause
 from planner.decision.hold_reasons import first_reason_to_hold
 from planner.model.deployments import Deployment
 from planner.model.membership import KafkaMember
+from planner.snapshot.build import SnapshotSettings
 from planner.snapshot.pods import PodSize, pod_size
+from planner.snapshot.today import differences, under_policy
 from planner.workload import clues_of, join_members
 from tests.builders import OBJECTIVE, podded
 from tests.unit.workload.builders import deployment, pod
@@ -25,9 +27,10 @@ def on(address: str, count: int) -> list[tuple[str, str]]:
 
 def size(places: list[tuple[str, str]], stated: int | None = None, served_by: Deployment | None = None) -> PodSize:
     made = members(*places)
+    clues = list(map(clues_of, made))
     read = served_by.pods if served_by else None
-    join = None if read is None else join_members(read, map(clues_of, made))
-    return pod_size(made, served_by, join, stated)
+    pods = None if read is None else {m: found.name for m, found in join_members(read, clues).pod_of.items()}
+    return pod_size(clues, served_by, pods, stated)
 
 
 THREE = deployment(pods=tuple(pod(f"app-{number}", f"10.0.0.{number}") for number in (1, 2, 3)))
@@ -99,3 +102,14 @@ def test_what_is_not_known_of_pods_holds(changes: dict[str, object], cause: Hold
     assert (reason and reason[0]) == cause
     if reason:
         assert str(changes["members_per_pod_source"]) in reason[1]
+
+
+def test_a_policy_of_today_that_says_it_counts_for_an_older_snapshot() -> None:
+    blind = replace(podded(3, 4, 24), pods=(), members_per_pod=1, members_per_pod_source="")
+    assert under_policy(blind, SnapshotSettings()).members_per_pod is None, "a file that did not write it down"
+    said = under_policy(blind, SnapshotSettings(members_per_pod=4))
+    assert (said.members_per_pod, said.count) == (4, 3)
+    assert "members a pod: 4 (the policy states 4 members a pod), the snapshot had 1" in list(differences(blind, said))
+    seen = podded(3, 4, 24)
+    assert under_policy(seen, SnapshotSettings()) == replace(seen, capacity=None)
+    assert under_policy(seen, SnapshotSettings(members_per_pod=2)).uneven_pods
