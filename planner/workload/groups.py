@@ -13,7 +13,7 @@ _POD: Final = re.compile(
 )
 """A pod of a Deployment: its name, the template's hash and five signs, in its alphabet (``SafeEncodeString``)."""
 
-_NUMBERED: Final = re.compile(r"(?P<stem>.*[^0-9])(?P<number>[0-9]+)(?P<rest>-consumer|-restore-consumer)?")
+_NUMBERED: Final = re.compile(r"(?P<stem>.*[-_.])(?P<number>[0-9]+)(?P<rest>-consumer|-restore-consumer)?")
 """A client of a process that numbers them: ``consumer-g-2``, Spring's ``orders-1``, ``…-StreamThread-3-consumer``."""
 
 _PROCESS: Final = re.compile(r"(?P<pid>[0-9]+)#[0-9]+")
