@@ -209,9 +209,8 @@ def _left_over(turn: Turn, facts: Deployment) -> str | None:
     group = seen_group(turn.look, name)
     if group is None or group.members is None:
         return f"the members of group {name} could not be read"
-    staying = facts.replicas * turn.plan.members_per_pod
-    if len(group.members) > staying:
-        return f"group {name} has {len(group.members)} members, {staying} are to stay"
+    if len(group.members) > facts.replicas:
+        return f"group {name} has {len(group.members)} members, {facts.replicas} are to stay"
     return None
 
 
