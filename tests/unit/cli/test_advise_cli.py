@@ -167,7 +167,7 @@ def test_doubts_name_what_does_not_fit_once() -> None:
     assert list(doubts(more, sample)) == [
         "HPAs could not be read",
         "Deployment default/shop-consumer asks for 5 pods, but the group has 3 members: the planner holds until each "
-        "pod runs one member and no member runs elsewhere",
+        "pod runs as many members as the others and no member runs elsewhere",
     ]
     foreign = Target("shop", "orders", None, deployment(("10.9.9.1", "10.9.9.2", "10.9.9.3")))
     assert all("runs in none of the pods looked at" in doubt for doubt in doubts(foreign, sample))
