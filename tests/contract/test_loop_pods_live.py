@@ -96,7 +96,7 @@ def check_counts_are_pods(loop: Loop) -> None:
     assert (taken.count, len(taken.clients), taken.members_per_pod) == (3, 12, PER_POD)
     simulated = planner("simulate", loop.folder / "snapshot.json", "-o", "json")
     assert simulated.returncode == 0, simulated.stderr
-    outcomes = json.loads(simulated.stdout)["body"]
+    outcomes = json.loads(simulated.stdout)
     assert [outcome["count"] for outcome in outcomes] == [1, 2, 3, 6]
     whole = policy.read_text(encoding="utf-8")
     stated = decide_blind(loop, f"{whole}  membersPerPod: 4\n")
