@@ -7,7 +7,7 @@ import pytest
 
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_plan_or_decision
-from planner.rollout.plan import RolloutPlan
+from planner.rollout.plan import DecisionRecord, RolloutPlan
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.sample_builders import kafka_policy
@@ -48,7 +48,11 @@ def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_
     # Blocks of 3 and 3 become 2, 2, 2: a newcomer in the middle takes one of each, one at an end shifts both.
     assert moved[3] == (2, 3)
     planning = ("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
-    assert "2 members share address 127.0.0.1" in planner(*planning).stdout, "two in one process are no two pods"
+    assert planner(*planning).returncode == 0
+    held = read_plan_or_decision(tmp_path / "plan.yaml")
+    assert isinstance(held, DecisionRecord)
+    assert held.decision.hold_cause == "UnknownPods", "two members of one process are no two pods"
+    assert "2 members share address 127.0.0.1" in held.decision.reason
     policy.write_text(f"{kafka_policy(kafka_cluster.bootstrap, 'path')}  membersPerPod: 1\n", encoding="utf-8")
     planned = planner(*planning)
     assert planned.returncode == 0, planned.stderr
