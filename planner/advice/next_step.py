@@ -156,7 +156,8 @@ class AddressCommands:
     def proceed(self) -> str:
         """A policy of the group, which plans and schedules go by."""
         most = f" --max {self.highest}" if self.highest else ""
-        return f"planner init {self._group}{self._serving}{most} -o {shlex.quote(_file_name(self.group))}"
+        file = shlex.quote(_file_name(self.group))
+        return f"planner init {self._group}{self._serving}{most}{self.options} -o {file}"
 
     @property
     def settings(self) -> str:

@@ -146,6 +146,8 @@ def _stopped(members: Sequence[str], batch: Batch, settings: RolloutSettings) ->
         yield MarkVictims(batch.choice.victims, MARK_LIMIT_S)
     staying = {load.client for load in batch.outcome.loads}
     victims = tuple(member for member in members if member not in staying)
+    if batch.choice is None and batch.outcome.members_per_pod > 1:
+        victims = ()  # who shares a pod is not known: those that would be best may be of several
     limit_s = settings.ready_limit_s
     yield StopConsumers(batch.before, batch.count, victims, limit_s, batch.moved, undo=_back(batch, settings))
 

@@ -222,6 +222,11 @@ def _simulate_pods(
                 moved_most=moves.most,
                 unknowns=(unknown, *outcome.unknowns),
             )
+        unknown = (
+            "which members run in one pod, so that they stop together: the range holds for every choice of members"
+        )
+        outcome = _simulate_members(snapshot, members, strategy_name, None)
+        return replace(outcome, unknowns=(unknown, *outcome.unknowns))
     return _simulate_members(snapshot, members, strategy_name, staying)
 
 

@@ -10,6 +10,7 @@ from planner.allocation.kafka import ASSIGNORS, Topics, equal_group
 from planner.allocation.rocketmq import Averagely, AveragelyByCircle, MachineRoom
 from planner.allocation.strategy import Strategy
 from planner.model.queues import MessageQueue
+from planner.model.snapshot import Capacity
 from planner.rollout.explain import explain_plan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, StopConsumers
 from planner.simulation.candidates import candidate_counts, leaving, simulate_candidate
@@ -84,6 +85,21 @@ def test_what_a_stop_moves_is_exact_over_every_choice_of_whole_pods(
         shown = [homes[load.client] for load in outcome.loads]
         assert all(shown.count(pod) == per_pod for pod in shown), "a pod's members leave together"
         assert any("of pods" in text or "pod" in text for text in outcome.unknowns)
+
+
+def test_without_known_pods_the_range_holds_for_every_choice_and_a_plan_names_nobody() -> None:
+    taken = podded(3, 4, 24)
+    exact, blind = (simulate_candidate(one, 2, "AVG") for one in (taken, replace(taken, pods=())))
+    assert exact.moved_fewest is not None
+    assert exact.moved_most is not None
+    assert blind.moved_fewest is not None
+    assert blind.moved_most is not None
+    assert blind.moved_fewest <= exact.moved_fewest <= exact.moved_most <= blind.moved_most
+    assert any("which members run in one pod" in text for text in blind.unknowns)
+    plan = decided(replace(taken, pods=(), capacity=Capacity(500.0, "stated")), OBJECTIVE).plan
+    assert plan is not None
+    (stop,) = [step for step in plan.steps if isinstance(step, StopConsumers)]
+    assert (stop.from_replicas, stop.to_replicas, stop.preferred_victims) == (3, 1, ())
 
 
 def test_the_forecast_of_a_stop_takes_a_pods_members_together() -> None:
