@@ -22,6 +22,28 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{number(count)} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def pods(count: int, members: int) -> str:
+    """Return a count of pods with their members beside it: ``3 pods (12 consumers)``; ``3 consumers`` where one each.
+
+    ``members`` is how many consumers these pods run together.
+    """
+    return (
+        counted(count, "consumer") if members == count else f"{counted(count, 'pod')} ({counted(members, 'consumer')})"
+    )
+
+
+def pods_between(first: int, last: int, per_pod: int) -> str:
+    """Return two counts of pods with their members: ``3 to 6 pods (12 to 24 consumers)``, ``3 to 6 consumers``."""
+    if per_pod == 1:
+        return f"{first} to {counted(last, 'consumer')}"
+    return f"{first} to {counted(last, 'pod')} ({first * per_pod} to {counted(last * per_pod, 'consumer')})"
+
+
+def scaled(per_pod: int) -> str:
+    """Return what is counted: ``consumer`` where each pod runs one, else ``pod``."""
+    return "consumer" if per_pod == 1 else "pod"
+
+
 def queue_noun(system: str) -> str:
     """Return what ``system`` (``kafka`` or ``rocketmq``) calls a queue: ``partition`` or ``queue``."""
     return "partition" if system == "kafka" else "queue"

@@ -11,7 +11,16 @@ from planner.decision.objective import Objective
 from planner.documents.data import SNAPSHOT
 from planner.model.membership import KafkaMember
 from planner.model.queues import MessageQueue, TopicPartition
-from planner.model.snapshot import Capacity, ClientSetup, GroupSnapshot, KafkaTiming, Part, QueueState, SeriesPoint
+from planner.model.snapshot import (
+    Capacity,
+    ClientSetup,
+    GroupSnapshot,
+    KafkaTiming,
+    MemberPod,
+    Part,
+    QueueState,
+    SeriesPoint,
+)
 from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.simulation.candidates import candidate_counts, simulate_candidate, topics_of
@@ -107,12 +116,21 @@ def snapshot(
     return replace(owned(made), **changes)  # type: ignore[arg-type]
 
 
+def podded(pods: int, per_pod: int, queue_count: int, **changes: Any) -> GroupSnapshot:
+    """Return a settled RocketMQ group on one topic, each pod running ``per_pod`` consumers, whom its ids name."""
+    names = [f"10.1.0.{number + 10}" for number in range(pods)]
+    ids = tuple(f"{name}@{instance}" for name in names for instance in range(per_pod))
+    made = snapshot(queues(brokers=("broker-a",), each=queue_count), ids, **changes)
+    links = tuple(MemberPod(client, f"pod-{client.partition('@')[0]}") for client in made.clients)
+    return replace(made, pods=links, members_per_pod=per_pod, members_per_pod_source="made so")
+
+
 TIMING = KafkaTiming("4.4.0", "4.3.1", 0.002, settings=(("session.timeout.ms", 10_000),))
 
 
 def kafka_snapshot(strategy: str = "range", timing: KafkaTiming | None = TIMING, **changes: Any) -> GroupSnapshot:
     """Return a snapshot of a Kafka group: two members on four partitions of 10 to 12 records a second."""
-    members = tuple(KafkaMember(name, name, "h", topics=("t",)) for name in ("a", "b"))
+    members = tuple(KafkaMember(name, name, f"10.0.0.{name}", topics=("t",)) for name in ("a", "b"))
     states = tuple(
         replace(state(queues()[0]), queue=TopicPartition("t", number), owner="aabb"[number]) for number in range(4)
     )

@@ -106,7 +106,8 @@ class Loop:
     """A Deployment of consumers in a namespace of its own; ``policy`` is the text of one for it, see ``Limits``.
 
     ``produced`` counts what was sent to each queue, ``members`` who is in the group; ``rate`` is messages per second.
-    ``by_message``: what comes again comes by another queue, so that messages are told apart by their own ids.
+    Each pod runs ``per_pod`` members. ``by_message``: what comes again comes by another queue, so that messages are
+    told apart by their own ids.
     """
 
     cluster: ControlPlane
@@ -117,6 +118,7 @@ class Loop:
     members: Callable[[], int]
     rate: float
     by_message: bool = False
+    per_pod: int = 1
     made: int = 0
     changes: list[Changed] = field(default_factory=list)
 
@@ -160,7 +162,7 @@ class Loop:
         On a busy machine one may be in no broker's list for a while: a plan is rightly not made then.
         """
         path = self.folder / "snapshot.json"
-        self.cluster.wait_until("all members", lambda: self.members() == len(self.pods()), WAIT_S)
+        self.cluster.wait_until("all members", lambda: self.members() == len(self.pods()) * self.per_pod, WAIT_S)
         found = planner("snapshot", "-p", policy, "-o", path, "--observe-seconds", WATCH_S)
         assert found.returncode == 0, found.stderr
         return path
@@ -282,6 +284,11 @@ def exactly(count: int) -> Limits:
     return Limits(count, count, 40.0)
 
 
+def names_in_pod(per_pod: int) -> str:
+    """Return the names of a pod's consumers, with commas: the pod's, numbered where there are several."""
+    return "$(POD_NAME)" if per_pod == 1 else ",".join(f"$(POD_NAME)-{number}" for number in range(per_pod))
+
+
 @contextmanager
 def rocketmq_loop(
     cluster: ControlPlane,
@@ -295,12 +302,15 @@ def rocketmq_loop(
     options: Mapping[str, str | int] | None = None,
     all_arrive: bool = True,
     by_message: bool = False,
+    per_pod: int = 1,
+    queues_each: int = ROCKETMQ_QUEUES,
 ) -> Iterator[Loop]:
     """Give a loop of RocketMQ consumers whose group is named as their topic, and end it.
 
     ``rate`` messages per second come to each queue. With ``environment``, which then names the ``GROUP``, consumers
     take their group from there; ``options`` are the load program's besides. With ``all_arrive`` all that was sent must
-    have been given to somebody in the end.
+    have been given to somebody in the end. Each pod's process has ``per_pod`` consumers, and each broker
+    ``queues_each`` queues.
     """
     namespace = cluster.namespace(topic)
 
@@ -311,19 +321,20 @@ def rocketmq_loop(
     def produced() -> Mapping[Lane, int]:
         return {(topic, broker, str(queue)): count for (broker, queue), count in rocketmq.produced(topic).items()}
 
-    queues = [(broker.name, queue) for broker in rocketmq.brokers for queue in range(ROCKETMQ_QUEUES)]
+    queues = [(broker.name, queue) for broker in rocketmq.brokers for queue in range(queues_each)]
 
     def members() -> int:
         with RocketMQAdmin(rocketmq.name_server) as admin:
             return len(observe_group(admin, cluster=None, group=topic, topics=None, at=datetime.now(UTC)).members)
 
-    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues), by_message)
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * len(queues), by_message, per_pod)
     told = {"tell-messages": "true"} if by_message else {}
     container = rocketmq_consumer(
         rocketmq.name_server,
         group="$(GROUP)" if environment else topic,
         topics=[topic],
         client_version=NEW,
+        instance=names_in_pod(per_pod),
         options={
             "delivery-log": f"{loop.logs}/$(POD_NAME).tsv",
             "service-ms": 20,
@@ -356,8 +367,9 @@ def kafka_loop(
     rate: float,
     client: str,
     settings: Mapping[str, str | int],
+    per_pod: int = 1,
 ) -> Iterator[Loop]:
-    """Give a loop of three Kafka consumers whose topic is named as their group, and end it.
+    """Give a loop of three pods with ``per_pod`` Kafka consumers each, whose topic is named as their group, and end it.
 
     ``container`` is made with the folder of the delivery logs. ``rate`` messages per second come to each partition. The
     policy tells ``client``, its version as forecasts take it, and ``settings``, its own and the brokers'.
@@ -381,7 +393,7 @@ def kafka_loop(
             found = kafka_source.observe_group(admin, cluster=None, group=group, topics=None, at=datetime.now(UTC))
         return len(found.members)
 
-    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * partitions)
+    loop = Loop(cluster, namespace, folder, policy, produced, members, rate * partitions, per_pod=per_pod)
     loop.start(3, container(loop.logs))
     producing = kafka.load(CLIENT).start()
     flat = ((0.0, rate), (LONG_S, rate))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from planner import words
 from planner.advice.next_step import NextStep
 from planner.decision.decision import Decision
 from planner.diagnosis.finding import Finding, Severity
@@ -68,7 +69,7 @@ class Advice:
     @property
     def unit(self) -> str:
         """What is counted: ``pod`` or ``consumer``."""
-        return "pod" if self.deployment else "consumer"
+        return "pod" if self.deployment else words.scaled(self.decision.members_per_pod)
 
 
 def price_of(plan: RolloutPlan | None, queues: int) -> Price:

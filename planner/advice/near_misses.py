@@ -31,7 +31,7 @@ def _sentence(outcome: CandidateOutcome, objective: Objective) -> str | None:
     misses = list(_misses(outcome, objective))
     if not misses or any(miss is None for miss in misses):
         return None
-    return f"{words.counted(outcome.count, 'consumer')} would nearly do: {'; '.join(m for m in misses if m)}"
+    return f"{words.pods(outcome.count, outcome.members)} would nearly do: {'; '.join(m for m in misses if m)}"
 
 
 def _misses(outcome: CandidateOutcome, objective: Objective) -> Iterator[str | None]:

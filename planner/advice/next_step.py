@@ -156,7 +156,8 @@ class AddressCommands:
     def proceed(self) -> str:
         """A policy of the group, which plans and schedules go by."""
         most = f" --max {self.highest}" if self.highest else ""
-        return f"planner init {self._group}{self._serving}{most} -o {shlex.quote(_file_name(self.group))}"
+        file = shlex.quote(_file_name(self.group))
+        return f"planner init {self._group}{self._serving}{most}{self.options} -o {file}"
 
     @property
     def settings(self) -> str:
@@ -186,6 +187,11 @@ _STEPS: Mapping[HoldCause | None, Callable[[Commands], NextStep]] = {
     HoldCause.INCOMPLETE_DATA: lambda commands: NextStep(commands.watch, "a watch as long as the window"),
     HoldCause.NO_CONSUMERS: lambda commands: NextStep(commands.doctor, "says whether consumers run unseen"),
     HoldCause.MEMBERS_UNKNOWN: lambda commands: NextStep(commands.doctor, "says what hides the members"),
+    HoldCause.UNKNOWN_PODS: lambda commands: NextStep(
+        commands.decide,
+        f"after spec.membersPerPod in {commands.settings} says it; or take a snapshot with spec.kubernetes there",
+    ),
+    HoldCause.UNEVEN_PODS: lambda commands: NextStep(commands.doctor, "shows pods and members"),
     HoldCause.UNKNOWN_STRATEGY: lambda commands: NextStep(
         commands.doctor,
         f"shows what the members run; where they own queues, a strategy that you know goes into spec.strategy of "

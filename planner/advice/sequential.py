@@ -24,6 +24,8 @@ PATIENCE_S: Mapping[HoldCause, float] = {
     HoldCause.NO_CONSUMERS: 30.0,
     HoldCause.OTHER_SCALER: 30.0,
     HoldCause.MEMBERS_UNKNOWN: 60.0,
+    HoldCause.UNKNOWN_PODS: 30.0,
+    HoldCause.UNEVEN_PODS: 180.0,
     HoldCause.UNSUPPORTED_STRATEGY: 30.0,
     HoldCause.PLAN_REFUSED: 30.0,
     HoldCause.UNKNOWN_STRATEGY: 60.0,

@@ -42,6 +42,7 @@ class Request:
     kubeconfig: Path | None
     highest: int | None
     longest_s: float
+    members_per_pod: int | None = None
 
 
 def advise(
@@ -60,6 +61,16 @@ def advise(
             max=10_000,
             help="Consumers at most.",
             show_default="one a queue, at most 10 times the present ones or 20",
+        ),
+    ] = None,
+    members_per_pod: Annotated[
+        int | None,
+        typer.Option(
+            "--members-per-pod",
+            min=1,
+            max=64,
+            help="Members that each pod runs, where they share addresses and no --deployment tells.",
+            show_default=False,
         ),
     ] = None,
     at_most: Annotated[
@@ -88,9 +99,13 @@ def advise(
     address = Address(name_server, kafka, cluster, credentials, tls, ca_file)
     address.check("advise")
     _check(group, deployment, kubeconfig, snapshot, everything=everything)
+    if everything and members_per_pod is not None:
+        raise BadInputError("planner advise: --members-per-pod belongs to one group: name it with --group")
     workload = workload_of(deployment, "advise")
     _check_page(html)
-    conclusions, unread = answers(Request(address, group, workload, kubeconfig, highest, float(at_most)))
+    conclusions, unread = answers(
+        Request(address, group, workload, kubeconfig, highest, float(at_most), members_per_pod)
+    )
     _write_files(conclusions, unread, snapshot, html, is_table=everything)
     _print(conclusions, unread, form or Format.TEXT, is_table=everything)
     if unread:
@@ -165,7 +180,7 @@ def _policies(request: Request, discovery: Discovery, target: "Target | None") -
     from planner.cli.default_policy import default_policy
 
     return [
-        default_policy(request.address, sample, target, request.highest)
+        default_policy(request.address, sample, target, request.highest, request.members_per_pod)
         for _, sample in sorted(discovery.samples.items())
     ]
 

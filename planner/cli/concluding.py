@@ -46,6 +46,7 @@ def conclude(watch: GroupWatch, sample_every_s: float, address: "Address", targe
     commands = AddressCommands(
         watch.group,
         f"{address.server}{address.account}",
+        options=f" --members-per-pod {stated}" if (stated := policy.spec.members_per_pod) else "",
         deployment=str(target) if target else None,
         highest=policy.spec.max_replicas,
         kubeconfig=str(target.kubeconfig) if target and target.kubeconfig else None,

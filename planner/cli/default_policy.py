@@ -34,7 +34,11 @@ def default_highest(sample: "GroupSample", replicas: int = 0) -> int:
 
 
 def default_policy(
-    address: "Address", sample: "GroupSample", target: "Target | None" = None, highest: int | None = None
+    address: "Address",
+    sample: "GroupSample",
+    target: "Target | None" = None,
+    highest: int | None = None,
+    members_per_pod: int | None = None,
 ) -> "ConsumerScalingPolicy":
     """Return the policy that a new user has for the sample's group; raises ``DocumentError`` for impossible names.
 
@@ -55,6 +59,8 @@ def default_policy(
         "maxReplicas": most,
         "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
     }
+    if members_per_pod is not None:
+        spec["membersPerPod"] = members_per_pod
     if target is not None:
         spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig, "memberLabel": target.member_label}
     if sample.system == "kafka":

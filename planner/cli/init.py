@@ -48,6 +48,16 @@ def init(
         int | None,
         typer.Option("--max", min=1, max=10_000, help="Consumers at most.", show_default="as planner advise"),
     ] = None,
+    members_per_pod: Annotated[
+        int | None,
+        typer.Option(
+            "--members-per-pod",
+            min=1,
+            max=64,
+            help="Members that each pod runs, as planner advise.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         str,
         typer.Option(
@@ -82,7 +92,7 @@ def init(
     address, discovery = _installation(Address(name_server, kafka, cluster, credentials, tls, ca_file), group)
     sample = _sample(address, discovery)
     target = _target(sample, workload, kubeconfig)
-    policy = _policy(address, sample, target, highest)
+    policy = _policy(address, sample, target, highest, members_per_pod)
     document = policy.model_dump(mode="json", by_alias=True, exclude_none=True)
     write_document(document, policy_text(policy, sample, target), to)
     if to.answer is None:
@@ -259,8 +269,8 @@ def _ask_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | Non
 
 
 def _policy(
-    address: Address, sample: "GroupSample", target: "Target | None", highest: int | None
+    address: Address, sample: "GroupSample", target: "Target | None", highest: int | None, members_per_pod: int | None
 ) -> "ConsumerScalingPolicy":
     from planner.cli.default_policy import default_policy
 
-    return default_policy(address, sample, target, highest)
+    return default_policy(address, sample, target, highest, members_per_pod)

@@ -44,6 +44,10 @@ def _lines(policy: "ConsumerScalingPolicy", sample: "GroupSample", target: "Targ
         yield _comment(2, "autoscaler: {mode: setBounds}", note)
     yield _field(2, "minReplicas", spec.min_replicas, "never fewer pods")
     yield _field(2, "maxReplicas", spec.max_replicas, f"never more pods; the group has {queues} queues")
+    if spec.members_per_pod is None:
+        yield _comment(2, "membersPerPod: 4", "members of the group that each pod runs; seen where pods are read")
+    else:
+        yield _field(2, "membersPerPod", spec.members_per_pod, "members of the group that each pod runs")
     yield "  objective:"
     yield _field(4, "maxUtilisation", spec.objective.utilisation_bound, "of what the busiest consumer can do")
     yield _field(4, "backlogGoneSeconds", _plain(spec.objective.backlog_gone_seconds), "a backlog is gone by then")

@@ -25,7 +25,7 @@ def simulate(
     form: FormatOption = None,
     output: Output = None,
 ) -> None:
-    """Say what would happen with each consumer count: owners, load, moved queues, backlog."""
+    """Say what would happen with each count of pods: owners, load, moved queues, backlog."""
     from planner.allocation import plugins
     from planner.documents.data import OUTCOMES, SNAPSHOT
     from planner.errors import BadInputError
@@ -40,7 +40,7 @@ def simulate(
             f"{snapshot}: the group's strategy is unknown ({taken.strategy_source}): name one with --strategy"
         )
     check_comparable(taken)
-    largest = max(1, len(taken.data_queues), len(taken.clients))
+    largest = max(1, -(-len(taken.data_queues) // (taken.members_per_pod or 1)), taken.count)
     useful = candidate_counts(taken, 1, largest)
     chosen = parse_counts(counts) if counts else simulable_counts(taken, name, useful)
     outcomes = simulate_candidates(taken, [(name, count) for count in sorted(set(chosen))])
@@ -70,11 +70,11 @@ def _without_counts(unknowns: Iterable[str]) -> list[str]:
 
 def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what each count would mean once all has settled."""
-    table = _table(title, ("consumers", "busiest", f"most {nouns}", "new message waits", "backlog gone after"))
+    table = _table(title, (*_counted(outcomes), "busiest", f"most {nouns}", "new message waits", "backlog gone after"))
     table.add_column("")
     for outcome in outcomes:
         table.add_row(
-            str(outcome.count),
+            *_count(outcome),
             percent(outcome.utilisation),
             str(outcome.largest_share),
             seconds(outcome.wait_s),
@@ -87,11 +87,28 @@ def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Ta
 
 def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what going there costs: the usual figure, and the one that 1 trial in 20 exceeds."""
-    headings = ("consumers", f"{nouns}\nmoved", "longest\npause", "come\ntwice", "burst,\nmessages", "settled\nafter")
+    headings = (
+        *_counted(outcomes),
+        f"{nouns}\nmoved",
+        "longest\npause",
+        "come\ntwice",
+        "burst,\nmessages",
+        "settled\nafter",
+    )
     table = _table("What the change itself costs: usually, and below it at worst (1 in 20)", headings)
     for outcome in outcomes:
-        table.add_row(str(outcome.count), _moves(outcome), *_cost(outcome.transition), style=_style(outcome))
+        table.add_row(*_count(outcome), _moves(outcome), *_cost(outcome.transition), style=_style(outcome))
     return table
+
+
+def _counted(outcomes: "Sequence[CandidateOutcome]") -> tuple[str, ...]:
+    """Return the headings of what is counted: pods, and their consumers where a pod runs several."""
+    return ("consumers",) if outcomes[0].members_per_pod == 1 else ("pods", "consumers")
+
+
+def _count(outcome: "CandidateOutcome") -> tuple[str, ...]:
+    """Return the counts below these headings."""
+    return (str(outcome.count),) if outcome.members_per_pod == 1 else (str(outcome.count), str(outcome.members))
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:

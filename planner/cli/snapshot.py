@@ -10,7 +10,7 @@ import typer
 
 from planner.cli.console import Answer, Format, FormatOption, PolicyFile, errors, parse_time, print_next, text_console
 from planner.cli.making import destination_of, write_document
-from planner.words import counted, queues, some
+from planner.words import counted, pods, queues, some
 
 if TYPE_CHECKING:
     from planner.documents.policy import ConsumerScalingPolicy
@@ -147,7 +147,7 @@ def _consumers(taken: "GroupSnapshot") -> str:
     """Return how many consumers there are, or that nobody knows."""
     count = len(taken.clients)
     if taken.unlisted_consumers is None:
-        return f"{count} consumers"
+        return pods(taken.count, count) if count else "0 consumers"
     return f"{f'{count} consumers listed, others' if count else 'members'} unknown ({taken.unlisted_consumers})"
 
 
@@ -173,6 +173,8 @@ def summary(taken: "GroupSnapshot") -> dict[str, Any]:
         "at": taken.at.isoformat(),
         "windowSeconds": taken.window_s,
         "members": len(taken.clients),
+        "membersPerPod": taken.members_per_pod,
+        "unevenPods": list(taken.uneven_pods),
         "unlistedMembers": taken.unlisted_consumers,
         "queues": len(taken.data_queues),
         "lag": None if taken.unknown_lag else taken.lag,

@@ -87,14 +87,19 @@ def doubts(target: Target, sample: "GroupSample") -> Iterator[str]:
     if deployment is None:
         return
     yield from deployment.problems
-    members, pods = len(sample.members), deployment.replicas
-    if pods != members:
-        difference = f"asks for {counted(pods, 'pod')}, but the group has {counted(members, 'member')}"
-        yield (
-            f"{deployment.workload} {difference}: the planner holds until each pod runs one member and no member runs "
-            "elsewhere"
-        )
-    elif deployment.pods is not None:
-        from planner.workload import clues_of, join_members
+    from planner.snapshot.pods import pod_size
+    from planner.workload import clues_of, join_members
 
-        yield from join_members(deployment.pods, map(clues_of, sample.members), target.member_label).problems[:SHOWN]
+    clues = tuple(map(clues_of, sample.members))
+    join = None if deployment.pods is None else join_members(deployment.pods, clues, target.member_label)
+    pods = None if join is None else {member: pod.name for member, pod in join.pod_of.items()}
+    size, members = pod_size(clues, deployment, pods, None), len(sample.members)
+    if deployment.replicas * (size.members or 1) != members:
+        each = f" of {size.members} members" if size.members and size.members > 1 else ""
+        yield (
+            f"{deployment.workload} asks for {counted(deployment.replicas, 'pod')}{each}, but the group has "
+            f"{counted(members, 'member')}: the planner holds until each pod runs as many members as the others and no "
+            "member runs elsewhere"
+        )
+    elif join is not None:
+        yield from join.problems[:SHOWN]

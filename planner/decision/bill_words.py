@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from planner.decision.decision import BillLine, DecisionBill
-from planner.words import counted, duration
+from planner.words import duration, pods, scaled
 
 HOUR_S = 3600.0
 
@@ -13,27 +13,29 @@ def describe_choice(bill: DecisionBill, current: int, target: int) -> str:
     chosen, stay, horizon = bill.line(target), bill.line(current), duration(bill.horizon_seconds)
     if chosen is None:
         raise ValueError(f"the bill has no line for {target}: the caller chose it from there")
-    costs = f"over the next {horizon} it is expected to cost {describe_line(chosen)}, the least of all counts"
+    per_pod = bill.members_per_pod
+    costs = f"over the next {horizon} it is expected to cost {describe_line(chosen, per_pod)}, the least of all counts"
     if target == current or stay is None:
         return costs
-    return f"{costs}; staying at {current}, {describe_line(stay)}{_and_pays_back(stay, chosen)}"
+    return f"{costs}; staying at {current}, {describe_line(stay, per_pod)}{_and_pays_back(bill, stay, chosen)}"
 
 
-def describe_line(line: BillLine) -> str:
+def describe_line(line: BillLine, per_pod: int) -> str:
     """Return what a count costs: the sum, and what it is made of."""
-    parts = [f"{line.consumer_hours:,.2f} for consumers"]
+    parts = [f"{line.consumer_hours:,.2f} for {scaled(per_pod)}s"]
     if changes := line.change_hours + line.later_change_hours:
         parts.append(f"{changes:,.2f} for changes")
     parts.append(f"{line.late_hours:,.2f} for {line.late_minutes:,.1f} late minutes")
     if line.bound_hours:
         parts.append(f"{line.bound_hours:,.2f} for bounds that are met too late")
-    return f"{hours(line.total_hours)} ({', '.join(parts)})"
+    return f"{hours(line.total_hours, per_pod)} ({', '.join(parts)})"
 
 
-def describe_difference(line: BillLine, chosen: BillLine) -> str:
+def describe_difference(line: BillLine, chosen: BillLine, per_pod: int) -> str:
     """Return why a count was not chosen: what it costs more."""
     more = line.total_hours - chosen.total_hours
-    return f"it is expected to cost {hours(line.total_hours)}, {more:,.2f} more than {_consumers(chosen.count)}"
+    than = pods(chosen.count, chosen.count * per_pod)
+    return f"it is expected to cost {hours(line.total_hours, per_pod)}, {more:,.2f} more than {than}"
 
 
 def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str]:
@@ -42,7 +44,8 @@ def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str
     for line in bill.lines:
         role = " (as now)" if line.count == current else " (chosen)" if line.count == target else ""
         unknown = "" if line.is_change_known else "; pauses and duplicates of this change are not known"
-        yield f"{_consumers(line.count)}{role}: {describe_line(line)}{unknown}."
+        count = pods(line.count, line.count * bill.members_per_pod)
+        yield f"{count}{role}: {describe_line(line, bill.members_per_pod)}{unknown}."
     if sentence := describe_payback(bill, current, target):
         yield sentence
 
@@ -62,27 +65,25 @@ def describe_payback(bill: DecisionBill, current: int, target: int) -> str:
     if target == current or stay is None or chosen is None:
         return ""
     if target < current:
-        pays_back = _pays_back(stay, chosen)
+        pays_back = _pays_back(bill, stay, chosen)
         return f"{pays_back[:1].upper()}{pays_back[1:]}."
-    return f"Against staying it saves {hours(stay.total_hours - chosen.total_hours)}."
+    saved = hours(stay.total_hours - chosen.total_hours, bill.members_per_pod)
+    return f"Against staying it saves {saved}."
 
 
-def _and_pays_back(stay: BillLine, chosen: BillLine) -> str:
-    return f"; {_pays_back(stay, chosen)}" if chosen.count < stay.count else ""
+def _and_pays_back(bill: DecisionBill, stay: BillLine, chosen: BillLine) -> str:
+    return f"; {_pays_back(bill, stay, chosen)}" if chosen.count < stay.count else ""
 
 
-def _pays_back(stay: BillLine, chosen: BillLine) -> str:
+def _pays_back(bill: DecisionBill, stay: BillLine, chosen: BillLine) -> str:
     """Return what a smaller count saves, the price of the change, and when the one has paid for the other."""
     fewer = stay.count - chosen.count
     after = duration(chosen.change_hours * HOUR_S / fewer)
-    price = hours(chosen.change_hours)
-    return f"the change costs {price}, {_consumers(fewer)} less pay that back in {after}"
+    price = hours(chosen.change_hours, bill.members_per_pod)
+    less = pods(fewer, fewer * bill.members_per_pod)
+    return f"the change costs {price}, {less} less pay that back in {after}"
 
 
-def hours(value: float) -> str:
-    """Return consumer-hours with their unit."""
-    return f"{value:,.2f} consumer-hours"
-
-
-def _consumers(count: int) -> str:
-    return counted(count, "consumer")
+def hours(value: float, per_pod: int) -> str:
+    """Return consumer-hours, or pod-hours where a pod runs several consumers, with their unit."""
+    return f"{value:,.2f} {scaled(per_pod)}-hours"

@@ -23,7 +23,7 @@ from planner.decision.objective import Objective
 from planner.decision.pace import KEEPS_UP_S, falls_behind, keeps_up
 from planner.model.snapshot import Capacity, GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
-from planner.words import counted, duration, number
+from planner.words import counted, duration, pods, pods_between, scaled
 
 LATE_MINUTE_H = 1.0
 """A minute beyond the objective is worth so many hours of one consumer (decision.md, measured at this price)."""
@@ -71,7 +71,7 @@ def decide(
     bills = _bills(snapshot, verdicts, objective)
     if objective.wait is not None and bills is None and verdicts:
         return _held_for(snapshot, at, (HoldCause.UNKNOWN_RATES, "the mean arrival rate of some queue is unknown"), ())
-    current = len(snapshot.clients)
+    current = snapshot.count
     chosen = _choose(verdicts, current, objective, bills)
     rejected = tuple(_rejections(verdicts, chosen, objective, bills))
     if chosen is None:
@@ -88,9 +88,10 @@ def decide(
         strategy=snapshot.strategy,
         current=current,
         target=target,
-        reason=f"Scale from {current} to {_consumers(target)}: {why}.",
+        reason=f"Scale from {pods_between(current, target, chosen.outcome.members_per_pod)}: {why}.",
         rejected=rejected,
         bill=bill,
+        members_per_pod=chosen.outcome.members_per_pod,
     )
 
 
@@ -107,7 +108,7 @@ def _verdicts(
 
 def _bills(snapshot: GroupSnapshot, verdicts: Mapping[int, _Verdict], objective: Objective) -> CountBills | None:
     """Return what the counts cost, ``None`` for a policy that does not weigh, or where the load is not known."""
-    if objective.wait is None or len(snapshot.clients) not in verdicts:
+    if objective.wait is None or snapshot.count not in verdicts:
         return None
     weighed = [verdict for verdict in verdicts.values() if _is_able(verdict, objective) or verdict.outcome.is_current]
     late_s = {verdict.outcome.count: verdict.late_s for verdict in weighed}
@@ -205,7 +206,7 @@ def _reason_to_stay(
     snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, why: str
 ) -> HoldReason | None:
     """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
-    current, target = len(snapshot.clients), chosen.outcome.count
+    current, target = snapshot.count, chosen.outcome.count
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
     capacity = snapshot.capacity
@@ -231,8 +232,8 @@ def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReas
         return HoldCause.BLOCKED_QUEUES, standing_still(snapshot)
     if keeps_up(snapshot):
         return HoldCause.RIGHT_ALREADY, (
-            f"{_consumers(len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of arrivals waits; "
-            f"whether fewer would do is not known, as what one can do is known as {capacity.source}"
+            f"{pods(snapshot.count, len(snapshot.clients))} keep up, nothing but the last {KEEPS_UP_S:.0f} s of "
+            f"arrivals waits; whether fewer would do is not known, as what one can do is known as {capacity.source}"
         )
     return HoldCause.UNKNOWN_CAPACITY, _perhaps_enough(capacity)
 
@@ -254,8 +255,8 @@ def _rejections(
         reasons = list(verdict.sentences)
         if not _can_be_chosen(verdict.outcome, objective):
             reasons.append(
-                f"one consumer fewer leaves nobody more than {verdict.outcome.largest_share} queues either: it "
-                "relieves nobody"
+                f"one {scaled(verdict.outcome.members_per_pod)} fewer leaves nobody more than "
+                f"{verdict.outcome.largest_share} queues either: it relieves nobody"
             )
         if not reasons and chosen is not None:
             reasons.append(_too_dear(verdict, chosen, bills))
@@ -265,11 +266,12 @@ def _rejections(
 def _too_dear(verdict: _Verdict, chosen: _Verdict, bills: CountBills | None) -> str:
     if bills is not None:
         line, least = bills.whole.line(verdict.outcome.count), bills.whole.line(chosen.outcome.count)
-        return describe_difference(line, least) if line and least else RELIEVES_LITTLE
+        per_pod = chosen.outcome.members_per_pod
+        return describe_difference(line, least, per_pod) if line and least else RELIEVES_LITTLE
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
-        return f"the {duration(chosen.late_s)} that it saves are not worth {_consumers(further)} more"
-    return f"{_consumers(chosen.outcome.count)} are enough"
+        return f"the {duration(chosen.late_s)} that it saves are not worth {_pods(further, chosen.outcome)} more"
+    return f"{_pods(chosen.outcome.count, chosen.outcome)} are enough"
 
 
 def _none_better(verdicts: Mapping[int, _Verdict], objective: Objective) -> str:
@@ -317,8 +319,8 @@ def _first(sentences: Iterable[str]) -> str:
     return next(iter(sentences), "it relieves nobody")
 
 
-def _consumers(count: int) -> str:
-    return "1 consumer" if count == 1 else f"{number(count)} consumers"
+def _pods(count: int, outcome: CandidateOutcome) -> str:
+    return pods(count, count * outcome.members_per_pod)
 
 
 def _held_for(
@@ -329,6 +331,7 @@ def _held_for(
     bill: DecisionBill | None = None,
 ) -> Decision:
     cause, sentence = reason
-    current = len(snapshot.clients)
-    text = f"Hold at {_consumers(current)}: {sentence}."
-    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause, bill)
+    current = snapshot.count
+    text = f"Hold at {pods(current, len(snapshot.clients))}: {sentence}."
+    per_pod = snapshot.members_per_pod or 1
+    return Decision(snapshot.group, at, snapshot.strategy, current, current, text, rejected, cause, bill, per_pod)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from planner.words import pods
+
 
 class HoldCause(StrEnum):
     """Why the planner leaves a group as it is."""
@@ -12,6 +14,8 @@ class HoldCause(StrEnum):
     OLD_DATA = "OldData"
     INCOMPLETE_DATA = "IncompleteData"
     MEMBERS_UNKNOWN = "MembersUnknown"
+    UNKNOWN_PODS = "UnknownPods"
+    UNEVEN_PODS = "UnevenPods"
     NO_CONSUMERS = "NoConsumers"
     UNKNOWN_STRATEGY = "UnknownStrategy"
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
@@ -73,6 +77,7 @@ class DecisionBill:
     source: str
     level: float
     lines: tuple[BillLine, ...]
+    members_per_pod: int = 1
 
     def line(self, count: int) -> BillLine | None:
         """Return the line of a count, ``None`` where it has none."""
@@ -83,6 +88,7 @@ class DecisionBill:
 class Decision:
     """Scale to ``target`` or hold: which of the two follows from the counts, ``hold_cause`` says why it holds.
 
+    Counts are of pods, each of which runs ``members_per_pod`` consumers; of members where that is unknown (1 then).
     ``reason`` is one full sentence for people. ``strategy`` is the one that all outcomes were simulated with. ``bill``
     is what a decision by the horizon was weighed by; ``None`` for one by the smallest count, and where nothing was
     weighed.
@@ -97,6 +103,7 @@ class Decision:
     rejected: tuple[Rejection, ...]
     hold_cause: HoldCause | None = None
     bill: DecisionBill | None = None
+    members_per_pod: int = 1
 
     def __post_init__(self) -> None:
         if (self.hold_cause is None) == (self.current == self.target):
@@ -106,8 +113,8 @@ class Decision:
 
     def held_for(self, sentence: str) -> "Decision":
         """Return the hold that it becomes where no plan can carry it out; ``sentence`` says why, without its stop."""
-        consumers = "1 consumer" if self.current == 1 else f"{self.current} consumers"
-        reason = f"Hold at {consumers}: {self.target} would be right, but {sentence}."
+        present = pods(self.current, self.current * self.members_per_pod)
+        reason = f"Hold at {present}: {self.target} would be right, but {sentence}."
         return replace(self, target=self.current, reason=reason, hold_cause=HoldCause.PLAN_REFUSED)
 
     @property

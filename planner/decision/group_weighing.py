@@ -52,9 +52,12 @@ def weighing_of(
     hot = None if is_shared else _hot_queue(known, capacity)
     most = float("inf") if is_shared else MOST_OF_A_CONSUMER * capacity
     served = {queue: 0.0 if queue == hot else min(rate, most) for queue, rate in known.items()}
-    current = len(snapshot.clients)
+    current = snapshot.count
     by_count = {outcome.count: outcome for outcome in sorted(outcomes, key=lambda outcome: outcome.count)}
-    shares = {count: 1 / count if is_shared else _busiest_share(by_count[count], served) for count in by_count}
+    shares = {
+        count: 1 / by_count[count].members if is_shared else _busiest_share(by_count[count], served)
+        for count in by_count
+    }
     useful = useful_counts(shares.items(), {current})
     chosen = {count: by_count[count] for count in useful}
     return GroupWeighing(
@@ -83,7 +86,7 @@ def _busiest_share(outcome: CandidateOutcome, rates: Mapping[Queue, float]) -> f
     for owned in outcome.owners:
         loads[owned.owner] += rates.get(owned.queue, 0.0)
     total = sum(loads.values())
-    return max(loads.values()) / total if total > 0 else 1 / outcome.count
+    return max(loads.values()) / total if total > 0 else 1 / outcome.members
 
 
 def _series(

@@ -32,6 +32,7 @@ def _reasons(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> Ite
         yield HoldCause.OLD_DATA, old
     yield from _members(snapshot)
     yield from _shared_by_all(snapshot)
+    yield from _pods(snapshot)
     yield from _completeness(snapshot, objective)
     if snapshot.shared_queues and not shares_messages(snapshot):
         yield _shared_by_some(snapshot)
@@ -73,6 +74,15 @@ def _members(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
         yield HoldCause.MEMBERS_UNKNOWN, f"its members are unknown: {snapshot.unlisted_consumers}"
     if not snapshot.clients:
         yield HoldCause.NO_CONSUMERS, "no consumer is running, so neither capacity nor ownership can be seen"
+
+
+def _pods(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
+    """A plan's replicas are pods: they must be known, and each must run as many members as the others."""
+    if snapshot.members_per_pod is None:
+        why = f"how many members each pod runs is unknown: {snapshot.members_per_pod_source}"
+        yield HoldCause.UNKNOWN_PODS, why
+    if snapshot.uneven_pods:
+        yield HoldCause.UNEVEN_PODS, snapshot.members_per_pod_source
 
 
 def standing_still(snapshot: GroupSnapshot) -> str:
@@ -169,11 +179,12 @@ def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Obje
     elif scalers and not objective.sets_autoscaler:
         names = ", ".join(f"{scaler.kind} {scaler.name}" for scaler in scalers)
         yield HoldCause.OTHER_SCALER, f"{names} sets the replicas of {deployment.workload}: it would undo a plan"
-    if deployment.replicas != len(snapshot.clients):
-        members = len(snapshot.clients)
+    members, per_pod = len(snapshot.clients), snapshot.members_per_pod or 1
+    if deployment.replicas * per_pod != members:
+        each = f" of {per_pod} members each" if per_pod > 1 else ""
         yield (
             HoldCause.UNSETTLED,
-            f"{deployment.workload} asks for {deployment.replicas} pods, but the group has {members} members",
+            f"{deployment.workload} asks for {deployment.replicas} pods{each}, but the group has {members} members",
         )
 
 

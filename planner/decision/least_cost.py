@@ -46,6 +46,7 @@ class CountBills:
             source=whole.source,
             level=whole.level,
             lines=tuple(line for line in whole.lines if line.count in kept),
+            members_per_pod=whole.members_per_pod,
         )
 
 
@@ -63,7 +64,7 @@ def bill_counts(
     items = weighing.items()
     lines = []
     for index, (count, outcome) in enumerate(group.outcomes.items()):
-        change_s = change_price(outcome, len(snapshot.clients), wait.prices)
+        change_s = change_price(outcome, snapshot.count, wait.prices)
         bound_s = late_s.get(count, 0.0) / 60.0 * late_minute_s
         hours = {
             "consumer_hours": float(items.consumers[index]),
@@ -79,13 +80,13 @@ def bill_counts(
                 **rounded,
                 late_minutes=round(float(items.late[index]) / late_minute_s, 1) + 0.0 if late_minute_s else 0.0,
                 total_hours=round(sum(rounded.values()), DECIMALS),
-                is_change_known=count == len(snapshot.clients) or is_price_complete(outcome),
+                is_change_known=count == snapshot.count or is_price_complete(outcome),
             )
         )
-    return CountBills(_bill(group, tuple(lines)))
+    return CountBills(_bill(group, tuple(lines), snapshot.members_per_pod or 1))
 
 
-def _bill(group: GroupWeighing, lines: tuple[BillLine, ...]) -> DecisionBill:
+def _bill(group: GroupWeighing, lines: tuple[BillLine, ...], members_per_pod: int) -> DecisionBill:
     weighing = group.weighing
     return DecisionBill(
         horizon_seconds=60.0 * sum(weighing.bins_min),
@@ -94,6 +95,7 @@ def _bill(group: GroupWeighing, lines: tuple[BillLine, ...]) -> DecisionBill:
         source=_source(weighing, group),
         level=round(float(weighing.series.level[-1]), DECIMALS),
         lines=lines,
+        members_per_pod=members_per_pod,
     )
 
 

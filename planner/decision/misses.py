@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from planner.decision.objective import Objective
 from planner.simulation.outcome import CandidateOutcome, ConsumerLoad
-from planner.words import duration
+from planner.words import duration, scaled
 
 RECOVERY_S = 600.0
 """How long a wait above the objective may last where the policy does not say when a backlog must be gone."""
@@ -22,7 +22,7 @@ class Delay:
 def lasting_misses(outcome: CandidateOutcome, objective: Objective) -> Iterator[str]:
     """Yield one sentence for each bound that the outcome misses for good, or cannot be shown to meet."""
     if not objective.lowest <= outcome.count <= objective.highest:
-        yield f"the policy allows {objective.lowest} to {objective.highest} consumers"
+        yield f"the policy allows {objective.lowest} to {objective.highest} {scaled(outcome.members_per_pod)}s"
     if outcome.utilisation is None:
         yield "the busiest consumer's utilisation is unknown"
     elif outcome.utilisation > objective.max_utilisation:

@@ -150,6 +150,11 @@ def policy_resource() -> Resource:
                 "strategyOptions must stand beside the strategy that they belong to",
             ),
             Rule(
+                ("spec", "capacity"),
+                "has(self.messagesPerSecond) || has(self.podMessagesPerSecond)",
+                "capacity must say messagesPerSecond, podMessagesPerSecond or both",
+            ),
+            Rule(
                 ("spec", "approval"),
                 "(has(self.mode) && self.mode == 'Auto') == has(self.criteria)",
                 "criteria must stand beside mode Auto, and beside no other",

@@ -29,6 +29,7 @@ KIND = "ConsumerScalingPolicy"
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+MOST_MEMBERS_PER_POD = 64
 Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
@@ -70,9 +71,16 @@ class ObjectiveSpec(Part):
 
 
 class CapacitySpec(Part):
-    """Messages per second that one consumer can do, where it is known."""
+    """Messages per second that one consumer can do, and one pod with all of its consumers busy, where it is known."""
 
-    messages_per_second: Positive
+    messages_per_second: Positive | None = None
+    pod_messages_per_second: Positive | None = None
+
+    @model_validator(mode="after")
+    def _states_something(self) -> Self:
+        if self.messages_per_second is None and self.pod_messages_per_second is None:
+            raise ValueError("messagesPerSecond, podMessagesPerSecond or both")
+        return self
 
 
 class WindowSpec(Part):
@@ -135,6 +143,7 @@ class PolicySpec(Part):
     approval: ApprovalSpec = ApprovalSpec()
     change_windows: tuple[ChangeWindowSpec, ...] = ()
     timing: TimingSpec | None = None
+    members_per_pod: Annotated[StrictInt, Field(ge=1, le=MOST_MEMBERS_PER_POD)] | None = None
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -214,7 +223,9 @@ class ConsumerScalingPolicy(Part):
             strategy=spec.strategy,
             strategy_options=spec.strategy_options,
             capacity_messages_per_s=spec.capacity.messages_per_second if spec.capacity else None,
+            pod_capacity_messages_per_s=spec.capacity.pod_messages_per_second if spec.capacity else None,
             member_label=spec.kubernetes.member_label if spec.kubernetes else None,
+            members_per_pod=spec.members_per_pod,
             timing=spec.timing.timing if spec.timing else None,
         )
 
@@ -222,8 +233,8 @@ class ConsumerScalingPolicy(Part):
     def digest(self) -> str:
         """The digest of what is wanted, whether a default was written down or not."""
         wanted = self.spec.model_dump(mode="json", by_alias=True)
+        # Policies without what earlier releases did not know keep the digest that plans of those name.
         if wanted["rollout"]["ttlSecondsAfterFinished"] is None:
-            # Policies without it keep the digest that plans of earlier releases name.
             del wanted["rollout"]["ttlSecondsAfterFinished"]
         if self.spec.objective.rule == SMALLEST_COUNT:
             # So do policies of the rule that earlier releases had, which knows none of these fields.
@@ -231,6 +242,10 @@ class ConsumerScalingPolicy(Part):
             for field in ("rule", "lateAfterSeconds", "podStartSeconds", "decidedEverySeconds"):
                 del wanted["objective"][field]
             del wanted["prices"]["lateMinuteSeconds"]
+        if wanted["membersPerPod"] is None:
+            del wanted["membersPerPod"]
+        if wanted["capacity"] is not None and wanted["capacity"]["podMessagesPerSecond"] is None:
+            del wanted["capacity"]["podMessagesPerSecond"]
         return digest_of(wanted)
 
     @property

@@ -47,7 +47,7 @@ def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
         lag_messages=None if snapshot.unknown_lag else snapshot.lag,
         pods=tuple((link.client, link.pod) for link in snapshot.pods),
         offsets=tuple(one for one in sample.offsets if one.queue in set(queues)),
-        capacity=snapshot.capacity,
+        capacity=snapshot.consumer_capacity,
         told=_told(sample),
         shares_messages=shares,
     )

@@ -1,6 +1,6 @@
 """What is true of one group at one time, how complete it is and how old: the ground every decision stands on."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -35,7 +35,8 @@ class Capacity:
     Learned figures are the mean of so many ``observations`` of busy consumers, and lie between ``low`` and ``high``
     with 95 % confidence; both are ``None`` where nobody can say how sure the figure is. ``is_lower_bound`` says that no
     consumer was seen busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did much
-    less than others do: the figure leaves them out.
+    less than others do: the figure leaves them out. ``pod_messages_per_s`` is what one pod's members do together when
+    all are busy, at least ``pod_low``, as ``pod_source`` says; ``None``: no pod was seen so, and no policy states it.
     """
 
     messages_per_s: float
@@ -45,11 +46,32 @@ class Capacity:
     observations: int = 0
     is_lower_bound: bool = False
     slow_clients: tuple[str, ...] = ()
+    pod_messages_per_s: float | None = None
+    pod_low: float | None = None
+    pod_source: str = ""
 
     @property
     def sure_messages_per_s(self) -> float:
         """What one consumer can do at least, as far as that is known: decisions go by it."""
         return self.messages_per_s if self.low is None else self.low
+
+    def within_pod(self, per_pod: int) -> "Capacity":
+        """Return what one consumer can do while the others of its pod are busy, too: an even part of the pod's at most.
+
+        ``per_pod`` consumers run in each pod. The same where the pod is no tighter bound or is not known.
+        """
+        pod = self.pod_messages_per_s
+        if pod is None or per_pod == 1:
+            return self
+        part, sure = pod / per_pod, (pod if self.pod_low is None else self.pod_low) / per_pod
+        if sure >= self.sure_messages_per_s:
+            return self
+        return replace(
+            self,
+            messages_per_s=min(self.messages_per_s, part),
+            low=sure,
+            high=None if self.high is None else max(min(self.high, part), sure),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +168,10 @@ class GroupSnapshot:
     ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
     that did not write it down.
     ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
+    ``members_per_pod`` is how many members each pod runs, ``None`` where that is unknown;
+    ``members_per_pod_source`` says in a sentence where it comes from, or why it is unknown. ``uneven_pods`` names the
+    pods that run another number of them. Files of a release that did not write it down are of groups with one member in
+    each pod, the only ones that it planned for.
     """
 
     system: str
@@ -175,10 +201,27 @@ class GroupSnapshot:
     percentile: float | None = None
     blocked_queues: tuple[Queue, ...] = ()
     member_label: str | None = None
+    members_per_pod: int | None = 1
+    members_per_pod_source: str = ""
+    uneven_pods: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is None:
             raise ValueError(f"snapshot of group {self.group} carries a time without zone: {self.at.isoformat()}")
+
+    @property
+    def consumer_capacity(self) -> Capacity | None:
+        """What one consumer can do while the others of its pod are busy, too; ``None`` where it is unknown."""
+        return self.capacity and self.capacity.within_pod(self.members_per_pod or 1)
+
+    @property
+    def count(self) -> int:
+        """Pods that run the members: a pod that lacks some is one all the same; members where that is unknown."""
+        return -(-len(self.clients) // (self.members_per_pod or 1))
+
+    def members_at(self, count: int) -> int:
+        """Return how many members ``count`` pods run: those that are present at the present count, else all of each."""
+        return len(self.clients) if count == self.count else count * (self.members_per_pod or 1)
 
     @property
     def data_queues(self) -> tuple[QueueState, ...]:

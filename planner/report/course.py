@@ -97,8 +97,8 @@ def course(case: Case) -> Course:
         chosen=foreseen(case.chosen, now, ahead_s),
         staying=foreseen(case.staying, now, ahead_s) if not case.is_hold else (),
         upper_rate=sum(known) if known and len(known) == len(rates) else None,
-        count_now=decision.current,
-        count_then=decision.target,
+        count_now=decision.current * decision.members_per_pod,
+        count_then=decision.target * decision.members_per_pod,
         noun=words.queue_noun(case.snapshot.system),
     )
 

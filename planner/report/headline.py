@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.decision.decision import HoldCause
+from planner.decision.decision import Decision, HoldCause
 from planner.report import words
 from planner.report.case import Case
 from planner.report.consumers import Mark
@@ -85,12 +85,16 @@ def _consumers(case: Case) -> Fact:
     decision = case.record.decision
     then = None if decision.is_hold else str(decision.target)
     return Fact(
-        name="Consumers",
+        name="Consumers" if decision.members_per_pod == 1 else "Pods",
         now=str(decision.current),
         then=then,
-        note=f"Deployment {case.record.deployment}{', unchanged' if decision.is_hold else ''}.",
+        note=f"Deployment {case.record.deployment}{', unchanged' if decision.is_hold else ''}{_each(decision)}.",
         chips=tuple(chips(case)),
     )
+
+
+def _each(decision: Decision) -> str:
+    return "" if decision.members_per_pod == 1 else f"; each runs {words.consumers(decision.members_per_pod)}"
 
 
 def chips(case: Case) -> Iterator[Chip]:
@@ -149,9 +153,10 @@ def _backlog(case: Case) -> Fact:
         unknown = words.queues(len(case.snapshot.data_queues) - len(known), case.snapshot.system)
         return Fact("Backlog", f"at least {words.number(sum(known))}", None, f"Unknown for {unknown}.", "messages")
     lag = sum(known)
+    decision = case.record.decision
     notes = [f"{end_of_backlog(case.chosen, lag)}." if lag else "nothing waits."]
     if lag and not case.is_hold:
-        staying = words.consumers(case.record.decision.current)
+        staying = words.pods(decision.current, decision.current * decision.members_per_pod)
         notes.append(f"Staying at {staying}: {end_of_backlog(case.staying, lag)}.")
     note = " ".join(f"{part[:1].upper()}{part[1:]}" for part in notes)
     return Fact("Backlog", words.number(lag), None, note, "message" if lag == 1 else "messages")

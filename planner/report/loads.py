@@ -37,9 +37,13 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One candidate count; ``beyond`` are the consumers off the axis, ``unknown`` how many have no known load."""
+    """One candidate count of pods with its ``members``, a consumer each where one pod runs one.
+
+    ``beyond`` are the consumers off the axis, ``unknown`` how many have no known load.
+    """
 
     count: int
+    members: int
     tags: tuple[str, ...]
     is_chosen: bool
     is_useful: bool
@@ -128,6 +132,7 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
     levels = _levels(placed)
     return Strip(
         count=outcome.count,
+        members=outcome.members,
         tags=tuple(_tags(case, outcome)) if is_own else (),
         is_chosen=is_own and outcome.count == case.record.decision.target,
         is_useful=outcome.is_useful,

@@ -6,6 +6,7 @@ from planner.report import words
 from planner.rollout.explain import tell_moves
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, Step, StopConsumers
+from planner.words import counted
 
 _TITLES = {
     "awaitLag": "Wait until the backlog is small",
@@ -44,7 +45,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
     match step:
         case StartConsumers():
             return StepView(
-                title=f"Start {words.consumers(step.to_replicas - step.from_replicas)}",
+                title=f"Start {counted(step.to_replicas - step.from_replicas, 'pod')}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}.",
                 limit=limit,
                 expect=f"{tell_moves(step.forecast, system)} as they join",
@@ -68,7 +69,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
             )
         case StopConsumers():
             return StepView(
-                title=f"Stop {words.consumers(step.from_replicas - step.to_replicas)}",
+                title=f"Stop {counted(step.from_replicas - step.to_replicas, 'pod')}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}; best these:",
                 limit=limit,
                 expect=f"{tell_moves(step.forecast, system)} as they leave",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from planner import words as common
 from planner.forecast.words import seconds_between
 from planner.simulation.outcome import Messages, Seconds
-from planner.words import UNKNOWN, duration, number, per_second, percent, queue_noun, queue_nouns, rate
+from planner.words import UNKNOWN, duration, number, per_second, percent, pods, queue_noun, queue_nouns, rate
 
 __all__ = [
     "UNKNOWN",
@@ -13,6 +13,7 @@ __all__ = [
     "number",
     "per_second",
     "percent",
+    "pods",
     "queue_noun",
     "queue_nouns",
     "queues",

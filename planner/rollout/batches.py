@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def count(self) -> int:
-        """Members afterwards."""
+        """Pods afterwards."""
         return self.outcome.count
 
     @property
@@ -108,7 +108,7 @@ def find_ways(
 
     Raises ``RefusedError`` where victims are to be chosen and cannot be.
     """
-    present = len(snapshot.clients)
+    present = snapshot.count
     at_once = _priced(Way((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
     ways = [at_once]
     for counts in _sequences(present, chosen.count):
@@ -147,7 +147,7 @@ def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:
 
 
 def _at_once(snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, *, has_pods: bool) -> Batch:
-    present = len(snapshot.clients)
+    present = snapshot.count
     if chosen.count > present or not has_pods:
         return Batch(present, chosen)
     choice = choose_victims(snapshot, present - chosen.count, partial(loss_of, snapshot, digest))
@@ -158,7 +158,7 @@ def _at_once(snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, *, 
 def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: bool) -> Way:
     batches: list[Batch] = []
     for count in counts:
-        present = len(snapshot.clients)
+        present = snapshot.count
         choice = choose_victims(snapshot, present - count) if count < present and has_pods else None
         outcome = simulate_candidate(snapshot, count, snapshot.strategy or "", choice.staying if choice else None)
         batches.append(Batch(present, outcome, choice))
@@ -178,17 +178,22 @@ def _timed(snapshot: GroupSnapshot, digest: str, way: Way) -> Way:
 
 def _trials(snapshot: GroupSnapshot, count: int) -> int:
     """Return how many trials a comparison is worth: fewer, the larger the group is."""
-    cells = len(snapshot.data_queues) * max(len(snapshot.clients), count)
+    cells = len(snapshot.data_queues) * max(len(snapshot.clients), snapshot.members_at(count))
     return min(max(MOST_CELLS // cells, LEAST_TRIALS), TRIALS)
 
 
 def loss_of(snapshot: GroupSnapshot, digest: str, staying: Sequence[str]) -> Loss:
     """Return the duplicates and the longest pause (s) that the others' stop costs, in the median; () where unknown."""
-    outcome = simulate_candidate(snapshot, len(staying), snapshot.strategy or "", staying)
+    outcome = simulate_candidate(snapshot, _pods_of(snapshot, staying), snapshot.strategy or "", staying)
     transition = with_transition(outcome, snapshot, digest, _trials(snapshot, outcome.count)).transition
     if transition is None:
         return ()
     return transition.duplicates.p50, transition.pause_s.p50 if transition.pause_s else 0.0
+
+
+def _pods_of(snapshot: GroupSnapshot, members: Sequence[str]) -> int:
+    """Return how many pods run these members, which are all of theirs."""
+    return len(members) // (snapshot.members_per_pod or 1)
 
 
 def _priced(way: Way, prices: Prices) -> Way:

@@ -36,7 +36,7 @@ from planner.rollout.steps import (
 from planner.rollout.victims import pods_of_members
 from planner.simulation.load import DECIMALS
 from planner.simulation.outcome import CandidateOutcome, Messages, Seconds, Transition
-from planner.words import queue_nouns
+from planner.words import counted, queue_nouns
 
 MARK_LIMIT_S = 60
 """How long marking pods may take, which is one patch for each of them."""
@@ -61,11 +61,11 @@ class RolloutSettings:
 
 
 def why_no_plan(snapshot: GroupSnapshot, target: int, autoscaler: Handling) -> RefusedError | None:
-    """Return why no plan can bring the group to ``target`` consumers, ``None`` where one can.
+    """Return why no plan can bring the group to ``target`` pods, ``None`` where one can.
 
     Without Kubernetes in the snapshot nobody says which pods stop, and the plan names a range.
     """
-    current = len(snapshot.clients)
+    current = snapshot.count
     if target == current or snapshot.deployment is None:
         return None
     if (why := why_not_handled(snapshot.deployment, autoscaler, (current, target))) is not None or target > current:
@@ -74,10 +74,13 @@ def why_no_plan(snapshot: GroupSnapshot, target: int, autoscaler: Handling) -> R
         pods = pods_of_members(snapshot)
     except RefusedError as refusal:
         return refusal
-    if len(pods) == len(snapshot.clients):
+    other = next((pod for pod in pods if len(pod.members) != snapshot.members_per_pod), None)
+    if other is None:
         return None
-    several = next(pod for pod in pods if len(pod.members) > 1)
-    sentence = f"pod {several.pod} runs {len(several.members)} members: counts of members are none of pods there"
+    sentence = (
+        f"pod {other.pod} runs {counted(len(other.members), 'member')}, the snapshot counts {snapshot.members_per_pod} "
+        "a pod: take a new snapshot"
+    )
     return refused(Refusal.VICTIMS_CANNOT_BE_CHOSEN, sentence)
 
 
@@ -127,7 +130,7 @@ def build_steps(members: Sequence[str], way: Way, settings: RolloutSettings) -> 
     steps: list[Step] = []
     for batch in way.batches:
         steps += _started(batch, settings) if batch.count > batch.before else _stopped(members, batch, settings)
-        steps.append(AwaitSettled(batch.count, batch.outcome.strategy, settings.settled_limit_s))
+        steps.append(AwaitSettled(batch.outcome.members, batch.outcome.strategy, settings.settled_limit_s))
         members = [load.client for load in batch.outcome.loads]
     return (*steps, CheckForecast(settings.settled_limit_s))
 
@@ -145,6 +148,8 @@ def _stopped(members: Sequence[str], batch: Batch, settings: RolloutSettings) ->
         yield MarkVictims(batch.choice.victims, MARK_LIMIT_S)
     staying = {load.client for load in batch.outcome.loads}
     victims = tuple(member for member in members if member not in staying)
+    if batch.choice is None and batch.outcome.members_per_pod > 1:
+        victims = ()  # who shares a pod is not known: those that would be best may be of several
     limit_s = settings.ready_limit_s
     yield StopConsumers(batch.before, batch.count, victims, limit_s, batch.moved, undo=_back(batch, settings))
 

@@ -21,6 +21,8 @@ def explain_plan(plan: RolloutPlan, *, is_short: bool = False) -> Iterator[str]:
     group = plan.group
     yield plan.reason
     yield f"Plan for group {group.group} on {group.system} cluster {group.cluster}, Deployment {plan.deployment}."
+    if plan.members_per_pod > 1:
+        yield f"Each pod runs {plan.members_per_pod} consumers, which start and stop together."
     yield f"Expected: {tell_cost(plan.forecast, plan.preconditions.queues, group.system)}."
     yield from plan.ways
     if plan.bill is not None and plan.target_replicas is not None:

@@ -181,6 +181,11 @@ class RolloutPlan:
                 raise ValueError(f"step {number} names its Deployment or group: only a migration's may")
 
     @property
+    def members_per_pod(self) -> int:
+        """How many consumers each pod runs: a plan is made of whole pods alone."""
+        return max(len(self.preconditions.members) // max(self.preconditions.replicas, 1), 1)
+
+    @property
     def confirmations(self) -> tuple[str, ...]:
         """The phrases that a person types to allow the offset steps, in their order."""
         return tuple(step.confirmation for step in self.steps if isinstance(step, CloneOffsets | ResetOffsets))

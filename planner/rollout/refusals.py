@@ -14,6 +14,7 @@ class Refusal(StrEnum):
     ORDERLY_WITHOUT_SURGE = "OrderlyWithoutSurge"
     OTHER_SCALER = "OtherScaler"
     NOT_AT_REST = "NotAtRest"
+    SEVERAL_MEMBERS_A_POD = "SeveralMembersAPod"
     OLD_DATA = "OldData"
     UNKNOWN_STRATEGY = "UnknownStrategy"
     OUTSIDE_POLICY = "OutsidePolicy"

@@ -1,6 +1,6 @@
 """Simulate one candidate count, or all useful ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -16,7 +16,7 @@ from planner.allocation.strategy import NOBODY, Owners, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
-from planner.simulation.counts import largest_share, useful_counts
+from planner.simulation.counts import largest_share, relieves, useful_counts
 from planner.simulation.figures import outcome_of
 from planner.simulation.leaving import ByName, ByPlace, ByShare, Leaving, owned_by
 from planner.simulation.moves import MoveRange, common_queues, move_range
@@ -29,8 +29,10 @@ from planner.simulation.partitions import (
     useful_sizes,
     why_not_simulated,
 )
+from planner.simulation.pods import pod_leave_range
 from planner.simulation.positions import leave_range
 from planner.simulation.sharing import shares_messages, simulate_shared
+from planner.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +115,16 @@ def strategies_to_compare(snapshot: GroupSnapshot) -> tuple[str, ...]:
 
 
 def candidate_counts(snapshot: GroupSnapshot, lowest: int, highest: int) -> tuple[int, ...]:
-    """Return the useful counts from ``lowest`` to ``highest`` and the current one, in ascending order.
+    """Return the useful counts of pods from ``lowest`` to ``highest`` and the current one, in ascending order.
 
     Where members share messages every one more relieves the others.
     """
     if shares_messages(snapshot):
-        return tuple(sorted({*range(lowest, highest + 1), len(snapshot.clients)}))
+        return tuple(sorted({*range(lowest, highest + 1), snapshot.count}))
     is_kafka = snapshot.system == "kafka" and snapshot.strategy is not None
     sizes = useful_sizes(snapshot, snapshot.strategy or "") if is_kafka else topics_of(snapshot).sizes
-    useful = useful_counts(sizes, lowest, highest)
-    current = len(snapshot.clients)
+    useful = useful_counts(sizes, lowest, highest, snapshot.members_per_pod or 1)
+    current = snapshot.count
     return tuple(sorted({*useful, *([current] if current else [])}))
 
 
@@ -151,7 +153,7 @@ def _present_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby) -> list
 
 def simulable_counts(snapshot: GroupSnapshot, strategy_name: str, counts: Iterable[int]) -> tuple[int, ...]:
     """Return those of the counts that can be simulated under this strategy: see ``why_no_more``."""
-    most = None if why_no_more(snapshot, strategy_name) is None else len(snapshot.clients)
+    most = None if why_no_more(snapshot, strategy_name) is None else snapshot.count
     return tuple(count for count in counts if most is None or count <= most)
 
 
@@ -168,14 +170,80 @@ def check_comparable(snapshot: GroupSnapshot) -> None:
 def simulate_candidate(
     snapshot: GroupSnapshot, count: int, strategy_name: str, staying: Sequence[str] | None = None
 ) -> CandidateOutcome:
-    """Return what ``count`` consumers would mean under ``strategy_name``.
+    """Return what ``count`` pods, each with the snapshot's ``members_per_pod``, would mean under ``strategy_name``.
 
-    The ownership before is the one that the group's strategy computes for its present members. ``staying`` names those
-    who are left, where that is known; the group's own strategy stays then, too. Raises ``BadInputError`` for a count
-    below 1 and ``UnknownNameError`` for a strategy not known here.
+    The ownership before is the one that the group's strategy computes for its present members. ``staying`` names the
+    members who are left, where that is known; the group's own strategy stays then, too. Raises ``BadInputError`` for a
+    count below 1 and ``UnknownNameError`` for a strategy not known here.
     """
     if count < 1:
         raise BadInputError(f"count {count} of group {snapshot.group}: expected at least 1 consumer")
+    per_pod = snapshot.members_per_pod
+    if per_pod is None:
+        outcome = _simulate_members(snapshot, count, strategy_name, staying)
+        unknown = f"how many members a pod runs: counts are of members, as {snapshot.members_per_pod_source}"
+        return replace(outcome, unknowns=(*outcome.unknowns, unknown))
+    if per_pod == 1:
+        return _simulate_members(snapshot, count, strategy_name, staying)
+    outcome = _simulate_pods(snapshot, count, strategy_name, staying)
+    return replace(
+        outcome,
+        count=count,
+        is_useful=_is_useful_pod_count(snapshot, count, strategy_name),
+        members_per_pod=per_pod,
+        unknowns=(*outcome.unknowns, *_unknown_of_pod(snapshot, per_pod)),
+    )
+
+
+def _unknown_of_pod(snapshot: GroupSnapshot, per_pod: int) -> Iterator[str]:
+    if snapshot.capacity is not None and snapshot.capacity.pod_messages_per_s is None:
+        yield (
+            f"what one pod can do when all of its {per_pod} consumers are busy: none was seen so, and each is taken to "
+            "do as much as alone"
+        )
+
+
+def _simulate_pods(
+    snapshot: GroupSnapshot, count: int, strategy_name: str, staying: Sequence[str] | None
+) -> CandidateOutcome:
+    """Return what the members of ``count`` pods would mean: those of a pod come and go together."""
+    members = snapshot.members_at(count)
+    if staying is None and members < len(snapshot.clients) and strategy_name == snapshot.strategy:
+        leaves = leaving(snapshot)
+        moves = pod_leave_range(snapshot, leaves, count)
+        if moves is not None:
+            least = tuple(leaves.members[place] for place in moves.fewest_stay)
+            outcome = _simulate_members(snapshot, members, strategy_name, least)
+            stopped = counted(snapshot.count - count, "pod")
+            unknown = f"which {stopped} of {snapshot.count} stop: shown for those that move the fewest queues"
+            return replace(
+                outcome,
+                moved_fewest=moves.fewest,
+                moved_most=moves.most,
+                unknowns=(unknown, *outcome.unknowns),
+            )
+        unknown = (
+            "which members run in one pod, so that they stop together: the range holds for every choice of members"
+        )
+        outcome = _simulate_members(snapshot, members, strategy_name, None)
+        return replace(outcome, unknowns=(unknown, *outcome.unknowns))
+    return _simulate_members(snapshot, members, strategy_name, staying)
+
+
+def _is_useful_pod_count(snapshot: GroupSnapshot, count: int, strategy_name: str) -> bool:
+    """Return whether one pod fewer would leave some member with more; where names decide, no count is ruled out."""
+    sizes = topics_of(snapshot).sizes
+    if snapshot.system == "kafka":
+        sizes = useful_sizes(snapshot, strategy_name)
+    elif shares_messages(snapshot) or not find_strategy(strategy_name, _options(snapshot, strategy_name)).is_positional:
+        return True
+    return relieves(sizes, count, snapshot.members_per_pod or 1)
+
+
+def _simulate_members(
+    snapshot: GroupSnapshot, count: int, strategy_name: str, staying: Sequence[str] | None
+) -> CandidateOutcome:
+    """Return what ``count`` members would mean, whatever pods they run in."""
     if snapshot.system == "kafka":
         return simulate_partitions(snapshot, count, strategy_name, staying)
     if strategy_name == snapshot.strategy and shares_messages(snapshot):
@@ -228,9 +296,7 @@ def _options(snapshot: GroupSnapshot, strategy_name: str) -> dict[str, Any]:
 
 def _is_useful(strategy: Strategy, topics: Topics, count: int) -> bool:
     """Return whether one consumer fewer would own more; where names decide, no count can be ruled out."""
-    if count == 1 or not strategy.is_positional:
-        return True
-    return largest_share(topics.sizes, count) < largest_share(topics.sizes, count - 1)
+    return not strategy.is_positional or relieves(topics.sizes, count)
 
 
 def _moves(
@@ -251,7 +317,7 @@ def _moves(
 def _with_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby, clients: Sequence[str]) -> MachineRoomNearby:
     """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs cannot be told."""
     if (why := why_no_more(snapshot, snapshot.strategy or "")) is not None:
-        raise BadInputError(f"cannot simulate {why}: try counts up to {len(snapshot.clients)}")
+        raise BadInputError(f"cannot simulate {why}: try counts up to {snapshot.count}")
     rooms = _present_rooms(snapshot, strategy)
     homes = dict.fromkeys(clients, rooms[0]) if rooms else {}
     return replace(strategy, client_rooms={**homes, **strategy.client_rooms})

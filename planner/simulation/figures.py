@@ -22,7 +22,7 @@ def outcome_of(
     unknowns: tuple[str, ...],
 ) -> CandidateOutcome:
     """Return the outcome of ``clients`` owning what ``owners`` says; ``largest_share`` ``None`` counts it there."""
-    capacity = snapshot.capacity.sure_messages_per_s if snapshot.capacity else None
+    capacity = known.sure_messages_per_s if (known := snapshot.consumer_capacity) else None
     loads = consumer_loads(snapshot.data_queues, owners, clients, capacity)
     hot = max(snapshot.data_queues, key=lambda state: state.upper_arrival_rate or 0.0)
     return CandidateOutcome(

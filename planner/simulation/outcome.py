@@ -74,7 +74,7 @@ NO_TRANSITION = Transition(NO_SECONDS, NO_SECONDS, NO_MESSAGES, NO_MESSAGES, NO_
 
 @dataclass(frozen=True, slots=True)
 class CandidateOutcome:
-    """The simulated result of running ``count`` consumers under ``strategy``.
+    """The simulated result of running ``count`` pods with ``members_per_pod`` consumers each under ``strategy``.
 
     ``moved_fewest`` to ``moved_most`` is the exact range of queues that change owner over everything that
     cannot be known beforehand (``unknowns``, in sentences); both are ``None`` where no exact range is known.
@@ -102,6 +102,12 @@ class CandidateOutcome:
     owners: tuple[OwnedQueue, ...]
     unknowns: tuple[str, ...]
     transition: Transition | None = None
+    members_per_pod: int = 1
+
+    @property
+    def members(self) -> int:
+        """Consumers of the group at this count: those of all pods together."""
+        return len(self.loads)
 
     @property
     def lag(self) -> int | None:

@@ -19,7 +19,7 @@ from planner.errors import BadInputError, UnknownNameError
 from planner.model.membership import KafkaMember
 from planner.model.queues import Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot
-from planner.simulation.counts import largest_share
+from planner.simulation.counts import largest_share, relieves
 from planner.simulation.figures import outcome_of
 from planner.simulation.leaving import ByPlace, ByShare, Leaving, owned_by
 from planner.simulation.moves import MoveRange, common_queues, move_range
@@ -97,7 +97,7 @@ def simulate_partitions(
         snapshot,
         strategy=assignor,
         is_current=count == len(ring) and assignor == snapshot.strategy,
-        is_useful=count == 1 or largest_share(sizes, count) < largest_share(sizes, count - 1),
+        is_useful=relieves(sizes, count),
         largest_share=largest_share(sizes, count),
         moves=moves,
         owners=_owners(snapshot, assignor, clients),

@@ -67,7 +67,7 @@ def _loads(snapshot: GroupSnapshot, clients: Sequence[str]) -> tuple[ConsumerLoa
     states = snapshot.data_queues
     rate, lag = sum_known([state.upper_arrival_rate for state in states]), sum_of_known_lags(states)
     each = None if rate is None else round(rate / len(clients), DECIMALS)
-    capacity = snapshot.capacity.sure_messages_per_s if snapshot.capacity else None
+    capacity = known.sure_messages_per_s if (known := snapshot.consumer_capacity) else None
     return tuple(
         load_of(client, len(states), each, _part(lag, number, len(clients)), capacity)
         for number, client in enumerate(clients)

@@ -1,37 +1,46 @@
 """Put one snapshot together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from planner.history.blocked import blocked_queues
+from planner.history.busy import client_spans
 from planner.history.rates import QueueRates, queue_rates
 from planner.history.series import group_series
 from planner.history.work import member_work
+from planner.model.deployments import Deployment
 from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember, Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
 from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
 from planner.snapshot.capacity import known_capacity
+from planner.snapshot.pod_capacity import with_pod_capacity, with_stated_pod
+from planner.snapshot.pods import pod_size
 from planner.snapshot.setups import client_setups, notifies_changes
 from planner.snapshot.strategy import observed_assignor, observed_strategy
 from planner.snapshot.unlisted import GRPC_CLIENTS, grpc_members, is_behind_proxy, unlisted_consumers
 from planner.words import counted, queue_noun
-from planner.workload import clues_of, join_members
+from planner.workload import Join, clues_of, join_members
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides."""
+    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides.
+
+    ``members_per_pod`` is stated where pods cannot be read or do not show it, ``None`` without such a statement.
+    """
 
     window_s: float = 600.0
     percentile: float = 95.0
     strategy: str | None = None
     strategy_options: dict[str, Any] = field(default_factory=dict)
     capacity_messages_per_s: float | None = None
+    pod_capacity_messages_per_s: float | None = None
     member_label: str | None = None
+    members_per_pod: int | None = None
     timing: KafkaTiming | None = None
 
 
@@ -57,7 +66,9 @@ def build_snapshot(
     strategy, strategy_source = _strategy(newest, settings)
     tunings = [member.tuning for member in newest.members if member.tuning is not None]
     queues, queue_problems = _queue_states(newest, rates)
-    pods, pod_problems = _pods(newest, settings)
+    join = _join(newest, settings)
+    pods = None if join is None else {member: pod.name for member, pod in join.pod_of.items()}
+    size = pod_size(list(map(clues_of, newest.members)), newest.deployment, pods, settings.members_per_pod)
     unlisted = unlisted_consumers(newest, intervals)
     return GroupSnapshot(
         system=newest.system,
@@ -72,12 +83,12 @@ def build_snapshot(
         threads=min((tuning.threads for tuning in tunings if tuning.threads), default=None),
         clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
-        capacity=_capacity(newest.members, intervals, at, settings),
+        capacity=_capacity(newest.members, intervals, at, settings, pods or {}, size.members),
         parts=_parts(newest, queues, rates, at, settings, unlisted),
-        problems=(*newest.problems, *queue_problems, *pod_problems),
+        problems=(*newest.problems, *queue_problems, *_pod_problems(newest.deployment, join)),
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
-        pods=pods,
+        pods=tuple(MemberPod(member, pod) for member, pod in (pods or {}).items()),
         setups=client_setups(newest.members),
         notifies_changes=notifies_changes(newest.rocketmq.brokers) if newest.rocketmq else None,
         timing=settings.timing,
@@ -89,6 +100,9 @@ def build_snapshot(
         members=tuple(
             sorted((m for m in newest.members if isinstance(m, KafkaMember)), key=lambda member: member.member_id)
         ),
+        members_per_pod=size.members,
+        members_per_pod_source=size.source,
+        uneven_pods=size.uneven,
     )
 
 
@@ -170,23 +184,32 @@ def _strategy(newest: GroupSample, settings: SnapshotSettings) -> tuple[str | No
 
 
 def _capacity(
-    members: Sequence[GroupMember], intervals: Sequence[QueueInterval], at: datetime, settings: SnapshotSettings
+    members: Sequence[GroupMember],
+    intervals: Sequence[QueueInterval],
+    at: datetime,
+    settings: SnapshotSettings,
+    pods: Mapping[str, str],
+    per_pod: int | None,
 ) -> Capacity | None:
-    if settings.capacity_messages_per_s is not None:
-        return Capacity(settings.capacity_messages_per_s, "stated by the policy")
-    return known_capacity([interval for interval in intervals if at - RECENT < interval.ended_at <= at], members)
+    stated, recent = settings.capacity_messages_per_s, [i for i in intervals if at - RECENT < i.ended_at <= at]
+    if stated is not None:
+        capacity: Capacity | None = Capacity(stated, "stated by the policy")
+    else:
+        capacity = known_capacity(recent, members)
+    capacity = with_stated_pod(capacity, settings.pod_capacity_messages_per_s, per_pod)
+    return with_pod_capacity(capacity, client_spans(recent) if (per_pod or 1) > 1 else (), pods, per_pod)
 
 
-def _pods(newest: GroupSample, settings: SnapshotSettings) -> tuple[tuple[MemberPod, ...], tuple[str, ...]]:
-    """Return who runs where, and what does not fit; nothing where no Deployment or none of its pods was read."""
+def _join(newest: GroupSample, settings: SnapshotSettings) -> Join | None:
+    """Return which pod runs which member; ``None`` where no Deployment or none of its pods was read."""
     deployment = newest.deployment
-    if deployment is None:
-        return (), ()
-    if deployment.pods is None:
-        return (), deployment.problems
-    joined = join_members(deployment.pods, map(clues_of, newest.members), settings.member_label)
-    links = tuple(MemberPod(link.member, link.pod.name) for link in joined.links)
-    return links, (*deployment.problems, *joined.problems)
+    if deployment is None or deployment.pods is None:
+        return None
+    return join_members(deployment.pods, map(clues_of, newest.members), settings.member_label)
+
+
+def _pod_problems(deployment: Deployment | None, join: Join | None) -> tuple[str, ...]:
+    return (*(deployment.problems if deployment else ()), *(join.problems if join else ()))
 
 
 def _queue_states(

@@ -85,7 +85,7 @@ def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
     if not busy:
         return _lower_bound(spans)
     mean = sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
-    low, high = _bounds(busy, mean)
+    low, high = bounds_of(busy, mean)
     consumers = len({span.client for span in busy})
     times = "once" if len(busy) == 1 else f"in {len(busy)} spans"
     return Capacity(
@@ -98,7 +98,7 @@ def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
     )
 
 
-def _bounds(busy: Sequence[ClientSpan], mean: float) -> tuple[float, float]:
+def bounds_of(busy: Sequence[ClientSpan], mean: float) -> tuple[float, float]:
     """Return the interval of the mean, rounded.
 
     One or two spans: what the uncertain times of their commits allow. More: Student's t over the spans, too wide rather

@@ -6,10 +6,9 @@ from dataclasses import replace
 from planner import words
 from planner.model.snapshot import Capacity, GroupSnapshot, Part
 from planner.snapshot.build import SnapshotSettings
+from planner.snapshot.pod_capacity import STATED, with_stated_pod
+from planner.snapshot.pods import pod_size_of
 from planner.snapshot.unlisted import GRPC_CLIENTS
-
-STATED = "stated by the policy"
-"""The source of a figure or a name that an earlier policy stated: nothing that somebody observed."""
 
 CONTRADICTED = "the policy s"
 """How a source begins that refuses the earlier policy's strategy (says, states)."""
@@ -20,15 +19,14 @@ RATES = "rates"
 def under_policy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
     """Return the snapshot as the policy of today would have it; the same one where nothing differs.
 
-    Capacity, strategy, its options and timing are those that the policy states. What the snapshot lacks is *unknown*,
-    and says so: a capacity or strategy that only an earlier policy stated, rates of a longer window than the
-    snapshot's, and upper rates of another percentile. Rates of a shorter window cannot be cut out of means.
+    Capacity, strategy, its options, timing and members a pod are those that the policy states. What the snapshot lacks
+    is *unknown*, and says so: a capacity or strategy that only an earlier policy stated, rates of a longer window than
+    the snapshot's, and upper rates of another percentile. Rates of a shorter window cannot be cut out of means.
     """
-    return replace(
-        _with_strategy(_with_percentile(_with_window(snapshot, settings), settings), settings),
-        capacity=_capacity(snapshot, settings),
-        timing=settings.timing,
+    adapted = _with_strategy(
+        _with_percentile(_with_window(_with_pods(snapshot, settings), settings), settings), settings
     )
+    return replace(adapted, capacity=_capacity(adapted, settings), timing=settings.timing)
 
 
 def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str]:
@@ -38,6 +36,11 @@ def differences(snapshot: GroupSnapshot, adapted: GroupSnapshot) -> Iterator[str
     if (snapshot.strategy, snapshot.strategy_options) != (adapted.strategy, adapted.strategy_options):
         yield f"strategy: {adapted.strategy or 'unknown'} ({adapted.strategy_source}), the snapshot had " + (
             snapshot.strategy or "none"
+        )
+    if (snapshot.members_per_pod, snapshot.uneven_pods) != (adapted.members_per_pod, adapted.uneven_pods):
+        had = snapshot.members_per_pod or "no known number"
+        yield f"members a pod: {adapted.members_per_pod or 'unknown'} ({adapted.members_per_pod_source}), " + (
+            f"the snapshot had {had}"
         )
     if snapshot.timing != adapted.timing:
         yield "timing: the policy's of today"
@@ -60,11 +63,16 @@ def _of_capacity(capacity: Capacity | None) -> str:
 
 
 def _capacity(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Capacity | None:
-    stated = settings.capacity_messages_per_s
+    stated, had = settings.capacity_messages_per_s, snapshot.capacity
+    of_pod = settings.pod_capacity_messages_per_s
+    if had is not None and had.pod_source == STATED and of_pod is None:
+        had = replace(had, pod_messages_per_s=None, pod_low=None, pod_source="")
     if stated is not None:
-        return Capacity(stated, STATED)
-    had = snapshot.capacity
-    return None if had is not None and had.source == STATED else had
+        pod = (had.pod_messages_per_s, had.pod_low, had.pod_source) if had else (None, None, "")
+        had = Capacity(stated, STATED, pod_messages_per_s=pod[0], pod_low=pod[1], pod_source=pod[2])
+    elif had is not None and had.source == STATED:
+        had = None
+    return with_stated_pod(had, of_pod, snapshot.members_per_pod)
 
 
 def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
@@ -86,6 +94,14 @@ def _with_strategy(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Group
         wrong = f"the policy says {stated}, but {source} says {had}"
         return replace(snapshot, strategy=None, strategy_options={}, strategy_source=wrong)
     return replace(snapshot, strategy=stated, strategy_options=settings.strategy_options, strategy_source=STATED)
+
+
+def _with_pods(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
+    """Return the snapshot with the members a pod that it shows under the statement of today."""
+    size = pod_size_of(snapshot, settings.members_per_pod)
+    if (size.members, size.uneven) == (snapshot.members_per_pod, snapshot.uneven_pods):
+        return snapshot
+    return replace(snapshot, members_per_pod=size.members, members_per_pod_source=size.source, uneven_pods=size.uneven)
 
 
 def _with_percentile(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:

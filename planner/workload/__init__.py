@@ -1,6 +1,7 @@
 """Which pod is which member of a consumer group, and which Deployment serves the group. Pure; nothing is guessed."""
 
 from planner.workload.clues import MemberClues, clues_of
+from planner.workload.groups import Sharing, pods_by_clues
 from planner.workload.join import Evidence, Join, Link, join_members
 from planner.workload.label import member_label
 from planner.workload.serving import Serving, check_named, serving
@@ -11,9 +12,11 @@ __all__ = [
     "Link",
     "MemberClues",
     "Serving",
+    "Sharing",
     "check_named",
     "clues_of",
     "join_members",
     "member_label",
+    "pods_by_clues",
     "serving",
 ]

@@ -44,7 +44,8 @@ class Join:
 
     ``members_without_pod`` has those of which no or several pods could be it. ``pods_without_member`` leaves out pods
     that have finished or are ending. ``member_problems`` has a sentence for each member that does not fit,
-    ``pod_problems`` for each pod without a member and each with several; both empty means one member for each pod.
+    ``pod_problems`` for each pod without a member and each that runs fewer of them than another; both empty means as
+    many members in each pod as in the others.
     """
 
     links: tuple[Link, ...]
@@ -100,7 +101,7 @@ def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str
             problems.append(found)
     taken = {link.pod for link in links}
     idle = tuple(pod for pod in live if pod not in taken and not pod.is_ending)
-    pod_problems = (*_crowded(links), *(_idle(pod) for pod in idle))
+    pod_problems = (*_uneven(links), *(_idle(pod) for pod in idle))
     return Join(tuple(links), tuple(left), idle, tuple(problems), pod_problems)
 
 
@@ -152,14 +153,16 @@ def _goes_on(name: str, start: str) -> bool:
     return name.startswith(start) and not name[len(start) : len(start) + 1].isalnum() and name != start
 
 
-def _crowded(links: Sequence[Link]) -> list[str]:
+def _uneven(links: Sequence[Link]) -> list[str]:
     members: defaultdict[Pod, list[str]] = defaultdict(list)
     for link in links:
         members[link.pod].append(link.member)
+    most = max(map(len, members.values()), default=0)
     return [
-        f"pod {pod.name} runs {len(found)} members, {', '.join(found)}: one replica more is {len(found)} members more"
-        for pod, found in members.items()
-        if len(found) > 1
+        f"pod {pod.name} runs {len(of_pod)} of the {most} members that another pod runs, {', '.join(of_pod)}: look for "
+        "a listener that has ended or has not yet joined"
+        for pod, of_pod in members.items()
+        if len(of_pod) < most
     ]
 
 

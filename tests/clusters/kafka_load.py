@@ -234,10 +234,16 @@ def java_consumer(
     config: Mapping[str, str],
     service_ms: float = 0.0,
 ) -> list[str]:
-    """Return the command of a process that is one Java consumer, and closes it on SIGTERM; see ``start_consumer``."""
+    """Return the command of a process that is one Java consumer, and closes it on SIGTERM; see ``start_consumer``.
+
+    Several names in ``client``, with commas, are several consumers in the process.
+    """
     own = {"bootstrap.servers": bootstrap, **_serializers("Deserializer", "deserializer"), **config}
-    order = _start_order(client, group=group, topics=[topic], config=own, service_ms=service_ms, commit="auto")
-    return [*_java_argv(client_version), delivery_log, json.dumps(order)]
+    orders = (
+        _start_order(name, group=group, topics=[topic], config=own, service_ms=service_ms, commit="auto")
+        for name in client.split(",")
+    )
+    return [*_java_argv(client_version), delivery_log, "\n".join(map(json.dumps, orders))]
 
 
 def _start_order(

@@ -151,7 +151,7 @@ def test_a_deployment_that_is_not_there_and_one_without_rights_are_one_sentence_
 def test_another_number_of_pods_than_members_is_one_sentence(shop: Shop, tmp_path: Path) -> None:
     sentence = (
         f"planner: Deployment {shop.namespace}/sleepers asks for 3 pods, but the group has 2 members: the planner "
-        "holds until each pod runs one member and no member runs elsewhere"
+        "holds until each pod runs as many members as the others and no member runs elsewhere"
     )
     written = planner("init", *shop.named("sleepers"), cwd=tmp_path)
     assert (written.returncode, written.stderr) == (0, f"{sentence}\n")

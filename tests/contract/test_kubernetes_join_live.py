@@ -165,7 +165,7 @@ def test_two_deployments_two_members_in_a_pod_and_a_consumer_outside_are_all_nam
     assert served.deployment is None
     told = "\n".join(served.problems)
     assert "the group is served by 2 workloads" in told
-    assert "runs 2 members" in told
+    assert "runs 1 of the 2 members that another pod runs" in told
     assert f"member {outside.client_id} " in told
     assert served.join.members_without_pod == (outside.client_id,)
     other = Workload("Deployment", shop.namespace, "absent")

@@ -7,7 +7,7 @@ import pytest
 
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_plan_or_decision
-from planner.rollout.plan import RolloutPlan
+from planner.rollout.plan import DecisionRecord, RolloutPlan
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.sample_builders import kafka_policy
@@ -23,7 +23,7 @@ def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_
     kafka_cluster.create_topic("path", partitions=6)
     process = kafka_cluster.load().start()
     range_assignor = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}
-    for client in ("c0", "c1"):
+    for client in ("path-0", "path-1"):  # numbered as Spring numbers those of one process
         process.start_consumer(client, group="path", topics=["path"], config=range_assignor)
         process.await_event(client, "assigned")
     process.produce("p", [PartitionCurve("path", number, ((0.0, 30.0), (600.0, 30.0))) for number in range(6)])
@@ -47,7 +47,14 @@ def test_a_group_that_is_too_small_gets_a_plan(kafka_cluster: KafkaCluster, tmp_
     moved = {one["count"]: (one["moved_fewest"], one["moved_most"]) for one in json.loads(told.stdout)}
     # Blocks of 3 and 3 become 2, 2, 2: a newcomer in the middle takes one of each, one at an end shifts both.
     assert moved[3] == (2, 3)
-    planned = planner("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
+    planning = ("plan", tmp_path / "snap.json", "-p", policy, "-o", tmp_path / "plan.yaml", "--at", "snapshot")
+    assert planner(*planning).returncode == 0
+    held = read_plan_or_decision(tmp_path / "plan.yaml")
+    assert isinstance(held, DecisionRecord)
+    assert held.decision.hold_cause == "UnknownPods", "two members of one process are no two pods"
+    assert "2 members share address 127.0.0.1" in held.decision.reason
+    policy.write_text(f"{kafka_policy(kafka_cluster.bootstrap, 'path')}  membersPerPod: 1\n", encoding="utf-8")
+    planned = planner(*planning)
     assert planned.returncode == 0, planned.stderr
     plan = read_plan_or_decision(tmp_path / "plan.yaml")
     # 180 records/s at 50 a consumer and at most 80 % of it: 3 would be far above, 6 partitions divide by 6 next.

@@ -94,7 +94,7 @@ def judge(
 ) -> Verdict:
     """Return the verdict on a cell whose group gave these samples, asked every ``every_s`` of the watch."""
     known = truth(cell, rates)
-    policy = parse_policy(policy_text, f"policy of {cell.name}")
+    policy = _one_a_pod(parse_policy(policy_text, f"policy of {cell.name}"))
     answers = list(_answers(cell, samples, sample_every_s, policy, every_s))
     last = answers[-1]
     judged = [(_capacity(a, known, cell), _decision(a, known, cell), _diagnosis(a, known)) for a in answers]
@@ -109,6 +109,11 @@ def judge(
         last,
         _answer(samples, sample_every_s, policy, last.seconds),
     )
+
+
+def _one_a_pod(policy: ConsumerScalingPolicy) -> ConsumerScalingPolicy:
+    """Return the policy as cells are recorded now: recordings of before state no ``membersPerPod``, which is 1."""
+    return policy.model_copy(update={"spec": policy.spec.model_copy(update={"members_per_pod": 1})})
 
 
 def _answers(

@@ -14,7 +14,9 @@ spec:
   source: {{{source}, cluster: {cluster}, group: {name}}}
   scaleTargetRef: {{name: {name}}}
   maxReplicas: {most}
+  membersPerPod: 1
 {window}"""
+"""A cell's members share one process and its address, each standing for a pod: the planner cannot know that."""
 
 
 def policy_text(cell: Cell, address: str, window_s: int | None = None) -> str:

@@ -112,7 +112,7 @@ def test_the_decision_its_steps_and_documents_are_read(visit: Callable[..., Visi
     for expected in (
         "Scale from 3 to 6 consumers",
         "11–19",
-        "Start 3 consumers",
+        "Start 3 pods",
         "Wait until the group has settled",
         "set the replicas of billing-consumer back to 3",
         world.record.snapshot.digest,

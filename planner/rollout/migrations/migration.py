@@ -102,6 +102,13 @@ def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> G
         )
     if (why := why_not_handled(deployment, settings.autoscaler, (len(snapshot.clients),))) is not None:
         raise why
+    if snapshot.members_per_pod != 1:
+        each = "an unknown number of" if snapshot.members_per_pod is None else snapshot.members_per_pod
+        raise refused(
+            Refusal.SEVERAL_MEMBERS_A_POD,
+            f"each pod of {deployment.workload} runs {each} members ({snapshot.members_per_pod_source}): migrations "
+            "are planned for pods that run one; let each pod run one, then ask again",
+        )
     counts = {deployment.replicas, deployment.ready, deployment.updated, len(snapshot.clients)}
     if len(counts) > 1 or not deployment.is_observed:
         raise refused(

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from planner.rollout.steps.moves import MovedQueues
 from planner.rollout.steps.sense import check_limit, check_names
-from planner.rollout.steps.words import named, of, replicas
+from planner.rollout.steps.words import named, of, pods, replicas
 
 LOWEST_DELETION_COST = -2_147_483_648
 """``controller.kubernetes.io/pod-deletion-cost`` is a 32 bit number, 0 where it is absent: the lowest goes first."""
@@ -33,7 +33,7 @@ class StartConsumers:
     @property
     def action(self) -> str:
         """What it does."""
-        return f"start {self.to_replicas - self.from_replicas} consumers{of(self.deployment)}, {replicas(self)}"
+        return f"start {pods(self.to_replicas - self.from_replicas)}{of(self.deployment)}, {replicas(self)}"
 
     @property
     def needs(self) -> str:
@@ -72,7 +72,7 @@ class StopConsumers:
     def action(self) -> str:
         """What it does."""
         best = f", best {', '.join(self.preferred_victims)}" if self.preferred_victims else ""
-        return f"stop {self.from_replicas - self.to_replicas} consumers{of(self.deployment)}, {replicas(self)}{best}"
+        return f"stop {pods(self.from_replicas - self.to_replicas)}{of(self.deployment)}, {replicas(self)}{best}"
 
     @property
     def needs(self) -> str:

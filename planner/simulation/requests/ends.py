@@ -39,5 +39,5 @@ def leaving(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> list[str]:
 
 def refuse_two_changes(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> None:
     """Raise ``BadInputError`` where strategy and count change together."""
-    if outcome.strategy != snapshot.strategy and outcome.count != len(snapshot.clients):
+    if outcome.strategy != snapshot.strategy and outcome.members != len(snapshot.clients):
         raise BadInputError("strategy and count change together: switch the strategy first, then scale")

@@ -55,7 +55,7 @@ def assumed(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]
     if silent:
         yield f"{', '.join(silent)}: taken to be the defaults, as the policy's spec.timing does not say"
     yield "when the group rebalanced last, which sets its heartbeats: sampled from ten seconds to a day ago"
-    if outcome.count < len(snapshot.clients):
+    if outcome.members < len(snapshot.clients):
         yield "whether stopped consumers close in order when they get SIGTERM: taken to be so"
     if outcome.strategy != snapshot.strategy:
         yield f"how fast a rollout switches the assignor: taken to be one member every {ROLL_S:g} s"
@@ -67,7 +67,7 @@ def _protocol(snapshot: GroupSnapshot) -> str:
 
 def _change(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Document:
     """Return the change: newcomers with unknown ids, a graceful leave of those that would go, or a roll."""
-    present, count = snapshot.clients, outcome.count
+    present, count = snapshot.clients, outcome.members
     refuse_two_changes(outcome, snapshot)
     if outcome.strategy != snapshot.strategy:
         return {"kind": "strategy", "to": outcome.strategy, "clients": list(present), "interval_s": ROLL_S}

@@ -70,7 +70,7 @@ def assumed(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]
         yield f"how {silent} of {len(snapshot.setups)} members are set up: taken to be like the others"
     if snapshot.notifies_changes is None:
         yield "whether the brokers tell members of a change at once: taken to be so, which is the default"
-    if outcome.count < len(snapshot.clients):
+    if outcome.members < len(snapshot.clients):
         yield "whether stopped consumers shut down in order when they get SIGTERM: taken to be so"
     if outcome.strategy != snapshot.strategy:
         yield "how fast a rollout switches the strategy: taken to be all at once; a slower one tears the group longer"
@@ -78,7 +78,7 @@ def assumed(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]
 
 def _change(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Document:
     """Return the change: newcomers with unknown ids, a graceful leave of those that would go, or a switch at once."""
-    present, count = snapshot.clients, outcome.count
+    present, count = snapshot.clients, outcome.members
     refuse_two_changes(outcome, snapshot)
     if outcome.strategy != snapshot.strategy:
         return {"kind": "strategy", "to": outcome.strategy, "clients": list(present), "interval_s": 0}

@@ -79,15 +79,17 @@ def java_kafka_consumer(
     delivery_log: str,
     settings: Mapping[str, str | int],
     service_ms: float,
+    client: str = "$(POD_NAME)",
 ) -> Json:
-    """Return a container that runs a Java consumer whose client id is the pod's name.
+    """Return a container that runs a Java consumer whose client id is the pod's name, or ``client``.
 
+    Several names, with commas, are several consumers in its process.
     ``delivery_log`` and ``settings``, which are the client's own, may hold variables, as ``$(POD_NAME)``. It is ready
     once it was assigned something, and leaves the group on SIGTERM. Raises CannotRunHereError without Java or the jars.
     """
     program, *words = java_consumer(
         bootstrap,
-        "$(POD_NAME)",
+        client,
         client_version=client_version,
         group=group,
         topic=topic,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from planner.advice.next_step import AddressCommands
 from planner.advice.sentences import price_sentence
 from planner.cli.address import Address
 from planner.cli.advise import document
@@ -167,7 +168,7 @@ def test_doubts_name_what_does_not_fit_once() -> None:
     assert list(doubts(more, sample)) == [
         "HPAs could not be read",
         "Deployment default/shop-consumer asks for 5 pods, but the group has 3 members: the planner holds until each "
-        "pod runs one member and no member runs elsewhere",
+        "pod runs as many members as the others and no member runs elsewhere",
     ]
     foreign = Target("shop", "orders", None, deployment(("10.9.9.1", "10.9.9.2", "10.9.9.3")))
     assert all("runs in none of the pods looked at" in doubt for doubt in doubts(foreign, sample))
@@ -327,3 +328,14 @@ def test_a_snapshot_of_an_earlier_release_is_written_beside_the_plan_that_names_
     assert "not compared with the policy of today, percentile" in made.stderr
     named = yaml.safe_load(plan.read_text())["spec"]["snapshot"]["digest"]
     assert named == SNAPSHOT.digest(SNAPSHOT.read(tmp_path / "plan.snapshot.json")) != document["digest"]
+
+
+def test_members_a_pod_that_are_said_are_in_the_policy_and_in_the_next_commands() -> None:
+    sample = watch(1)[0]
+    said = default_policy(ADDRESS, sample, None, None, 4)
+    assert said.snapshot_settings.members_per_pod == 4
+    assert parse_policy(policy_text(said, sample, None), "p.yaml") == said
+    assert "# membersPerPod" in policy_text(default_policy(ADDRESS, sample), sample, None)
+    commands = AddressCommands("g", "--kafka k:9092", options=" --members-per-pod 4")
+    assert commands.watch == "planner advise --kafka k:9092 --group g --members-per-pod 4"
+    assert commands.proceed == "planner init --kafka k:9092 --group g --members-per-pod 4 -o g.yaml"

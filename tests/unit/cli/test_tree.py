@@ -23,7 +23,7 @@ def shown(turns: int, *, has_looked: bool = True) -> str:
 def test_nothing_is_done_at_first() -> None:
     told = shown(0)
     assert "plan-1  Pending: waits for approval" in told
-    assert "○ 1. start 1 consumers, 3 to 4 replicas" in told
+    assert "○ 1. start 1 pod, 3 to 4 replicas" in told
     assert "✔" not in told
     assert told.count("ready\n") + told.count("ready ") >= 3
 

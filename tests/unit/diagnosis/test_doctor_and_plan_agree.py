@@ -36,6 +36,8 @@ def policy_for(sample: GroupSample) -> ConsumerScalingPolicy:
         "group": sample.group,
     }
     raw["spec"]["window"]["seconds"] = int(WATCH_S)
+    # Members of one recording ran in one process, each of which stands for a pod.
+    raw["spec"]["membersPerPod"] = 1
     return ConsumerScalingPolicy.model_validate(raw)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import DEFAULT_PRICES
+from planner.documents.format import digest_of
 from planner.documents.policy import parse_policy, read_policies, read_policy
 from planner.documents.source import KafkaSource
 from planner.errors import BadInputError, DocumentError, NewerVersionError
@@ -223,6 +224,31 @@ def kafka(timing: str) -> str:
 def test_timing_reaches_the_snapshot() -> None:
     settings = parse_policy(kafka(TIMING), "p.yaml").snapshot_settings
     assert settings.timing == KafkaTiming("librdkafka 2.12.1", "4.1.0", settings=(("session.timeout.ms", 10_000),))
+
+
+def test_the_example_with_several_members_a_pod_can_be_read() -> None:
+    policy = read_policy(Path(__file__).parents[3] / "examples/kafka/shop-notifications.yaml")
+    settings = policy.snapshot_settings
+    stated = (settings.members_per_pod, settings.capacity_messages_per_s, settings.pod_capacity_messages_per_s)
+    assert stated == (4, 100.0, 300.0)
+
+
+@pytest.mark.parametrize("members", ["0", "65", "'4'", "2.5"])
+def test_members_a_pod_are_1_to_64(members: str) -> None:
+    with pytest.raises(DocumentError, match=r"spec\.membersPerPod"):
+        parse_policy(f"{POLICY}  membersPerPod: {members}\n", "p.yaml")
+
+
+def test_a_policy_without_members_a_pod_keeps_the_digest_that_earlier_releases_gave_it() -> None:
+    plain = parse_policy(f"{POLICY}  capacity: {{messagesPerSecond: 50}}\n", "p.yaml")
+    wanted = plain.spec.model_dump(mode="json", by_alias=True)
+    del (
+        wanted["rollout"]["ttlSecondsAfterFinished"],
+        wanted["membersPerPod"],
+        wanted["capacity"]["podMessagesPerSecond"],
+    )
+    assert plain.digest == digest_of(wanted)
+    assert parse_policy(f"{POLICY}  membersPerPod: 4\n", "p.yaml").digest != parse_policy(POLICY, "p.yaml").digest
 
 
 def test_the_kafka_example_can_be_read() -> None:

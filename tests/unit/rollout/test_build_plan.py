@@ -13,11 +13,19 @@ from planner.rollout import batches
 from planner.rollout.batches import Batch, Span, Way, Ways, find_ways, in_order
 from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
 from planner.rollout.plan import Cost, RolloutPlan
-from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MarkVictims, StartConsumers, StopConsumers
+from planner.rollout.steps import (
+    AwaitReady,
+    AwaitSettled,
+    CheckForecast,
+    MarkVictims,
+    MovedQueues,
+    StartConsumers,
+    StopConsumers,
+)
 from planner.simulation.candidates import simulate_candidate
 from planner.simulation.outcome import Messages, Seconds
 from planner.simulation.transition import with_transition
-from tests.builders import clients, decided, snapshot
+from tests.builders import AT, clients, decided, podded, snapshot
 from tests.unit.rollout.test_victims import in_pods
 from tests.unit.workload.builders import deployment, pod
 
@@ -234,4 +242,26 @@ def test_several_members_in_one_pod_are_no_count_of_pods() -> None:
     shared = replace(taken, pods=links, deployment=deployment(pods=pods, replicas=8))
     policy = parse_policy(POLICY, "policy.yaml")
     record = decide(shared, simulate_candidates(shared, candidates(shared, policy)), policy)
-    assert "pod p0 runs 2 members" in record.decision.reason
+    assert "pod p0 runs 2 members, the snapshot counts 1 a pod: take a new snapshot" in record.decision.reason
+
+
+def test_a_pod_stops_with_all_of_its_members_and_the_forecast_is_of_them_together() -> None:
+    taken = podded(3, 4, 24, capacity=100.0)
+    pods = tuple(pod(name) for name in dict.fromkeys(link.pod for link in taken.pods))
+    served = replace(taken, deployment=deployment(at=AT, pods=pods, replicas=3))
+    policy = parse_policy(POLICY, "policy.yaml")
+    record = decide(served, outcomes := simulate_candidates(served, candidates(served, policy)), policy)
+    made = plan(served, record, policy, outcomes)
+    assert made is not None, record.decision.reason
+    assert "from 3 to 1 pod (12 to 4 consumers)" in record.decision.reason
+    mark, stop = made.steps[:2]
+    assert isinstance(mark, MarkVictims)
+    assert isinstance(stop, StopConsumers)
+    assert [len(victim.members) for victim in mark.victims] == [4, 4]
+    assert set(stop.preferred_victims) == {member for victim in mark.victims for member in victim.members}
+    assert (stop.from_replicas, stop.to_replicas) == (3, 1)
+    staying = tuple(owned.consumer for owned in made.forecast.owners_after)
+    exact = simulate_candidate(served, 1, "AVG", staying)
+    assert stop.forecast == MovedQueues(exact.moved_fewest, exact.moved_most)
+    fewer = replace(served, clients=served.clients[:-1])
+    assert decide(fewer, (), policy).decision.hold_cause == "Unsettled"

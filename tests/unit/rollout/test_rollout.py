@@ -82,7 +82,7 @@ def test_a_plan_is_told_with_every_rejected_count_and_every_step() -> None:
     for rejection in plan.rejected:
         assert any(line.startswith("Not ") and "; ".join(rejection.reasons) in line for line in lines)
     assert sum(line.startswith("Step ") for line in lines) == len(plan.steps)
-    assert any("start 1 consumers, 3 to 4 replicas" in line for line in lines)
+    assert any("start 1 pod, 3 to 4 replicas" in line for line in lines)
 
 
 COST = Cost(

@@ -42,13 +42,13 @@ def test_there_is_one_of_every_kind() -> None:
 
 
 TOLD = [
-    "start 2 consumers, 3 to 5 replicas, at most 5 min; 7 to 9 queues change owner. Undo: set the replicas of shop "
+    "start 2 pods, 3 to 5 replicas, at most 5 min; 7 to 9 queues change owner. Undo: set the replicas of shop "
     "back to 3.",
     "wait until the Deployment has 5 pods of its newest template, all ready, and no other, at most 5 min.",
     "wait until all 5 members own what AVG gives them, seen twice with no rebalance in between, at most 3 min.",
     "mark shop-a, shop-b so that they stop first, at most 30 s. Undo: give shop-a, shop-b the deletion cost back that "
     "they had.",
-    "stop 2 consumers, 5 to 3 replicas, best 10.0.0.1@1, at most 5 min; how many queues move is not known beforehand. "
+    "stop 2 pods, 5 to 3 replicas, best 10.0.0.1@1, at most 5 min; how many queues move is not known beforehand. "
     "Undo: set the replicas of shop back to 5.",
     "create Deployment shop-green as the Deployment is with image shop:2, A=1 in container app, without consumers, at "
     "most 1 min. Undo: delete Deployment shop-green.",

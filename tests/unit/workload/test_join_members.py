@@ -124,10 +124,16 @@ def test_a_finished_pods_address_may_be_another_ones() -> None:
     assert join.problems == ()
 
 
-def test_two_members_in_a_pod_are_both_linked_and_named() -> None:
-    join = join_members([A], [member("m1", "10.0.0.1"), member("m2", "10.0.0.1")])
+def test_members_of_one_pod_are_all_linked_and_a_pod_with_fewer_than_another_is_named() -> None:
+    two = [member("m1", "10.0.0.1"), member("m2", "10.0.0.1")]
+    join = join_members([A], two)
     assert join.pod_of == {"m1": A, "m2": A}
-    assert join.pod_problems == ("pod app-1 runs 2 members, m1, m2: one replica more is 2 members more",)
+    assert join.pod_problems == ()
+    uneven = join_members([A, B], [*two, member("m3", "10.0.0.2")])
+    assert uneven.pod_problems == (
+        "pod app-2 runs 1 of the 2 members that another pod runs, m3: look for a listener that has ended or has not "
+        "yet joined",
+    )
 
 
 def test_a_pod_without_a_member_is_named_with_its_state() -> None:
