@@ -68,7 +68,8 @@ class DecisionBill:
 
     ``horizon_seconds`` is how far it looks ahead, ``first_change_seconds`` how long a count stays at least before the
     best later changes, ``futures`` how many possible loads it is the mean of, ``source``
-    where these come from, as half a sentence. ``level`` is the load now, in consumers.
+    where these come from, as half a sentence. ``level`` is the load now, in consumers. Counts and hours are of pods,
+    each of which runs ``members_per_pod`` consumers.
     """
 
     horizon_seconds: float
