@@ -59,8 +59,8 @@ def snapshot(
     of the policy's window. A watch that is too short for the policy says so at once.
     """
     from planner.advice.next_step import PolicyCommands
+    from planner.cli.policy_reading import read_policy
     from planner.documents.data import SNAPSHOT
-    from planner.documents.policy import read_policy
     from planner.errors import BadInputError
 
     to = destination_of(output, form, Format.JSON)

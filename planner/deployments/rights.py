@@ -56,6 +56,16 @@ HANDING_OVER: Final[tuple[Right, ...]] = (
 """What the apply DAG takes, which hands plans over and follows them."""
 
 
+DECIDING: Final[tuple[Right, ...]] = (
+    (API_GROUP, policy_resource().plural, "list"),
+    (API_GROUP, policy_resource().plural, "get"),
+    (API_GROUP, f"{policy_resource().plural}/status", "patch"),
+    (API_GROUP, _PLANS, "list"),
+    (API_GROUP, _PLANS, "create"),
+)
+"""What a run on the policies of a namespace takes: k8s/rbac/scheduler.yaml."""
+
+
 def needed(plan: RolloutPlan) -> Iterator[Right]:
     """Yield the rights that carrying out a plan and undoing it takes.
 

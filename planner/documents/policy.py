@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validator
 
@@ -24,6 +24,8 @@ from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S, GroupRef
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
+
+_Key = TypeVar("_Key", Path, str)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -279,10 +281,10 @@ def policy_files(folder: Path) -> Sequence[Path]:
     return files
 
 
-def twins(policies: Sequence[tuple[Path, ConsumerScalingPolicy]]) -> Mapping[Path, str]:
-    """Return a sentence for each file that shares its policy's name or its group with another file."""
-    files: dict[tuple[str, ...], Path] = {}
-    sentences: dict[Path, str] = {}
+def twins(policies: Sequence[tuple[_Key, ConsumerScalingPolicy]]) -> Mapping[_Key, str]:
+    """Return a sentence for each file or object that shares its policy's name or its group with another one."""
+    files: dict[tuple[str, ...], _Key] = {}
+    sentences: dict[_Key, str] = {}
     for path, policy in policies:
         source = policy.spec.source
         for key in (("name", policy.metadata.name), ("group", source.system, source.cluster, source.group)):

@@ -10,7 +10,7 @@ import pytest
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.plans import ClusterPlans
-from planner.deployments.rights import Right, needed
+from planner.deployments.rights import DECIDING, Right, needed
 from planner.deployments.scalers import RESOURCES, set_scaler
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.documents.plan import PLAN
@@ -57,6 +57,7 @@ ROLES: dict[str, set[Right]] = {
     "viewer": VIEWER,
     "planner": VIEWER | on(PLANS, "create"),
     "approver": VIEWER | on(PLANS, "patch", "approve"),
+    "scheduler": on(POLICIES, "get", "list") | on(f"{POLICIES}/status", "patch") | on(PLANS, "list", "create"),
     "executor": on(POLICIES, "get")
     | on(PLANS, *READS, "patch")
     | on(f"{PLANS}/status", "update")
@@ -97,6 +98,7 @@ FORBIDDEN = [
     (GROUP, f"{PLANS}/status", "patch"),
     (GROUP, POLICIES, "create"),
     (GROUP, POLICIES, "patch"),
+    (GROUP, f"{POLICIES}/status", "update"),
 ]
 
 
@@ -177,8 +179,8 @@ def realm(control_plane: ControlPlane) -> Iterator[Realm]:
     home, namespace = control_plane.namespace("planner"), control_plane.namespace("rights")
     grant(control_plane, home, home, "controller")
     grant(control_plane, home, namespace, "executor", "plan-roles")
-    nobody = control_plane.namespace("nobody")  # these two roles are made, and bound only where a test asks for it
-    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver")
+    nobody = control_plane.namespace("nobody")  # these roles are made, and bound only where a test asks for it
+    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver", "scheduler")
     control_plane.apply(deployment(APP, 1, {"command": ["sleep", "infinity"]}), namespace=namespace)
     control_plane.await_available(namespace, APP)
     found = Realm(control_plane, home, namespace)
@@ -223,6 +225,7 @@ def test_the_roles_of_the_controller_are_what_its_code_asks_for(realm: Realm) ->
     code = set(needed(replace(simple(), steps=(*STEPS, *keda), migration="all")))
     hearing = on(PLANS, "watch") | on("events", "create", group="")
     assert ROLES["executor"] | MIGRATIONS | AUTOSCALERS == code | hearing
+    assert ROLES["scheduler"] == set(DECIDING)
     leader = on("leases", "create", "get", "update", group="coordination.k8s.io")
     assert rights_of(realm.rest(realm.home, ACCOUNT), realm.home) == leader | ABOUT_ONESELF
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import MissingExtraError, PlannerError
-from planner.fleet import read_fleet
+from planner.fleet import policy_location, read_fleet
 from planner.orchestration.checks.result import CheckSettings
-from planner.storage.layout import local_folder
 from planner.words import some
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def check_kubernetes(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
 
     Raises ``BadInputError`` where no policy can be served, ``MissingExtraError`` without the extra ``kubernetes``.
     """
-    policies = read_fleet(local_folder(settings.policies, "policies")).policies
+    policies = read_fleet(policy_location(settings.policies)).policies
     reading: dict[tuple[Login, str], list[str]] = {}
     for policy in policies:
         if (spec := policy.spec.kubernetes) is not None:
