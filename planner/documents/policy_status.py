@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 import planner.documents.status  # noqa: F401  spells the conditions
+from planner.advice.answer import TOO_FEW, TOO_MANY
 from planner.execution.progress import Condition
 from planner.printable import one_line, without_passwords
 
@@ -129,7 +130,7 @@ def next_status(
 
 
 def _decision(before: LastDecision | None, news: DecisionNews, at: datetime) -> LastDecision:
-    cause = news.hold or ("ScaleUp" if news.target > news.current else "ScaleDown")
+    cause = news.hold or (TOO_FEW if news.target > news.current else TOO_MANY)
     same = before is not None and (before.from_replicas, before.to_replicas, before.cause) == (
         news.current,
         news.target,

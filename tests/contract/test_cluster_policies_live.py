@@ -104,12 +104,12 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     status = here.objects("consumerscalingpolicies")["busy"]["status"]
     made = lines["busy"]["planObject"]
     assert (status["lastDecision"]["from"], status["lastDecision"]["to"], status["plan"]) == (2, 6, made)
-    assert (status["lastDecision"]["cause"], "holdCause" in status) == ("ScaleUp", False)
+    assert (status["lastDecision"]["cause"], "holdCause" in status) == ("TooFewConsumers", False)
     learned, true = status["learnedCapacity"]["messagesPerSecond"], 1000 / SERVICE_MS
     assert true / 2 <= learned <= true * 2, status
     assert here.conditions("busy") == {
-        "Ready": ("True", "ScaleUp"),
-        "Holding": ("False", "ScaleUp"),
+        "Ready": ("True", "TooFewConsumers"),
+        "Holding": ("False", "TooFewConsumers"),
         "Stalled": ("False", "Served"),
     }
     assert here.conditions("away")["Ready"] == ("False", "NoDecision")
@@ -126,7 +126,7 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     heading, *rows = cluster.kubectl("get", "csp", "-n", here.name).splitlines()
     assert heading.split() == ["NAME", "GROUP", "FROM", "TO", "READY", "WHY", "SINCE", "PLAN", "AGE"]
     shown = {row.split()[0]: row.split()[1:] for row in rows}
-    assert shown["busy"][:5] == [GROUP, "2", "6", "True", "ScaleUp"]
+    assert shown["busy"][:5] == [GROUP, "2", "6", "True", "TooFewConsumers"]
     assert shown["greedy"][:3] == ["policy-greedy", "False", "InvalidPolicy"]
 
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))

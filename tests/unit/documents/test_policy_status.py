@@ -35,8 +35,8 @@ def facts(status: PolicyStatus) -> dict[str, tuple[str, str]]:
 def test_a_decision_is_ready_and_a_hold_is_one() -> None:
     first = next_status(PolicyStatus(), UP, AT, 1, LATER)
     assert facts(first) == {
-        "Ready": ("True", "ScaleUp"),
-        "Holding": ("False", "ScaleUp"),
+        "Ready": ("True", "TooFewConsumers"),
+        "Holding": ("False", "TooFewConsumers"),
         "Stalled": ("False", "Served"),
     }
     assert (first.observed_generation, first.plan, first.next_look_at) == (1, "busy-1", LATER)
