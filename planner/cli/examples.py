@@ -28,6 +28,10 @@ EXAMPLES = {
         "planner run --policies policies --data data",
         "planner run --policies policies --data data --plans plans --every 5m",
     ),
+    "refresh": (
+        "planner refresh plan.yaml -p policy.yaml -o fresh.yaml",
+        "planner refresh plan.yaml -p k8s://shop/shop-orders --observe-seconds 120",
+    ),
     "report": (
         "planner report plan.yaml -o report.html",
         "planner report runs/shop -p policy.yaml -o run.html",
