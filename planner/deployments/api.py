@@ -223,9 +223,15 @@ class RolloutApi(KubernetesApi):
         method = self._coordination.replace_namespaced_lease
         return self._found(request, self._send(request, method, name, namespace, body=body))
 
-    def create_event(self, namespace: str, body: Json) -> None:
+    def create_event(self, namespace: str, body: Json) -> Json:
         """Create an event."""
-        self._send("create an event", self._core.create_namespaced_event, namespace, body=body)
+        request = "create an event"
+        return self._found(request, self._send(request, self._core.create_namespaced_event, namespace, body=body))
+
+    def patch_event(self, namespace: str, name: str, body: Json) -> Json | None:
+        """Merge ``body`` into an event; ``None`` where it is gone, as the server keeps events for an hour or so."""
+        method = self._core.patch_namespaced_event
+        return self._send("patch an event", method, name, namespace, body=body, _content_type=MERGE)
 
     def may(self, attributes: Json) -> bool:
         """Return whether we may do that (``SelfSubjectAccessReview``)."""

@@ -31,7 +31,7 @@ ALWAYS: Final[tuple[Right, ...]] = (
     ("coordination.k8s.io", "leases", "create"),
     ("coordination.k8s.io", "leases", "update"),
 )
-"""What carrying out any plan takes. To tell events is of use too (``events``, ``create``), but no plan waits for it."""
+"""What carrying out any plan takes. Events are of use, too (``create`` and ``patch``), but no plan waits for them."""
 _MARK: Final[Right] = ("", "pods", "patch")
 _TEMPLATE: Final[Right] = ("apps", "deployments", "updatetemplate")
 _UPDATE: Final[Right] = ("apps", "deployments", "update")
