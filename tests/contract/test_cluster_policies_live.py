@@ -2,14 +2,18 @@
 
 import json
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
+from planner import stages
+from planner.cluster_reports import report_run
 from planner.deployments.api import RolloutApi
 from planner.deployments.policies import list_policies
 from planner.documents.policy import parse_policy
+from planner.fleet import policy_location
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.kubernetes import ControlPlane
@@ -136,6 +140,16 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     assert taken.returncode == 0, taken.stderr
     absent = planner("snapshot", "--policy", f"k8s://{here.name}/absent", "-o", tmp_path / "a.json")
     refused(absent, 2, f"there is no policy absent in namespace {here.name}")
+
+    # As the tasks of the DAG do it, here before any snapshot: the policy has no decision of this run.
+    run = stages.observe_live(policy_location(f"k8s://{here.name}"), tmp_path / "airflow", 0)
+    next_look_at = run.until + timedelta(minutes=10)
+    report = report_run(stages.Run.of(run.message()), stages.plan(run), next_look_at)
+    assert (report.plans, report.failures) == ({"busy": made}, {})
+    assert here.conditions("busy")["Ready"] == ("False", "NoDecision")
+    later = here.objects("consumerscalingpolicies")["busy"]["status"]
+    assert later["lastDecision"] == status["lastDecision"]
+    assert datetime.fromisoformat(later["nextLookAt"]) == next_look_at
 
     role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{here.name}/roles/consumer-planner-scheduler"
     rules = [rule for rule in cluster.rest.get(role)["rules"] if "/status" not in rule["resources"][0]]

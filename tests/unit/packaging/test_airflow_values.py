@@ -1,4 +1,4 @@
-"""The values for Airflow's chart name what there is: settings, DAGs, a place of policies; what is mounted is a volume."""
+"""The values for Airflow's chart name what there is: settings, DAGs and policies; what is mounted is a volume."""
 
 import re
 
