@@ -14,6 +14,8 @@ from planner.deployments.api import RolloutApi
 from planner.deployments.policies import list_policies
 from planner.documents.policy import parse_policy
 from planner.fleet import policy_location
+from planner.orchestration.checks.kubernetes import check_kubernetes
+from planner.orchestration.checks.result import CheckSettings
 from tests.clusters.kafka import REQUEST_S, KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
 from tests.clusters.kubernetes import ControlPlane
@@ -151,10 +153,18 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     assert later["lastDecision"] == status["lastDecision"]
     assert datetime.fromisoformat(later["nextLookAt"]) == next_look_at
 
+    settings = CheckSettings(f"k8s://{here.name}", "", None, 1.0)
+    assert (True, f"{cluster.server} lets us decide on its policies in namespace {here.name}") in check_kubernetes(
+        settings
+    )
+
     role = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{here.name}/roles/consumer-planner-scheduler"
     rules = [rule for rule in cluster.rest.get(role)["rules"] if "/status" not in rule["resources"][0]]
     cluster.rest.patch(role, {"rules": rules}, MERGE)
     cluster.wait_until("the right to be gone", lambda: not may(account, here.name, writing))
+    checked = list(check_kubernetes(settings))
+    assert [is_good for is_good, sentence in checked if "decide on its policies" in sentence] == [False]
+    assert "missing patch consumerscalingpolicies/status (consumerplanner.dev)" in checked[0][1]
     denied = planner(*command, 5)
     assert denied.returncode == 1, denied.stderr
     answer = json.loads(denied.stdout)
