@@ -29,6 +29,9 @@ def test_a_restricted_namespace_admits_the_schedule_and_a_run_of_it(control_plan
     restricted = "pod-security.kubernetes.io/enforce=restricted"
     control_plane.kubectl("label", "namespace", namespace, restricted)
     # Whatever the client would let pass, a field that the server does not know is an error.
+    of_objects = ("schedule.policies.configMap=", f"schedule.policies.namespace={namespace}")
+    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace, *of_objects))
+    control_plane.kubectl("apply", "-n", namespace, "--validate=strict", "--dry-run=server", "-f", "-", text=documents)
     documents = yaml.safe_dump_all(schedule_of(control_plane, namespace))
     for flags in (["--dry-run=server"], []):
         control_plane.kubectl("apply", "-n", namespace, "--validate=strict", *flags, "-f", "-", text=documents)
