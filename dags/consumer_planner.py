@@ -70,7 +70,7 @@ PARAMS = {
         type="string",
         minLength=1,
         title="Policies",
-        description="Folder of ConsumerScalingPolicy files. Default: CONSUMER_PLANNER_POLICIES.",
+        description="Folder of ConsumerScalingPolicy files, or k8s://NAMESPACE. Default: CONSUMER_PLANNER_POLICIES.",
     ),
     "source": source_field("recording", "a folder of planner record, replayed"),
     "recording": text_field("Recording", "Recording: its folder.", section=SETTINGS),
@@ -125,10 +125,11 @@ def observe(
 ) -> "RunMessage":
     """Land raw samples of every policy's group; return the run that the other tasks work on."""
     from planner import stages  # noqa: PLC0415
+    from planner.fleet import policy_location  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
     with without_hopeless_retries():
-        policies, data = local_folder(params["policies"], "policies"), local_folder(params["data"], "data")
+        policies, data = policy_location(params["policies"]), local_folder(params["data"], "data")
         recording = chosen(params, "recording")
         if recording is None:
             check_present(dag_run.run_type, logical_date)
@@ -168,11 +169,13 @@ def report(params: Any = None, ti: Any = None) -> Any:
 def conclude(params: Any = None, ti: Any = None) -> str:
     """Return what came of the run in counts; fail naming every policy that was not served, with its reason."""
     from planner import stages  # noqa: PLC0415
+    from planner.cluster_reports import report_run  # noqa: PLC0415
     from planner.notices import NoticeRules  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     decided, without_page = ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report")
     with without_hopeless_retries():
+        without_page |= report_run(run, decided, run.until + EVERY).failures
         leave_note(ti, stages.note(run, decided, without_page))
         if params["source"] == "live":
             age_s = stages.age_at_decision_s(run)

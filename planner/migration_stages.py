@@ -113,7 +113,7 @@ def plan(message: MigrationMessage, asked: Mapping[str, Any], namespace: str | N
         )
     request = parse_request(asked, "parameter migration")
     made = pipeline.migrate(taken, request, policy, datetime.now(UTC))
-    write_atomically(files.plan, PLAN.text(pipeline.migration_document(made, policy)))
+    write_atomically(files.plan, PLAN.text(pipeline.migration_document(made, policy, asked)))
     return read_plan(files.plan, namespace, read_track(Path(message["data"]), made.group, made.made_at).lines)
 
 

@@ -3,7 +3,7 @@
 Each function takes what the one above returned. The Spark apps run the same functions, one group a row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from planner.decision.decision import Decision
 from planner.decision.hold_reasons import too_old
 from planner.documents.approve import approved
 from planner.documents.data import METRIC_HISTORY, SAMPLE, SNAPSHOT
+from planner.documents.migration import with_request
 from planner.documents.plan import PLAN, document_name, migration_name
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import BadInputError, UnknownNameError
@@ -209,9 +210,12 @@ def migrate(
     return made
 
 
-def migration_document(made: RolloutPlan, policy: ConsumerScalingPolicy) -> dict[str, Any]:
-    """Return a migration's plan as a document. It is never approved by criteria: migrations are for a person."""
-    return PLAN.document(made, migration_name(made), policy.metadata.namespace)
+def migration_document(made: RolloutPlan, policy: ConsumerScalingPolicy, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a migration's plan as a document that keeps the ``request``, so that it can be made anew.
+
+    It is never approved by criteria: migrations are for a person.
+    """
+    return with_request(PLAN.document(made, migration_name(made), policy.metadata.namespace), request)
 
 
 def plan_document(

@@ -19,7 +19,7 @@ from typing import Final
 from planner import pipeline
 from planner.coverage import Coverage, read_coverage, write_coverage
 from planner.errors import PlannerError
-from planner.fleet import read_fleet
+from planner.fleet import Fleet, PolicyLocation, load_fleet
 from planner.look_back import forget_samples
 from planner.model.samples import GroupSample
 from planner.sources.live import Installation, Pace, installations
@@ -53,7 +53,7 @@ _WHOLE: Final = "."
 class SamplerOptions:
     """What to read, where to, how often (``every_s`` seconds) and for how many days samples stay at most."""
 
-    policies: Path
+    policies: PolicyLocation
     data: Path
     every_s: float
     keep_days: int
@@ -98,7 +98,7 @@ class Sampler:
     """
 
     def __init__(self, options: SamplerOptions, say: Callable[[str], object]) -> None:
-        read_fleet(options.policies)
+        _fleet(options)
         self._options, self._say = options, say
         self._lock = threading.Lock()
         self._ended: list[Read] = []
@@ -144,7 +144,7 @@ class Sampler:
 
     def _places_of_policies(self) -> Mapping[str, Installation]:
         """Return what is to be read, and keep nothing of installations and files that are no longer among it."""
-        fleet, kubeconfig = read_fleet(self._options.policies), self._options.kubeconfig
+        fleet, kubeconfig = _fleet(self._options), self._options.kubeconfig
         found = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
         places = {place.key: place for place in found}
         current = {_WHOLE, *fleet.refused, *places, *(policy.metadata.name for policy in fleet.policies)}
@@ -238,6 +238,13 @@ class Sampler:
         return f"nothing was read for {duration(silent_s)}: {self._last_failure}"
 
 
+def _fleet(options: SamplerOptions) -> Fleet:
+    """Return the policies as they are now. Raises ``BadInputError`` where none can be used."""
+    fleet = load_fleet(options.policies)
+    fleet.check_served()
+    return fleet
+
+
 def _continued(options: SamplerOptions) -> Coverage:
     """Return the coverage that an earlier sampler left; one with another period begins anew, as its gaps are others."""
     before = read_coverage(options.data)
@@ -249,7 +256,7 @@ def sample_once(options: SamplerOptions) -> tuple[Mapping[str, str], Sequence[Re
 
     Raises ``BadInputError`` where no policy can be used, ``StorageError`` where the folder cannot be written.
     """
-    fleet = read_fleet(options.policies)
+    fleet = _fleet(options)
     places = installations(with_kubeconfig(policy, options.kubeconfig) for policy in fleet.policies)
     with ThreadPoolExecutor(max_workers=READS_AT_ONCE, thread_name_prefix="read") as pool:
         reads = tuple(pool.map(read_installation, places, repeat(options.data)))

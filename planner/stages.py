@@ -21,12 +21,13 @@ from typing import Literal, Protocol, TypedDict, TypeVar, cast
 
 from planner import pipeline
 from planner.calibration import read_track
+from planner.cluster_reports import report_refused
 from planner.coverage import needs_one_look, read_coverage
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
 from planner.errors import BadInputError, DocumentError, IncompleteError, OutOfReachError, PlannerError
-from planner.fleet import Fleet, keep_fleet, read_fleet, read_problems
+from planner.fleet import Fleet, PolicyLocation, keep_fleet, load_fleet, read_fleet, read_problems
 from planner.isolation import attempt
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
@@ -160,13 +161,14 @@ class Case:
         return pipeline.plan(self.snapshot, self.record, self.policy, self.outcomes)
 
 
-def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, until: Moment) -> Run:
+def observe_capture(policies: PolicyLocation, data: Path, folder: Path, since: Moment, until: Moment) -> Run:
     """Land the capture's samples of every policy's group, from ``since`` to ``until``, both included.
 
-    Times may be text. A group that was not recorded is among the run's problems.
+    Times may be text. A group that was not recorded is among the run's problems. A replay leaves nothing in a cluster,
+    wherever its policies are.
     """
     since, until = _moment(since, "since"), _moment(until, "until")
-    fleet, capture = read_fleet(policies), open_capture(folder)
+    fleet, capture = replace(read_fleet(policies), origin=None), open_capture(folder)
     problems = dict(fleet.refused)
     for policy in fleet.policies:
         group = policy.spec.source.group
@@ -181,15 +183,19 @@ def observe_capture(policies: Path, data: Path, folder: Path, since: Moment, unt
             problems[policy.metadata.name] = str(error)
             continue
         log.info("group %s: %d samples landed", one_line(group), len(landed))
-    return _kept(fleet, problems, Run(data, policies, since, until, capture.header.sample_every_s))
+    return _kept(fleet, problems, data, (since, until), capture.header.sample_every_s)
 
 
-def _kept(fleet: Fleet, problems: Mapping[str, str], run: Run) -> Run:
-    """Return the run on the policies that it keeps for itself."""
+def _kept(
+    fleet: Fleet, problems: Mapping[str, str], data: Path, times: tuple[datetime, datetime], sample_every_s: float
+) -> Run:
+    """Return the run of these times on the policies that it keeps for itself."""
     for name, sentence in problems.items():
         log.warning("%s: %s", one_line(name), one_line(sentence))
-    keep_fleet(fleet, run.folder, problems)
-    return replace(run, policies=run.folder.policies)
+    since, until = times
+    folder = RunFolder.of(data, until)
+    keep_fleet(fleet, folder, problems)
+    return Run(data, folder.policies, since, until, sample_every_s)
 
 
 def _moment(value: Moment, name: str) -> datetime:
@@ -203,7 +209,9 @@ def _moment(value: Moment, name: str) -> datetime:
     return at.astimezone(UTC)
 
 
-def observe_live(policies: Path, data: Path, watch_s: float | None = None, longest_s: float | None = None) -> Run:
+def observe_live(
+    policies: PolicyLocation, data: Path, watch_s: float | None = None, longest_s: float | None = None
+) -> Run:
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
@@ -211,7 +219,7 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None, longe
     Installations are watched side by side, the groups of one together; a group that cannot be read is among the run's
     problems. Raises the first group's error when not a single one could be read.
     """
-    fleet = read_fleet(policies)
+    fleet = _live_fleet(policies)
     wanted = fleet.policies
     seconds = _watch_s(wanted, longest_s) if watch_s is None else watch_s
     since = datetime.now(UTC)
@@ -219,22 +227,33 @@ def observe_live(policies: Path, data: Path, watch_s: float | None = None, longe
     if len(failures) == len(wanted):
         raise failures[wanted[0].metadata.name]
     _land_pasts(wanted, data, since)
-    return _observed(fleet, failures, Run(data, policies, since, datetime.now(UTC), sample_every_s))
+    return _observed(fleet, failures, data, since, sample_every_s)
+
+
+def _live_fleet(policies: PolicyLocation) -> Fleet:
+    """Return the policies; objects that cannot be served have that in their status before anybody waits for a watch.
+
+    Raises ``BadInputError`` where none can be served.
+    """
+    fleet = load_fleet(policies)
+    unwritten = report_refused(fleet)
+    fleet.check_served()
+    return replace(fleet, refused={**fleet.refused, **unwritten})
 
 
 def observe_each(
-    policies: Path, data: Path, watch_s: float, kubeconfig: Path | None = None
+    policies: PolicyLocation, data: Path, watch_s: float, kubeconfig: Path | None = None
 ) -> tuple[Run, Mapping[str, PlannerError]]:
     """Watch every policy's group as ``observe_live`` does; return the run and why groups could not be read, by policy.
 
     The run goes on even where no group could be read. What metrics know of the past is not landed: without a lag
     history nothing would import it. Deployments are read by ``kubeconfig`` where a policy names no file of its own.
     """
-    fleet = read_fleet(policies)
+    fleet = _live_fleet(policies)
     since = datetime.now(UTC)
     places = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
     failures, sample_every_s = _watch_all(places, data, watch_s)
-    return _observed(fleet, failures, Run(data, policies, since, datetime.now(UTC), sample_every_s)), failures
+    return _observed(fleet, failures, data, since, sample_every_s), failures
 
 
 def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
@@ -246,9 +265,12 @@ def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> C
     return policy.model_copy(update={"spec": policy.spec.model_copy(update={"kubernetes": reads})})
 
 
-def _observed(fleet: Fleet, failures: Mapping[str, PlannerError], run: Run) -> Run:
+def _observed(
+    fleet: Fleet, failures: Mapping[str, PlannerError], data: Path, since: datetime, sample_every_s: float
+) -> Run:
+    """Return the run that ends now."""
     problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
-    return _kept(fleet, problems, run)
+    return _kept(fleet, problems, data, (since, datetime.now(UTC)), sample_every_s)
 
 
 def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None) -> float:

@@ -1,11 +1,13 @@
 """What is checked of each change of a ``Loop``: who stays, who goes, what was seen, and what is kept of it."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from planner.calibration import read_records
+from planner.documents.approve import approval_of
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN, read_document
 from planner.documents.policy import read_policy
@@ -14,8 +16,8 @@ from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitLag, MarkVictims
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
 from tests.clusters.deliveries import read_given
-from tests.loops import WAIT_S, Changed, Limits, Loop
-from tests.unit.cli.test_cli import planner
+from tests.loops import WAIT_S, WATCH_S, Changed, Limits, Loop
+from tests.unit.cli.test_cli import planner, refused
 
 LAG_S = 20
 
@@ -26,6 +28,32 @@ def check_grown(loop: Loop, limits: Limits, count: int) -> None:
     done = loop.apply(loop.plan(policy), policy)
     assert set(before) < set(loop.pods()), "who was there stays"
     check_done(loop, done, limits, count)
+
+
+def check_refreshed(loop: Loop, limits: Limits, count: int) -> None:
+    """Have a plan for more consumers made anew, carry out the new one, and check that it is refused from then on.
+
+    A migration is made anew by what it keeps of its request.
+    """
+    policy, before = loop.write_policy(limits), loop.pods()
+    old, fresh = loop.plan(policy), loop.folder / "fresh.yaml"
+    options = ("--policy", policy, "--kubeconfig", loop.cluster.kubeconfig, "--observe-seconds", WATCH_S)
+    found = planner("refresh", old, *options, "-o", fresh)
+    assert found.returncode == 0, (found.stdout, found.stderr)
+    first, second = (PLAN.parse(read_document(path), str(path)) for path in (old, fresh))
+    assert (first.target_replicas, second.target_replicas) == (count, count)
+    assert first.snapshot.at < second.snapshot.at
+    assert f"Digest {PLAN.digest(first)} -> {PLAN.digest(second)}" in found.stdout
+    assert approval_of(read_document(fresh)) is None, "what was approved before is another plan"
+    done = loop.apply(loop.approve(fresh), policy)
+    assert set(before) < set(loop.pods()), "who was there stays"
+    check_done(loop, done, limits, count)
+    refused(planner("refresh", fresh, *options), 1, "has ended as Succeeded")
+    found = planner("refresh", loop.migrate(policy, "update", "--env", "RELEASE=3"), *options, "--format", "json")
+    assert found.returncode == 0, (found.stdout, found.stderr)
+    summary = json.loads(found.stdout)
+    assert (summary["kind"], summary["hold"]) == ("RefreshSummary", False)
+    assert not {"count", "members", "strategy"} & {change["what"] for change in summary["changes"]}, summary
 
 
 def check_shrunk(loop: Loop, limits: Limits, count: int) -> None:

@@ -15,8 +15,11 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "controller.md"
 BEGIN: Final = "<!-- rights, measured by tests/rights_matrix.py -->"
 END: Final = "<!-- end of rights -->"
 PLANS: Final = "consumerrolloutplans"
-ROLES: Final = ("viewer", "planner", "approver", "executor", "migrations", "autoscalers", "auto")
-MANIFESTS: Final = ("plan-roles", "executor", "executor-migrations", "executor-autoscalers", "auto-approver")
+ROLES: Final = ("viewer", "planner", "approver", "scheduler", "executor", "migrations", "autoscalers", "auto")
+MANIFESTS: Final = (
+    *("plan-roles", "scheduler"),
+    *("executor", "executor-migrations", "executor-autoscalers", "auto-approver"),
+)
 VERBS: Final = (
     *("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"),
     *("approve", "updatetemplate", "bind", "escalate", "impersonate"),
@@ -25,6 +28,7 @@ RESOURCES: Final = (
     ("consumerplanner.dev", PLANS),
     ("consumerplanner.dev", f"{PLANS}/status"),
     ("consumerplanner.dev", "consumerscalingpolicies"),
+    ("consumerplanner.dev", "consumerscalingpolicies/status"),
     ("apps", "deployments"),
     ("apps", "deployments/scale"),
     ("apps", "replicasets"),

@@ -36,6 +36,7 @@ app.kubernetes.io/component: sampler
 - name: tmp
   emptyDir:
     sizeLimit: 64Mi
+{{- if not $schedule.policies.namespace }}
 - name: policies
   {{- if $schedule.policies.existingClaim }}
   persistentVolumeClaim:
@@ -44,12 +45,26 @@ app.kubernetes.io/component: sampler
   configMap:
     name: {{ $schedule.policies.configMap }}
   {{- end }}
+{{- end }}
 - name: data
   persistentVolumeClaim:
     claimName: {{ $schedule.data.existingClaim | default "consumer-planner-schedule" }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- /* Where runs and sampler read the policies, as an argument. */}}
+{{- define "planner.policies" -}}
+{{- with .Values.schedule.policies.namespace }}k8s://{{ . }}{{ else }}/policies{{ end }}
+{{- end }}
+
+{{- /* Which files policies of a namespace may name, and where what stands in them may be sent. */}}
+{{- define "planner.policyBounds" -}}
+- name: PLANNER_POLICY_FILES
+  value: /policy-files
+- name: PLANNER_SECRET_HOSTS
+  value: {{ .Values.secretHosts | toJson | quote }}
 {{- end }}
 
 {{- /* Who the controller is. The admission policies know it by this name. */}}

@@ -49,7 +49,13 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Every count with
 SUFFIXES = {".json": Format.JSON, ".yaml": Format.YAML, ".yml": Format.YAML}
 STANDARD_OUTPUT = "-"
 PolicyFile = Annotated[
-    Path, typer.Option("--policy", "-p", help="ConsumerScalingPolicy YAML of the group.", show_default=False)
+    Path,
+    typer.Option(
+        "--policy",
+        "-p",
+        help="ConsumerScalingPolicy of the group: a file, or k8s://NAMESPACE/NAME.",
+        show_default=False,
+    ),
 ]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.text import Text
 
 from planner.cli.console import errors
+from planner.cli.policy_reading import read_policy
 from planner.diagnosis.picture import Picture
 from planner.documents.data import SAMPLE
-from planner.documents.policy import read_policy
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.deployments import Deployment
 from planner.model.samples import GroupSample
@@ -98,7 +98,7 @@ def _check(wanted: Wanted) -> None:
 
 
 def _of_policy(wanted: Wanted, path: Path) -> Read:
-    policy = read_policy(path)
+    policy = read_policy(path, wanted.kubeconfig)
     group, found = policy.spec.source.group, Survey()
     asked = wanted.kubeconfig is not None or wanted.deployment is not None
     name = wanted.deployment or policy.spec.scale_target_ref.name

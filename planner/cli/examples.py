@@ -32,6 +32,10 @@ EXAMPLES = {
         "planner sample --policies policies --data data",
         "planner sample --policies policies --data data --every 30s --once",
     ),
+    "refresh": (
+        "planner refresh plan.yaml -p policy.yaml -o fresh.yaml",
+        "planner refresh plan.yaml -p k8s://shop/shop-orders --observe-seconds 120",
+    ),
     "report": (
         "planner report plan.yaml -o report.html",
         "planner report runs/shop -p policy.yaml -o run.html",

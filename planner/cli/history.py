@@ -124,7 +124,7 @@ class Told:
 
 def _of_policy(path: Path, others: Sequence[str]) -> "tuple[Access, tuple[Wanted, ...]]":
     """Return the server of a policy and its group."""
-    from planner.documents.policy import read_policy
+    from planner.cli.policy_reading import read_policy
     from planner.sources.prometheus import Access, Wanted
 
     if others:

@@ -25,6 +25,7 @@ from planner.cli import (
     init,
     migrate,
     plan,
+    refresh,
     report,
     run,
     sample,
@@ -53,6 +54,7 @@ app.command("snapshot", epilog=epilog("snapshot"))(snapshot.snapshot)
 app.command("simulate", epilog=epilog("simulate"))(simulate.simulate)
 app.command("plan", epilog=epilog("plan"))(plan.plan)
 app.add_typer(migrate.app)
+app.command("refresh", epilog=epilog("refresh"))(refresh.refresh)
 app.command("explain", epilog=epilog("explain"))(explain.explain)
 app.command("approve", epilog=epilog("approve"))(approve.approve)
 app.command("apply", epilog=epilog("apply"))(apply.apply)

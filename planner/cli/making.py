@@ -42,8 +42,8 @@ def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerSca
     Two systems, clusters or Deployments are refused, too: no plan for one rests on what was seen of the other. So are
     pods that were matched with members by another label: the plan would stop others.
     """
+    from planner.cli.policy_reading import read_policy
     from planner.documents.data import SNAPSHOT
-    from planner.documents.policy import read_policy
 
     taken, wanted = SNAPSHOT.read(snapshot), read_policy(policy)
     for observed, expected in _subjects(taken, wanted):

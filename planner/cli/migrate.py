@@ -270,7 +270,7 @@ def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, 
     made = pipeline.migrate(
         taken, parse_request(given, f"planner migrate {asked['kind']}"), wanted, made_at(at, taken.at)
     )
-    document = pipeline.migration_document(made, wanted)
+    document = pipeline.migration_document(made, wanted, given)
     write_document(document, PLAN.text(document), to)
     if to.answer is not None:
         _print(made, len(taken.data_queues), to, to.answer)

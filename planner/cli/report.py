@@ -28,7 +28,7 @@ def report(
     The snapshot is found beside the plan by its digest, and the counts are simulated again.
     """
     from planner.calibration import read_track
-    from planner.documents.policy import read_policy
+    from planner.cli.policy_reading import read_policy
     from planner.report.source import read_case
     from planner.report.write import write_page
 

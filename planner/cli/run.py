@@ -1,9 +1,13 @@
-"""``planner run``: the whole path for a folder of policies, once or again and again, without Airflow and Spark."""
+"""``planner run``: the whole path for all policies of a folder or a namespace, once or again and again.
+
+It takes neither Airflow nor Spark.
+"""
 
 import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,6 +19,8 @@ from planner.errors import BadInputError, IncompleteError, OutOfReachError, Plan
 from planner.words import duration
 
 if TYPE_CHECKING:
+    from planner.cluster_reports import ClusterReport
+    from planner.fleet import PolicyLocation
     from planner.local_run import Served, Wishes
     from planner.stages import Run
 
@@ -27,7 +33,14 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 
 
 def run(
-    policies: Annotated[Path, typer.Option(help="Folder of ConsumerScalingPolicy files.", show_default=False)],
+    policies: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER|k8s://NAMESPACE",
+            help="Folder of ConsumerScalingPolicy files, or a namespace that holds them as objects.",
+            show_default=False,
+        ),
+    ],
     data: Annotated[
         Path,
         typer.Option(
@@ -62,21 +75,26 @@ def run(
     A watch may be short, as the next run looks back at the samples of this one. Until they cover a policy's window
     the planner holds (IncompleteData); runs have to come at least twice a window. Where planner sample stands, a run
     looks once and decides. One line a policy says what came of it. Nothing is approved that the policy's own criteria
-    do not approve, and nothing is applied.
+    do not approve, and nothing is applied. With k8s://NAMESPACE each policy's status says what came of it, and its plan
+    is created there, for others to approve.
 
-    Exit codes: 0 every policy has its decision (a hold is one), 1 some have none or no page, each named with its
-    reason, 2 no policy can be used, 3 not one group could be read. With --every failures are printed, and it goes on.
+    Exit codes: 0 every policy has its decision (a hold is one), 1 some have none, no page, plan object or status, each
+    named with its reason, 2 no policy can be used, 3 not one group, or the cluster, could be read. With --every
+    failures are printed, and it goes on.
     """
+    from planner.fleet import policy_location
     from planner.local_run import Wishes
 
     if page:
         _check_pages()
     answer, wishes = Answer(form or Format.TEXT), Wishes(page, plans)
-    schedule = Schedule(policies, data, observe_seconds, jobs, keep_days, kubeconfig)
-    if every is None:
+    period = None if every is None else period_s(every)
+    place = policy_location(policies, kubeconfig)
+    schedule = Schedule(place, data, observe_seconds, jobs, keep_days, kubeconfig, period)
+    if period is None:
         _raise_failures(*_once(schedule, wishes, answer))
         return
-    for _ in _starts(period_s(every)):
+    for _ in _starts(period):
         try:
             _raise_failures(*_once(schedule, wishes, answer))
         except PlannerError as error:
@@ -85,22 +103,27 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What every run of a schedule has in common; ``observe_s`` in seconds."""
+    """What every run of a schedule has in common; ``observe_s`` and ``period_s``, from start to start, in seconds."""
 
-    policies: Path
+    policies: "PolicyLocation"
     data: Path
     observe_s: int
     jobs: int
     keep_days: int
     kubeconfig: Path | None
+    period_s: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What came of one run. ``failures`` are sentences by policy or file; ``nobody_answered``: no broker did."""
+    """What came of one run, and what it left in the cluster (``report``).
+
+    ``failures`` are sentences by policy or file; ``nobody_answered``: no broker did.
+    """
 
     run: "Run"
     served: "tuple[Served, ...]"
+    report: "ClusterReport"
     failures: Mapping[str, str]
     nobody_answered: bool
 
@@ -133,10 +156,12 @@ def _starts(seconds: int) -> Iterator[None]:
 def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAnswer, str]":
     """Do one run and print what came of it; return that, and its counts in a sentence."""
     from planner import stages
+    from planner.cluster_reports import report_run
     from planner.documents.policy import read_policies
     from planner.local_run import serve_all
     from planner.look_back import forget
 
+    began = datetime.now(UTC)
     with errors.status(f"watching the groups of {schedule.policies}, {schedule.observe_s} s at most"):
         run, unread = stages.observe_each(schedule.policies, schedule.data, schedule.observe_s, schedule.kubeconfig)
     kept = tuple(read_policies(run.policies))
@@ -145,11 +170,24 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     forget(run.data, kept, run.until, schedule.keep_days)
     decided = [one.decided for one in served]
     pages = {one.decided["policy"]: one.without_page for one in served if one.without_page is not None}
-    failures = stages.failures_of(run, decided, pages)
-    done = RunAnswer(run, served, failures, len(unread) == len(kept) and all(e.can_retry for e in unread.values()))
+    report = report_run(run, decided, _next_start(schedule, began, run))
+    failures = {**stages.failures_of(run, decided, pages), **report.failures}
+    done = RunAnswer(
+        run, served, report, failures, len(unread) == len(kept) and all(e.can_retry for e in unread.values())
+    )
     counts = stages.summary(decided)
     _print(done, counts, answer)
     return done, counts
+
+
+def _next_start(schedule: Schedule, began: datetime, run: "Run") -> datetime | None:
+    """Return when the next run is due: by ``--every``, else as the last runs came; ``None`` where nobody knows."""
+    from planner.look_back import run_period_s
+
+    if schedule.period_s is not None:
+        return max(began + timedelta(seconds=schedule.period_s), datetime.now(UTC))
+    period_s = run_period_s(run.data, run.until)
+    return None if period_s is None else began + timedelta(seconds=period_s)
 
 
 def _raise_failures(done: RunAnswer, counts: str) -> None:
@@ -170,7 +208,16 @@ def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
         if ages:
             console.print(f"Data at decision: {duration(max(ages))} old at most.")
         return
-    policies = [{**one.decided, "page": one.page, "dataAgeSeconds": one.data_age_s} for one in done.served]
+    plans = done.report.plans
+    policies = [
+        {
+            **served.decided,
+            "page": served.page,
+            "dataAgeSeconds": served.data_age_s,
+            "planObject": plans.get(served.decided["policy"]),
+        }
+        for served in done.served
+    ]
     failures = [{"name": name, "reason": reason} for name, reason in sorted(done.failures.items())]
     run = done.run
     about = {"since": run.since.isoformat(), "until": run.until.isoformat(), "folder": str(run.folder.path)}
@@ -179,20 +226,23 @@ def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
 
 def _lines(done: RunAnswer) -> Iterator[str]:
     """Yield one line a policy, aligned, and one for each file or page that failed beside."""
-    rows: list[tuple[str, str, str]] = [_row(one, done.failures) for one in done.served]
+    rows: list[tuple[str, str, str]] = [_row(one, done) for one in done.served]
     named = {one.decided["policy"] for one in done.served}
+    named -= done.report.failures.keys()  # the decision is there, and so is the sentence on its plan
     rows += [(name, "failed", reason) for name, reason in sorted(done.failures.items()) if name not in named]
     width = max((len(name) for name, _, _ in rows), default=0)
     change = max((len(counts) for _, counts, _ in rows), default=0)
     yield from (f"{name:<{width}}  {counts:<{change}}  {text}" for name, counts, text in rows)
 
 
-def _row(one: "Served", failures: Mapping[str, str]) -> tuple[str, str, str]:
+def _row(one: "Served", done: RunAnswer) -> tuple[str, str, str]:
     line: Mapping[str, Any] = one.decided
     name = line["policy"]
     if line["to"] is None:
-        return name, "failed", failures.get(name, line["reason"])
+        return name, "failed", done.failures.get(name, line["reason"])
     change = f"{line['from']} -> {line['to']}"
     plan = f" Plan: {line['plan']}" if line["plan"] else ""
+    made = done.report.plans.get(name)
+    plan += f" In the cluster: {made}." if made else ""
     page = f" No page: {one.without_page}" if one.without_page else ""
     return name, change, f"{line['reason']}{plan}{page}"

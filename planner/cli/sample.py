@@ -27,7 +27,14 @@ KEEP_DAYS: Final = 3
 
 
 def sample(
-    policies: Annotated[Path, typer.Option(help="Folder of ConsumerScalingPolicy files.", show_default=False)],
+    policies: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDER|k8s://NAMESPACE",
+            help="Folder of ConsumerScalingPolicy files, or a namespace that holds them as objects.",
+            show_default=False,
+        ),
+    ],
     data: Annotated[
         Path, typer.Option(help="Data folder of the runs that look back at the samples.", show_default=False)
     ],
@@ -53,6 +60,7 @@ def sample(
     Exit codes: 0 told to end, or --once read all; 1 with --once: some were not read; 2 no policy can be used, bad
     options; 3 another sampler reads for the folder, it cannot be written, or with --once: not one group was read.
     """
+    from planner.fleet import policy_location
     from planner.sampler import SamplerOptions
     from planner.storage.layout import sampling_lock
     from planner.storage.lock import kernel_lock
@@ -60,14 +68,15 @@ def sample(
     every_s = period_s(every)
     if every_s < LEAST_S:
         raise BadInputError(f"option --every: found {every}, expected {LEAST_S}s or longer")
-    options = SamplerOptions(policies, data, every_s, keep_days, kubeconfig)
+    location = policy_location(policies, kubeconfig)
+    options = SamplerOptions(location, data, every_s, keep_days, kubeconfig)
     busy = f"the groups of data folder {data} are read by another sampler,"
     advice = "one is enough for a folder: end that one first, or name another --data"
     with kernel_lock(sampling_lock(data), time.monotonic(), busy, advice), _quiet_looks():
         if once:
             _sample_once(options)
         else:
-            _sample_on(options, health_port, listen_address)
+            _sample_on(options, policies, health_port, listen_address)
 
 
 @contextmanager
@@ -96,7 +105,7 @@ def _sample_once(options: "SamplerOptions") -> None:
         raise (IncompleteError if count else OutOfReachError)(f"{len(failures)} not read: {reasons}.")
 
 
-def _sample_on(options: "SamplerOptions", health_port: int | None, address: str) -> None:
+def _sample_on(options: "SamplerOptions", policies: str, health_port: int | None, address: str) -> None:
     """Read until SIGTERM or Ctrl-C."""
     from planner.sampler import Sampler
 
@@ -105,7 +114,7 @@ def _sample_on(options: "SamplerOptions", health_port: int | None, address: str)
     before = [(number, signal.signal(number, lambda got, _: told_to_end.append(got))) for number in _ENDS]
     try:
         sampler = Sampler(options, _print_line)
-        what = f"reading the groups of {options.policies} every {options.every_s:.0f} s into {options.data}"
+        what = f"reading the groups of {policies} every {options.every_s:.0f} s into {options.data}"
         if health_port is None:
             _print_line(what)
         else:

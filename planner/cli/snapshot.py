@@ -59,17 +59,15 @@ def snapshot(
     of the policy's window. A watch that is too short for the policy says so at once.
     """
     from planner.advice.next_step import PolicyCommands
+    from planner.cli.policy_reading import read_policy
     from planner.documents.data import SNAPSHOT
-    from planner.documents.policy import read_policy
     from planner.errors import BadInputError
 
     to = destination_of(output, form, Format.JSON)
     if at is not None and capture is None:
         raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
     wanted = read_policy(policy)
-    taken = (
-        _from_capture(capture, wanted, at) if capture else _from_cluster(wanted, watch_seconds(wanted, observe_seconds))
-    )
+    taken = _from_capture(capture, wanted, at) if capture else take_live(wanted, watch_seconds(wanted, observe_seconds))
     write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
     if to.answer is not None:
         # A recording is old by nature: its plan is made as of its end, or the planner holds.
@@ -112,7 +110,8 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
     return pipeline.take_snapshot(samples, capture.header.sample_every_s, policy, until)
 
 
-def _from_cluster(policy: "ConsumerScalingPolicy", observe_seconds: int) -> "GroupSnapshot":
+def take_live(policy: "ConsumerScalingPolicy", observe_seconds: int) -> "GroupSnapshot":
+    """Return the snapshot of the policy's group after a watch of so many seconds; raises what ``watch`` does."""
     from planner.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past

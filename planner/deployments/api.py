@@ -103,6 +103,25 @@ class RolloutApi(KubernetesApi):
         request = f"get policy {namespace}/{name}"
         return self._get(request, self._custom.get_namespaced_custom_object, _POLICIES, namespace, name)
 
+    def policies(self, namespace: str) -> list[Json]:
+        """Return all policy objects of a namespace. Raises ``NotInstalledError`` without the definitions."""
+        group, version, plural = _POLICIES
+
+        def listing(namespace: str, **options: Any) -> Any:
+            return self._custom.list_namespaced_custom_object(group, version, namespace, plural, **options)
+
+        found = self._list("policies", namespace, listing, None)
+        if not found:
+            self.check_installed()
+        return found
+
+    def patch_policy_status(self, namespace: str, name: str, body: Json) -> Json | None:
+        """Merge ``body`` into a policy object's status; ``None`` when there is no such object."""
+        group, version, plural = _POLICIES
+        method = self._custom.patch_namespaced_custom_object_status
+        request = f"write the status of policy {namespace}/{name}"
+        return self._send(request, method, group, version, namespace, plural, name, body=body, _content_type=MERGE)
+
     def create_plan(self, namespace: str, body: Json, *, is_dry: bool = False) -> Json:
         """Create a plan object; ``is_dry`` goes through all checks of the server, and nothing is kept."""
         group, version, plural = _PLANS
@@ -204,9 +223,15 @@ class RolloutApi(KubernetesApi):
         method = self._coordination.replace_namespaced_lease
         return self._found(request, self._send(request, method, name, namespace, body=body))
 
-    def create_event(self, namespace: str, body: Json) -> None:
+    def create_event(self, namespace: str, body: Json) -> Json:
         """Create an event."""
-        self._send("create an event", self._core.create_namespaced_event, namespace, body=body)
+        request = "create an event"
+        return self._found(request, self._send(request, self._core.create_namespaced_event, namespace, body=body))
+
+    def patch_event(self, namespace: str, name: str, body: Json) -> Json | None:
+        """Merge ``body`` into an event; ``None`` where it is gone, as the server keeps events for an hour or so."""
+        method = self._core.patch_namespaced_event
+        return self._send("patch an event", method, name, namespace, body=body, _content_type=MERGE)
 
     def may(self, attributes: Json) -> bool:
         """Return whether we may do that (``SelfSubjectAccessReview``)."""

@@ -4,9 +4,11 @@ What is done to consumers is told of their Deployments, too: whoever looks at on
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
 
 from planner.deployments.api import RolloutApi
 from planner.documents.format import API_VERSION
@@ -19,20 +21,51 @@ from planner.rollout.steps import StartConsumers, StopConsumers
 
 log = logging.getLogger(__name__)
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
 SOURCE: Final = "consumer-planner"
 BEGUN: Final = "StepBegun"
 _LONGEST: Final = 1024
 """Characters that the server takes."""
+_KEPT: Final = 256
+"""Series that are remembered; one that is forgotten begins anew."""
+_ALIKE: Final = 10
+"""So many sentences for one reason within ``_TOGETHER`` are events of their own; later ones make one series."""
+_TOGETHER: Final = timedelta(minutes=10)
+_COMBINED: Final = "combined from similar events"
 _WARNINGS: Final = frozenset({Phase.REFUSED, Phase.EXPIRED, Phase.ABORTING, Phase.STUCK, "AbortTooLate"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """One event object that stands for all its occurrences."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentences:
+    """How many different sentences an object was told for one reason, since ``began_at``."""
+
+    began_at: datetime
+    count: int
+
+
 class ClusterEvents:
-    """Events in the plan's namespace."""
+    """Events in the plan's namespace: what occurs again is counted at the event that is there.
+
+    As Kubernetes' own components do it, a sentence that is told again raises its event's ``count``, and where an object
+    gets ever new sentences for one reason, the latest of them stand in one event.
+    """
 
     def __init__(self, api: RolloutApi, namespace: str, now: Callable[[], datetime]) -> None:
         self._api = api
         self._namespace = namespace
         self._now = now
+        self._series: OrderedDict[tuple[str, str, str], _Series] = OrderedDict()
+        self._sentences: OrderedDict[tuple[str, str], _Sentences] = OrderedDict()
 
     def tell(self, stored: StoredPlan, reason: str, sentence: str) -> None:
         """Tell one sentence about a plan, and once it acts of its Deployments, too.
@@ -41,11 +74,11 @@ class ClusterEvents:
         """
         plan = {"apiVersion": API_VERSION, "kind": PLAN.kind, "name": stored.name, "uid": stored.uid}
         try:
-            self._create(plan, reason, sentence)
+            self._record(plan, reason, sentence)
             # The first step's begin is told of the plan as it stood before.
             if reason == BEGUN or stored.status.phase.is_under_way:
                 for deployment in self._deployments(stored):
-                    self._create(deployment, reason, f"plan {stored.name}: {sentence}")
+                    self._record(deployment, reason, f"plan {stored.name}: {sentence}")
         except PlannerError as error:
             log.warning("event not told", extra={"plan": stored.name, "reason": reason, "error": str(error)})
 
@@ -57,20 +90,59 @@ class ClusterEvents:
             if found is not None:
                 yield {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": found["metadata"]["uid"]}
 
-    def _create(self, about: dict[str, str], reason: str, sentence: str) -> None:
-        self._api.create_event(self._namespace, self._body(about, reason, sentence))
+    def _record(self, about: Mapping[str, str], reason: str, sentence: str) -> None:
+        """Count an occurrence at its event, or create the event."""
+        message, now = _shown(sentence), self._now()
+        combined = (about["uid"], reason, _COMBINED)
+        key = (about["uid"], reason, message)
+        if key not in self._series and self._are_many(about["uid"], reason, now):
+            key, message = combined, _shown(f"{_COMBINED}: {message}")
+        known = self._series.pop(key, None)
+        if known is not None and self._has_counted(known, message, now):
+            _remember(self._series, key, replace(known, count=known.count + 1))
+            return
+        created = self._api.create_event(self._namespace, self._body(about, reason, message, now))
+        _remember(self._series, key, _Series(created["metadata"]["name"], 1))
 
-    def _body(self, about: dict[str, str], reason: str, sentence: str) -> dict[str, object]:
-        shown = one_line(without_passwords(sentence))
-        at = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    def _has_counted(self, known: _Series, message: str, now: datetime) -> bool:
+        """Return whether the occurrence was counted; not where the server keeps the event no longer."""
+        body = {"count": known.count + 1, "lastTimestamp": _time(now), "message": message}
+        return self._api.patch_event(self._namespace, known.name, body) is not None
+
+    def _are_many(self, uid: str, reason: str, now: datetime) -> bool:
+        """Note one more sentence for the reason; return whether they are more than events of their own."""
+        before = self._sentences.pop((uid, reason), None)
+        if before is None or now - before.began_at > _TOGETHER:
+            before = _Sentences(now, 0)
+        after = replace(before, count=before.count + 1)
+        _remember(self._sentences, (uid, reason), after)
+        return after.count > _ALIKE
+
+    def _body(self, about: Mapping[str, str], reason: str, message: str, now: datetime) -> dict[str, object]:
         return {
             "metadata": {"generateName": f"{about['name'][:200]}."},
             "involvedObject": {**about, "namespace": self._namespace},
             "type": "Warning" if reason in _WARNINGS else "Normal",
             "reason": str(reason),
-            "message": shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…",
+            "message": message,
             "source": {"component": SOURCE},
-            "firstTimestamp": at,
-            "lastTimestamp": at,
+            "firstTimestamp": _time(now),
+            "lastTimestamp": _time(now),
             "count": 1,
         }
+
+
+def _shown(sentence: str) -> str:
+    line = one_line(without_passwords(sentence))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _remember(kept: OrderedDict[_K, _V], key: _K, value: _V) -> None:
+    """Add the newest, and forget the one that was not used for longest where there are too many."""
+    kept[key] = value
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)

@@ -1,11 +1,39 @@
-"""Policies as objects of the plan's namespace."""
+"""Policies as objects of a namespace: reading them, and writing into their status what a run made of them."""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.world import Policies
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.documents.policy_files import FileRules
+from planner.documents.policy_status import News, dump_policy_status, next_status, parse_policy_status
+from planner.errors import BadInputError, DocumentError, PlannerError
+
+MOST_POLICIES: Final = 5_000
+"""Of one namespace; one run could not serve more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyObject:
+    """One policy object as it was read: exactly this one is reported on, and this generation of it."""
+
+    uid: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPolicy:
+    """A policy object: the policy with its document as text, or the ``problem`` that keeps it from being served."""
+
+    name: str
+    object: PolicyObject
+    policy: ConsumerScalingPolicy | None
+    text: str
+    problem: str | None = None
 
 
 def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
@@ -20,15 +48,89 @@ def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
         found = api.policy(namespace, name)
         if found is None:
             return None
-        document = {
-            "apiVersion": found["apiVersion"],
-            "kind": found["kind"],
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": found["spec"],
-        }
-        where = f"policy {namespace}/{name}"
-        policy = parse_policy(json.dumps(document), where)
-        rules.check(policy, where)
-        return policy
+        return _parsed(_text(found, namespace, name), _where(namespace, name), rules)
 
     return read
+
+
+def list_policies(api: RolloutApi, namespace: str) -> Sequence[ListedPolicy]:
+    """Return all policies of the namespace by name; one that is wrong has its sentence and no policy.
+
+    What a policy may name on this host is bounded as in ``cluster_policies``; nor may it choose a context of our own
+    kubeconfig. Raises ``BadInputError`` for rules that cannot be read and for more than ``MOST_POLICIES``,
+    ``OutOfReachError`` where the server does not answer or does not allow it.
+    """
+    rules, found = FileRules.of_environment(), api.policies(namespace)
+    if len(found) > MOST_POLICIES:
+        raise BadInputError(
+            f"namespace {namespace} holds {len(found)} policies, expected {MOST_POLICIES} at most: spread them over "
+            "several namespaces, with a run for each"
+        )
+    return sorted((_listed(one, namespace, rules) for one in found), key=lambda listed: listed.name)
+
+
+def _listed(found: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
+    meta = found["metadata"]
+    name, read = str(meta["name"]), PolicyObject(str(meta["uid"]), int(meta["generation"]))
+    text, where = _text(found, namespace, name), _where(namespace, name)
+    try:
+        policy = _parsed(text, where, rules)
+        _check_context(policy, where)
+    except PlannerError as error:
+        return ListedPolicy(name, read, None, text, str(error))
+    return ListedPolicy(name, read, policy, text)
+
+
+def _where(namespace: str, name: str) -> str:
+    return f"policy {namespace}/{name}"
+
+
+def _text(found: Mapping[str, Any], namespace: str, name: str) -> str:
+    """Return the document that a file of the same policy would hold, as JSON, which is YAML, too."""
+    document = {
+        "apiVersion": found["apiVersion"],
+        "kind": found["kind"],
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": found["spec"],
+    }
+    return json.dumps(document)
+
+
+def _parsed(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
+    policy = parse_policy(text, where)
+    rules.check(policy, where)
+    return policy
+
+
+def _check_context(policy: ConsumerScalingPolicy, where: str) -> None:
+    kubernetes = policy.spec.kubernetes
+    if kubernetes is not None and kubernetes.context is not None and kubernetes.kubeconfig_file is None:
+        raise DocumentError(
+            f"{where}: field spec.kubernetes.context: found {kubernetes.context}, expected none without "
+            "kubeconfigFile: it would choose among the planner's own clusters, so leave it out"
+        )
+
+
+def write_policy_status(
+    api: RolloutApi,
+    namespace: str,
+    name: str,
+    read: PolicyObject,
+    news: News,
+    at: datetime,
+    next_look_at: datetime | None = None,
+) -> None:
+    """Write what a run of time ``at`` made of a policy into the status of the object that it read.
+
+    An object that is gone, or another one by now, is left alone, and so is one of which a later run has written. Raises
+    ``OutOfReachError``, ``ForbiddenError`` without the right.
+    """
+    found = api.policy(namespace, name)
+    if found is None or found["metadata"]["uid"] != read.uid:
+        return
+    before = parse_policy_status(found.get("status"))
+    if before.last_decision is not None and before.last_decision.at > at:
+        return
+    after = next_status(before, news, at, read.generation, next_look_at)
+    body = {"metadata": {"uid": read.uid}, "status": dump_policy_status(after)}
+    api.patch_policy_status(namespace, name, body)

@@ -31,7 +31,7 @@ ALWAYS: Final[tuple[Right, ...]] = (
     ("coordination.k8s.io", "leases", "create"),
     ("coordination.k8s.io", "leases", "update"),
 )
-"""What carrying out any plan takes. To tell events is of use too (``events``, ``create``), but no plan waits for it."""
+"""What carrying out any plan takes. Events are of use, too (``create`` and ``patch``), but no plan waits for them."""
 _MARK: Final[Right] = ("", "pods", "patch")
 _TEMPLATE: Final[Right] = ("apps", "deployments", "updatetemplate")
 _UPDATE: Final[Right] = ("apps", "deployments", "update")
@@ -54,6 +54,16 @@ HANDING_OVER: Final[tuple[Right, ...]] = (
     ("coordination.k8s.io", "leases", "get"),
 )
 """What the apply DAG takes, which hands plans over and follows them."""
+
+
+DECIDING: Final[tuple[Right, ...]] = (
+    (API_GROUP, policy_resource().plural, "list"),
+    (API_GROUP, policy_resource().plural, "get"),
+    (API_GROUP, f"{policy_resource().plural}/status", "patch"),
+    (API_GROUP, _PLANS, "list"),
+    (API_GROUP, _PLANS, "create"),
+)
+"""What a run on the policies of a namespace takes: k8s/rbac/scheduler.yaml."""
 
 
 def needed(plan: RolloutPlan) -> Iterator[Right]:

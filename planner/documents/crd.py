@@ -13,6 +13,7 @@ from planner.documents.format import API_GROUP, API_VERSION
 from planner.documents.plan import PLAN
 from planner.documents.policy import KIND as POLICY_KIND
 from planner.documents.policy import PolicySpec
+from planner.documents.policy_status import PolicyStatus
 from planner.documents.status import STATUS
 from planner.documents.structural import Schema, field_at, structural
 from planner.documents.yaml import dump_yaml
@@ -129,14 +130,25 @@ def policy_resource() -> Resource:
         short_name="csp",
         description="What somebody wants for one consumer group.",
         spec=structural(PolicySpec.model_json_schema(by_alias=True)),
+        status=_with_conditions_by_type(
+            structural(PolicyStatus.model_json_schema(by_alias=True, mode="serialization"))
+        ),
         columns=(
-            Column("System", "string", ".spec.source.system"),
             Column("Group", "string", ".spec.source.group"),
-            Column("Deployment", "string", ".spec.scaleTargetRef.name"),
-            Column("Min", "integer", ".spec.minReplicas"),
-            Column("Max", "integer", ".spec.maxReplicas"),
-            Column("Approval", "string", ".spec.approval.mode"),
+            Column("From", "integer", ".status.lastDecision.from"),
+            Column("To", "integer", ".status.lastDecision.to"),
+            Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
+            # Of every policy there is one: the decision's cause, or what keeps it from being decided on.
+            Column("Why", "string", '.status.conditions[?(@.type=="Ready")].reason'),
+            Column("Since", "date", ".status.lastDecision.since"),
+            Column("Plan", "string", ".status.plan"),
             Column("Age", "date", ".metadata.creationTimestamp"),
+            Column("System", "string", ".spec.source.system", is_wide=True),
+            Column("Deployment", "string", ".spec.scaleTargetRef.name", is_wide=True),
+            Column("Min", "integer", ".spec.minReplicas", is_wide=True),
+            Column("Max", "integer", ".spec.maxReplicas", is_wide=True),
+            Column("Approval", "string", ".spec.approval.mode", is_wide=True),
+            Column("Message", "string", '.status.conditions[?(@.type=="Ready")].message', is_wide=True),
         ),
         rules=(
             Rule(
@@ -163,13 +175,17 @@ def policy_resource() -> Resource:
     )
 
 
+def _with_conditions_by_type(status: Schema) -> Schema:
+    """Return the status with one condition of each type, as the API server keeps those of its own kinds."""
+    status["properties"]["conditions"] |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    return status
+
+
 def plan_resource() -> Resource:
     """Return ``ConsumerRolloutPlan``."""
     spec = structural(PLAN.adapter.json_schema(by_alias=True))
     spec["properties"]["steps"]["maxItems"] = MOST_STEPS
-    status = structural(STATUS.json_schema(by_alias=True, mode="serialization"))
-    # One of each type, as the API server keeps conditions of its own kinds.
-    status["properties"]["conditions"] |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    status = _with_conditions_by_type(structural(STATUS.json_schema(by_alias=True, mode="serialization")))
     return Resource(
         kind=PLAN.kind,
         plural="consumerrolloutplans",

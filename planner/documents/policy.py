@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import Field, StrictInt, StrictStr, ValidationError, model_validator
 
@@ -25,6 +25,8 @@ from planner.rollout.plan import LEAST_TTL_S, MOST_TTL_S, GroupRef
 from planner.snapshot.build import SnapshotSettings
 
 KIND = "ConsumerScalingPolicy"
+
+_Key = TypeVar("_Key", Path, str)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -343,10 +345,10 @@ def policy_files(folder: Path) -> Sequence[Path]:
     return files
 
 
-def twins(policies: Sequence[tuple[Path, ConsumerScalingPolicy]]) -> Mapping[Path, str]:
-    """Return a sentence for each file that shares its policy's name or its group with another file."""
-    files: dict[tuple[str, ...], Path] = {}
-    sentences: dict[Path, str] = {}
+def twins(policies: Sequence[tuple[_Key, ConsumerScalingPolicy]]) -> Mapping[_Key, str]:
+    """Return a sentence for each file or object that shares its policy's name or its group with another one."""
+    files: dict[tuple[str, ...], _Key] = {}
+    sentences: dict[_Key, str] = {}
     for path, policy in policies:
         source = policy.spec.source
         for key in (("name", policy.metadata.name), ("group", source.system, source.cluster, source.group)):

@@ -51,9 +51,14 @@ class FileRules:
         return cls(Path(folder) if folder else None, _parse_hosts(os.environ.get(HOSTS_VARIABLE, "")))
 
     def check(self, policy: ConsumerScalingPolicy, where: str) -> None:
-        """Raise ``DocumentError`` for a file outside the namespace's folder, links resolved, and for a secret whose
-        server is not listed for it.
+        """Raise ``DocumentError`` for a file outside the namespace's folder, links resolved, for a secret whose server
+        is not listed for it, and for a connection of Airflow: no list says which of these a namespace may have.
         """
+        for name in _connections(policy.spec, "spec"):
+            raise DocumentError(
+                f"{where}: field {name} names a connection of Airflow, which a policy of the cluster may not: name a "
+                f"file below {FILES_VARIABLE}"
+            )
         for file in _files(policy.spec, "spec"):
             if self.root is None:
                 raise DocumentError(
@@ -166,3 +171,14 @@ def _files(part: BaseModel, name: str) -> Iterator[_File]:
             yield _File(inner, attribute, part, value)
         elif isinstance(value, BaseModel):
             yield from _files(value, inner)
+
+
+def _connections(part: BaseModel, name: str) -> Iterator[str]:
+    """Yield every field that may name a file and names a connection of Airflow."""
+    for attribute, info in type(part).model_fields.items():
+        value = getattr(part, attribute)
+        inner = f"{name}.{info.alias or attribute}"
+        if isinstance(value, str) and attribute in {*_RECIPIENTS, *_NOT_SENT}:
+            yield inner
+        elif isinstance(value, BaseModel):
+            yield from _connections(value, inner)

@@ -59,9 +59,9 @@ class StepProgress:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is true of a plan or not, as Kubernetes spells it: ``status`` is ``True`` or ``False``.
+    """One thing that is true of a plan or policy or not, as Kubernetes spells it: ``status`` is ``True`` or ``False``.
 
-    ``last_transition_time`` is when the status changed last, ``observed_generation`` the plan object's generation.
+    ``last_transition_time`` is when the status changed last, ``observed_generation`` the object's generation.
     """
 
     type: str

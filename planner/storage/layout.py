@@ -12,6 +12,7 @@
     sampling.lock                                                  which planner sample reads for this folder
     runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
     runs/<run>/problems.json                                       policy or file -> why the run could not observe it
+    runs/<run>/origin.json                                         the objects that the policies are, in a cluster
     runs/<run>/snapshots/<policy>.json                             what is true, one file a policy
     runs/<run>/outcomes/*.parquet                                  candidates of all policies (Spark)
     runs/<run>/results.json                                        what came of every policy, one line each (Spark)
@@ -188,6 +189,11 @@ class RunFolder:
         return self.path / "problems.json"
 
     @property
+    def origin(self) -> Path:
+        """The namespace and objects that the policies were read from; only of a run on policies of a cluster."""
+        return self.path / "origin.json"
+
+    @property
     def snapshots(self) -> Path:
         """The folder of all snapshots."""
         return self.path / "snapshots"
@@ -212,9 +218,20 @@ class RunFolder:
         return self.snapshots / f"{policy}.json"
 
     def policy(self, policy: str) -> "PolicyFiles":
-        """Return the files of one policy. Raises ``BadInputError`` for a name that the run needs for itself."""
+        """Return the files of one policy. Raises ``BadInputError`` for a name that the run needs for itself, and for
+        one that is too long for its files.
+        """
+        file_name(f"{policy}.yaml")
         folder = self.path / policy
-        if folder in (self.policies, self.snapshots, self.outcomes, self.problems, self.results, self.stages):
+        if folder in (
+            self.policies,
+            self.snapshots,
+            self.outcomes,
+            self.problems,
+            self.origin,
+            self.results,
+            self.stages,
+        ):
             raise BadInputError(f"policy {policy} has a name that every run folder needs for itself: rename the policy")
         return PolicyFiles(folder)
 

@@ -91,8 +91,10 @@ def test_a_plan_that_was_applied_is_read_back_as_it_was(installed: Installed, ma
 
 def test_the_example_policies_apply_and_kubectl_shows_what_matters(installed: Installed) -> None:
     installed.kubectl("apply", "-f", str(ROOT / "examples" / "policies"))
-    shown = installed.kubectl("get", "csp")
-    assert shown.split("\n")[0].split() == ["NAME", "SYSTEM", "GROUP", "DEPLOYMENT", "MIN", "MAX", "APPROVAL", "AGE"]
+    shown = installed.kubectl("get", "csp", "-o", "wide")
+    columns = ["NAME", "GROUP", "FROM", "TO", "READY", "WHY", "SINCE", "PLAN", "AGE"]
+    wide = ["SYSTEM", "DEPLOYMENT", "MIN", "MAX", "APPROVAL", "MESSAGE"]
+    assert shown.split("\n")[0].split() == columns + wide
     assert "shop-orders-consumer" in shown
     installed.kubectl("apply", "-f", "-", text=PLAN.dump(small(), "shown"))
     installed.write("shown", RolloutStatus(Phase.APPROVED, approval=Approval("sha256:1", None, AT)))

@@ -12,7 +12,7 @@ from tests.clusters.kubernetes.consumers import kafka_consumer
 from tests.clusters.kubernetes.rest import Json
 from tests.loop_checks import (
     check_duplicates_forecast,
-    check_grown,
+    check_refreshed,
     check_shrunk,
     check_taken_over,
     check_turned_back,
@@ -52,7 +52,7 @@ def loop(
 
 
 def test_three_become_five_become_two_and_the_chosen_ones_stop(loop: Loop) -> None:
-    check_grown(loop, exactly(5), 5)
+    check_refreshed(loop, exactly(5), 5)
     check_shrunk(loop, exactly(2), 2)
 
 

@@ -142,6 +142,30 @@ def test_a_sampler_alone_has_the_schedules_policies_data_and_account_and_no_cron
     assert "affinity" not in pods["spec"]
 
 
+def test_the_schedule_decides_on_the_policies_of_a_namespace_that_the_release_may_bring(helm: Helm) -> None:
+    """Red when the policies' place, the right to write their status or the bounds of what they name are missing."""
+    values = (
+        "schedule.enabled=true,schedule.policies.configMap=,schedule.policies.namespace=shop,"
+        "secretHosts.shop={10.0.0.5:9876},policies[0].name=orders,policies[0].namespace=shop,"
+        "policies[0].spec.maxReplicas=12"
+    )
+    found = rendered(helm, "--set", values)
+    policy = found["ConsumerScalingPolicy", "orders"]
+    assert (policy["metadata"]["namespace"], policy["spec"]) == ("shop", {"maxReplicas": 12})
+    pods = found["CronJob", "consumer-planner-schedule"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pods["containers"]
+    assert "--policies=k8s://shop" in container["args"]
+    assert "policies" not in {one["name"] for one in (*pods["volumes"], *container["volumeMounts"])}
+    assert {one["name"]: one["value"] for one in container["env"]} == {
+        "PLANNER_POLICY_FILES": "/policy-files",
+        "PLANNER_SECRET_HOSTS": '{"shop":["10.0.0.5:9876"]}',
+    }
+    plain = by_name(list(yaml.safe_load_all((K8S / "rbac" / "scheduler.yaml").read_text())))
+    for key, document in plain.items():
+        assert content(found[key]) == content(document)
+        assert found[key]["metadata"]["namespace"] == "shop"
+
+
 def test_the_definitions_and_rights_of_the_chart_are_those_of_the_manifests(helm: Helm, tmp_path: Path) -> None:
     definitions = [yaml.safe_load(path.read_text()) for path in sorted((K8S / "crds").glob("*.yaml"))]
     assert by_name(list(yaml.safe_load_all(helm("show", "crds", CHART)))) == by_name(definitions)
@@ -182,7 +206,12 @@ WRONG = [
     ("sampler.every=often", "at '/sampler/every': 'often' does not match pattern"),
     ("sampler.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
     ("schedule.enabled=true,schedule.policies.existingClaim=here", "configMap and schedule.policies.existingClaim are"),
-    ("schedule.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
+    (
+        "schedule.enabled=true,schedule.policies.namespace=shop",
+        "configMap and schedule.policies.namespace are both set",
+    ),
+    ("schedule.enabled=true,schedule.policies.configMap=", "names no configMap, no existingClaim and no namespace"),
+    ("policies[0].name=shop", "at '/policies/0': missing property 'spec'"),
     ("watch.allNamespaces=true,watch.namespaces={shop}", "watch.allNamespaces is true and watch.namespaces names some"),
 ]
 

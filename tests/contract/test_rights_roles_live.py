@@ -1,16 +1,19 @@
 """Roles and admission policies on a real API server, by tokens of real accounts: who may do what, to the field."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.deployments.api import RolloutApi
+from planner.deployments.events import ClusterEvents
 from planner.deployments.plans import ClusterPlans
-from planner.deployments.rights import Right, needed
+from planner.deployments.rights import DECIDING, Right, needed
 from planner.deployments.scalers import RESOURCES, set_scaler
 from planner.documents.approve import APPROVE_ANNOTATION, APPROVED_BY_ANNOTATION
 from planner.documents.plan import PLAN
@@ -57,6 +60,7 @@ ROLES: dict[str, set[Right]] = {
     "viewer": VIEWER,
     "planner": VIEWER | on(PLANS, "create"),
     "approver": VIEWER | on(PLANS, "patch", "approve"),
+    "scheduler": on(POLICIES, "get", "list") | on(f"{POLICIES}/status", "patch") | on(PLANS, "list", "create"),
     "executor": on(POLICIES, "get")
     | on(PLANS, *READS, "patch")
     | on(f"{PLANS}/status", "update")
@@ -66,7 +70,7 @@ ROLES: dict[str, set[Right]] = {
     | on("horizontalpodautoscalers", "list", group="autoscaling")
     | on("scaledobjects", "list", group="keda.sh")
     | on("leases", "get", "create", "update", group="coordination.k8s.io")
-    | on("events", "create", group=""),
+    | on("events", "create", "patch", group=""),
     "migrations": MIGRATIONS,
     "autoscalers": AUTOSCALERS,
     "auto": on(PLANS, "approve"),
@@ -97,6 +101,7 @@ FORBIDDEN = [
     (GROUP, f"{PLANS}/status", "patch"),
     (GROUP, POLICIES, "create"),
     (GROUP, POLICIES, "patch"),
+    (GROUP, f"{POLICIES}/status", "update"),
 ]
 
 
@@ -177,8 +182,8 @@ def realm(control_plane: ControlPlane) -> Iterator[Realm]:
     home, namespace = control_plane.namespace("planner"), control_plane.namespace("rights")
     grant(control_plane, home, home, "controller")
     grant(control_plane, home, namespace, "executor", "plan-roles")
-    nobody = control_plane.namespace("nobody")  # these two roles are made, and bound only where a test asks for it
-    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver")
+    nobody = control_plane.namespace("nobody")  # these roles are made, and bound only where a test asks for it
+    grant(control_plane, nobody, namespace, "executor-migrations", "executor-autoscalers", "auto-approver", "scheduler")
     control_plane.apply(deployment(APP, 1, {"command": ["sleep", "infinity"]}), namespace=namespace)
     control_plane.await_available(namespace, APP)
     found = Realm(control_plane, home, namespace)
@@ -221,8 +226,9 @@ def forbidden(call: Callable[[], Any], said: str) -> None:
 def test_the_roles_of_the_controller_are_what_its_code_asks_for(realm: Realm) -> None:
     keda = [replace(step, autoscaler_kind="ScaledObject") for step in STEPS if isinstance(step, SetAutoscaler)]
     code = set(needed(replace(simple(), steps=(*STEPS, *keda), migration="all")))
-    hearing = on(PLANS, "watch") | on("events", "create", group="")
+    hearing = on(PLANS, "watch") | on("events", "create", "patch", group="")
     assert ROLES["executor"] | MIGRATIONS | AUTOSCALERS == code | hearing
+    assert ROLES["scheduler"] == set(DECIDING)
     leader = on("leases", "create", "get", "update", group="coordination.k8s.io")
     assert rights_of(realm.rest(realm.home, ACCOUNT), realm.home) == leader | ABOUT_ONESELF
 
@@ -254,6 +260,24 @@ def test_a_secret_is_read_by_none_of_them(realm: Realm, executor: Rest, anna: Re
     for rest in (executor, anna):
         for call in (path, f"{path}/broker"):
             forbidden(lambda rest=rest, call=call: rest.get(call), "secrets")
+
+
+def test_what_occurs_again_is_one_event_with_a_count(realm: Realm) -> None:
+    """Red when the executor may not count, or makes an object for each occurrence."""
+    realm.plan("counted")
+    token = realm.cluster.token(realm.home, ACCOUNT)
+    with RolloutApi.connect(realm.cluster.kubeconfig_for(token, "counting")) as api:
+        stored = ClusterPlans(api, realm.namespace).read("counted")
+        assert stored is not None
+        events = ClusterEvents(api, realm.namespace, lambda: datetime.now(UTC))
+        for _ in range(3):
+            events.tell(stored, "StepBegun", "start 2 consumers")
+    found = realm.admin.get(f"/api/v1/namespaces/{realm.namespace}/events")["items"]
+    counts = {one["involvedObject"]["name"]: one["count"] for one in found if one["reason"] == "StepBegun"}
+    assert counts == {"counted": 3, APP: 3}
+    assert len([one for one in found if one["reason"] == "StepBegun"]) == 2
+    shown = realm.cluster.kubectl("describe", "deployment", APP, "-n", realm.namespace)
+    assert re.search(r"StepBegun +\S+ \(x3 over \S+\) +consumer-planner +plan counted: start 2 consumers", shown)
 
 
 def note(**annotations: str | None) -> Json:

@@ -33,6 +33,10 @@ def test_a_restricted_namespace_admits_schedule_and_sampler_and_a_run(control_pl
     restricted = "pod-security.kubernetes.io/enforce=restricted"
     control_plane.kubectl("label", "namespace", namespace, restricted)
     # Whatever the client would let pass, a field that the server does not know is an error.
+    of_objects = ("sampler.enabled=true", "schedule.policies.configMap=", f"schedule.policies.namespace={namespace}")
+    documents = yaml.safe_dump_all(schedule_of(control_plane, namespace, *of_objects))
+    dry = ("apply", "-n", namespace, "--server-side", "--validate=strict", "--dry-run=server", "-f", "-")
+    control_plane.kubectl(*dry, text=documents)
     documents = yaml.safe_dump_all(schedule_of(control_plane, namespace, "sampler.enabled=true"))
     for flags in (["--dry-run=server"], []):
         words = ("apply", "-n", namespace, "--server-side", "--validate=strict", *flags, "-f", "-")

@@ -8,12 +8,11 @@ from typing import Final
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.source import KafkaSource
 from planner.errors import PlannerError
-from planner.fleet import read_fleet
+from planner.fleet import policy_location, read_fleet
 from planner.isolation import attempt
 from planner.model.samples import GroupSample
 from planner.orchestration.checks.result import CheckSettings
 from planner.sources.live import open_group
-from planner.storage.layout import local_folder
 from planner.words import counted
 
 AT_ONCE: Final = 8
@@ -24,7 +23,7 @@ def check_brokers(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
 
     Raises ``BadInputError`` where no policy can be served.
     """
-    policies = read_fleet(local_folder(settings.policies, "policies")).policies
+    policies = read_fleet(policy_location(settings.policies)).policies
     with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="check") as pool:
         yield from pool.map(_check_group, policies)
 

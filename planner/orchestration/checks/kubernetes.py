@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import MissingExtraError, PlannerError
-from planner.fleet import read_fleet
+from planner.fleet import ClusterNamespace, policy_location, read_fleet
 from planner.orchestration.checks.result import CheckSettings
-from planner.storage.layout import local_folder
 from planner.words import some
 
 if TYPE_CHECKING:
@@ -20,9 +19,17 @@ Login = tuple[Path | str | None, str | None]
 def check_kubernetes(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
     """Say for each account and namespace whether it may read the Deployments, and hand plans over where it is to.
 
+    Of a namespace whose objects are the policies, say whether their plans and status may be written, too.
+
     Raises ``BadInputError`` where no policy can be served, ``MissingExtraError`` without the extra ``kubernetes``.
     """
-    policies = read_fleet(local_folder(settings.policies, "policies")).policies
+    location = policy_location(settings.policies)
+    policies = read_fleet(location).policies
+    if isinstance(location, ClusterNamespace):
+        from planner.deployments.rights import DECIDING  # noqa: PLC0415  the policies were read with the extra
+
+        what = "decide on its policies"
+        yield _rights((location.kubeconfig, None), location.name, DECIDING, what, "k8s/rbac/scheduler.yaml")
     reading: dict[tuple[Login, str], list[str]] = {}
     for policy in policies:
         if (spec := policy.spec.kubernetes) is not None:

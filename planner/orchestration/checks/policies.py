@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from planner.fleet import read_fleet
+from planner.fleet import policy_location, read_fleet
 from planner.orchestration.checks.result import CheckSettings
-from planner.storage.layout import local_folder
 
 
 def check_policies(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
@@ -12,7 +11,7 @@ def check_policies(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
 
     Raises ``BadInputError`` where no policy can be served.
     """
-    folder = local_folder(settings.policies, "policies")
+    folder = policy_location(settings.policies)
     fleet = read_fleet(folder)
     for policy in fleet.policies:
         source, spec = policy.spec.source, policy.spec

@@ -1,4 +1,4 @@
-"""The programs that are compiled: upstream Kubernetes in one binary, and Helm."""
+"""The programs that are compiled: upstream Kubernetes in one binary, Helm, and a judge of health by Argo CD's Lua."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from tests.clusters.kubernetes.go import GoProgram, Report, required
 
 CONTROL_PLANE = Path(__file__).with_name("controlplane")
 HELM = Path(__file__).with_name("helm")
+HEALTH = Path(__file__).with_name("health")
 
 
 def control_plane_binary(report: Report | None = None) -> Path:
@@ -26,6 +27,15 @@ def helm_binary(report: Report | None = None) -> Path:
     what = f"Helm {helm_version()}, about 2 minutes, once"
     stamp = f"-s -w -X helm.sh/helm/v4/internal/version.version={helm_version()}"
     return GoProgram("helm", "helm", "helm", HELM, package, (*_FLAGS, stamp), what).binary(report)
+
+
+def health_binary(report: Report | None = None) -> Path:
+    """Return the program that judges an object by a health snippet, compiled first if need be; raise as above.
+
+    It reads the object as JSON, its argument is the snippet's file, and it prints status and message.
+    """
+    what = f"Lua of Argo CD {required(HEALTH, 'github.com/yuin/gopher-lua')}, seconds, once"
+    return GoProgram("health", "health", "health", HEALTH, ".", (*_FLAGS, "-s -w"), what).binary(report)
 
 
 def kubernetes_version() -> str:

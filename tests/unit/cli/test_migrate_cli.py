@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
+from planner import pipeline
 from planner.documents.data import SNAPSHOT
-from planner.documents.plan import PLAN, read_plan_or_decision
+from planner.documents.migration import parse_request, request_in
+from planner.documents.plan import PLAN, read_document, read_plan_or_decision
+from planner.documents.policy import read_policy
 from planner.model.deployments import Container
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.plan import RolloutPlan
@@ -91,6 +94,10 @@ def test_each_migration_becomes_a_plan_that_is_explained_and_approved(
     assert done.returncode == 0, done.stderr
     made = read(tmp_path)
     assert (made.migration or "").lower() == kind.replace("-", "")
+    request = request_in(read_document(tmp_path / "plan.yaml"), "plan.yaml")
+    assert request is not None
+    policy, at = read_policy(tmp_path / "policy.yaml"), made.made_at
+    assert pipeline.migrate(of(), parse_request(request, "request"), policy, at) == made, "it can be asked again"
     assert "Step 1: " in done.stdout
     told = " ".join(done.stdout.split())
     assert all(" ".join(way.split()) in told for way in made.ways)

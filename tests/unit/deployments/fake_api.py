@@ -57,8 +57,11 @@ class FakeApi:
     def server_time(self) -> datetime:
         return datetime.now(UTC)
 
-    def create_event(self, *_: object) -> None:
-        pass
+    def create_event(self, _: str, body: Json) -> Json:
+        return {**body, "metadata": {"name": "event"}}
+
+    def patch_event(self, *_: object) -> Json:
+        return {}
 
     def lease(self, *_: object) -> None:
         pass

@@ -177,7 +177,7 @@ def test_names_columns_and_status_are_what_kubectl_shows() -> None:
     policies, plans = (MADE[name]["spec"] for name in (POLICIES, PLANS))
     assert [one["names"]["shortNames"] for one in (policies, plans)] == [["csp"], ["crp"]]
     assert policies["names"]["categories"] == plans["names"]["categories"] == ["consumerplanner"]
-    assert plans["versions"][0]["subresources"] == {"status": {}}
+    assert plans["versions"][0]["subresources"] == policies["versions"][0]["subresources"] == {"status": {}}
     columns = {one["name"]: one["jsonPath"] for one in plans["versions"][0]["additionalPrinterColumns"]}
     document = plan_document()
     shown = {name: at(document, path) for name, path in columns.items() if not path.startswith(".metadata")}
