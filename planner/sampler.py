@@ -147,7 +147,8 @@ class Sampler:
         fleet, kubeconfig = read_fleet(self._options.policies), self._options.kubeconfig
         found = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
         places = {place.key: place for place in found}
-        current = {_WHOLE, *fleet.refused, *places, *(policy.metadata.name for policy in fleet.policies)}
+        current = {_WHOLE, *fleet.refused, *places, *map(_slow, places)}
+        current.update(policy.metadata.name for policy in fleet.policies)
         self._printed = {about: sentence for about, sentence in self._printed.items() if about in current}
         self._retries = {key: retry for key, retry in self._retries.items() if key in places}
         self._threads = {key: thread for key, thread in self._threads.items() if thread.is_alive()}
@@ -198,7 +199,7 @@ class Sampler:
             else:
                 self._take_back(policy, f"policy {policy}: its group is read again")
         if read.took_s > self._options.every_s:
-            self._print_once(key, f"{name}: one read takes longer than the period: name a longer --every")
+            self._print_once(_slow(key), f"{name}: a read took longer than the period: name a longer --every")
 
     def _back_off(self, key: str) -> float:
         """Set when the installation is tried again; return after how many seconds that is at the latest, ever."""
@@ -236,6 +237,11 @@ class Sampler:
         if silent_s <= STUCK_PERIODS * self._options.every_s:
             return None
         return f"nothing was read for {duration(silent_s)}: {self._last_failure}"
+
+
+def _slow(key: str) -> str:
+    """Return what the sentence is about that an installation's reads take longer than a period."""
+    return f"slow {key}"
 
 
 def _continued(options: SamplerOptions) -> Coverage:
