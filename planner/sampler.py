@@ -48,6 +48,8 @@ STUCK_PERIODS: Final = 3
 _WHOLE: Final = "."
 """What a sentence is about that concerns all installations: policies or data folder."""
 
+_RECORD: Final = "sampling.json"
+
 
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
@@ -147,7 +149,7 @@ class Sampler:
         fleet, kubeconfig = read_fleet(self._options.policies), self._options.kubeconfig
         found = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
         places = {place.key: place for place in found}
-        current = {_WHOLE, *fleet.refused, *places, *map(_slow, places)}
+        current = {_WHOLE, _RECORD, *fleet.refused, *places, *map(_slow, places)}
         current.update(policy.metadata.name for policy in fleet.policies)
         self._printed = {about: sentence for about, sentence in self._printed.items() if about in current}
         self._retries = {key: retry for key, retry in self._retries.items() if key in places}
@@ -179,7 +181,9 @@ class Sampler:
         try:
             write_coverage(self._options.data, self._coverage)
         except PlannerError as error:
-            self._print_once(_WHOLE, str(error))
+            self._print_once(_RECORD, str(error))
+        else:
+            self._take_back(_RECORD, "what was read is on record again")
 
     def _conclude(self, read: Read) -> None:
         """Print what is news, and set when an installation of which no group was read is tried again."""
