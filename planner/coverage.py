@@ -5,7 +5,7 @@ as the lag history packs and removes them.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -145,3 +145,15 @@ def needs_one_look(coverage: Coverage | None, policies: Collection[ConsumerScali
         return False
     covered = [policy for policy in policies if coverage.is_enough(policy, at)]
     return bool(covered) and not any(coverage.is_fresh(policy, at) for policy in policies if policy not in covered)
+
+
+def gaps_judged_by(
+    coverage: Coverage | None, policies: Iterable[ConsumerScalingPolicy], at: datetime, own_s: float
+) -> float:
+    """Return the period in seconds by which a run at ``at`` judges gaps in the samples of these policies' groups.
+
+    ``own_s`` is that of its own looks. Where a sampler reads one of the groups, nothing is missing between two reads.
+    """
+    if coverage is None or not any(coverage.is_fresh(policy, at) for policy in policies):
+        return own_s
+    return max(own_s, coverage.every_s)

@@ -48,6 +48,8 @@ STUCK_PERIODS: Final = 3
 _WHOLE: Final = "."
 """What a sentence is about that concerns all installations: policies or data folder."""
 
+_RECORD: Final = "sampling.json"
+
 
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
@@ -147,7 +149,8 @@ class Sampler:
         fleet, kubeconfig = _fleet(self._options), self._options.kubeconfig
         found = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
         places = {place.key: place for place in found}
-        current = {_WHOLE, *fleet.refused, *places, *(policy.metadata.name for policy in fleet.policies)}
+        current = {_WHOLE, _RECORD, *fleet.refused, *places, *map(_slow, places)}
+        current.update(policy.metadata.name for policy in fleet.policies)
         self._printed = {about: sentence for about, sentence in self._printed.items() if about in current}
         self._retries = {key: retry for key, retry in self._retries.items() if key in places}
         self._threads = {key: thread for key, thread in self._threads.items() if thread.is_alive()}
@@ -178,7 +181,9 @@ class Sampler:
         try:
             write_coverage(self._options.data, self._coverage)
         except PlannerError as error:
-            self._print_once(_WHOLE, str(error))
+            self._print_once(_RECORD, str(error))
+        else:
+            self._take_back(_RECORD, "what was read is on record again")
 
     def _conclude(self, read: Read) -> None:
         """Print what is news, and set when an installation of which no group was read is tried again."""
@@ -198,7 +203,7 @@ class Sampler:
             else:
                 self._take_back(policy, f"policy {policy}: its group is read again")
         if read.took_s > self._options.every_s:
-            self._print_once(key, f"{name}: one read takes longer than the period: name a longer --every")
+            self._print_once(_slow(key), f"{name}: a read took longer than the period: name a longer --every")
 
     def _back_off(self, key: str) -> float:
         """Set when the installation is tried again; return after how many seconds that is at the latest, ever."""
@@ -243,6 +248,11 @@ def _fleet(options: SamplerOptions) -> Fleet:
     fleet = load_fleet(options.policies)
     fleet.check_served()
     return fleet
+
+
+def _slow(key: str) -> str:
+    """Return what the sentence is about that an installation's reads take longer than a period."""
+    return f"slow {key}"
 
 
 def _continued(options: SamplerOptions) -> Coverage:

@@ -22,7 +22,7 @@ from typing import Literal, Protocol, TypedDict, TypeVar, cast
 from planner import pipeline
 from planner.calibration import read_track
 from planner.cluster_reports import report_refused
-from planner.coverage import needs_one_look, read_coverage
+from planner.coverage import gaps_judged_by, needs_one_look, read_coverage
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
@@ -286,10 +286,8 @@ def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tu
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
         failures = dict(chain.from_iterable(pool.map(watch_place, places, repeat(land), times, paces)))
     # One period for all, as the lag history is made in one go: the slowest installation's, or the sampler's.
-    every_s = max(pace.sample_every_s for pace in paces)
-    if coverage is not None and any(coverage.is_fresh(policy, now) for place in places for policy in place.policies):
-        every_s = max(every_s, coverage.every_s)
-    return failures, every_s
+    policies = chain.from_iterable(place.policies for place in places)
+    return failures, gaps_judged_by(coverage, policies, now, max(pace.sample_every_s for pace in paces))
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:

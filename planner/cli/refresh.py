@@ -11,7 +11,7 @@ from planner.cli.console import FormatOption, errors, print_next, text_console
 from planner.cli.making import Destination, Forecasts, PlanOutput, destination_of, snapshot_beside, write_document
 from planner.cli.policy_reading import is_object, read_policy
 from planner.cli.rollouts import Kubeconfig, Namespace, open_cluster, read_plan_file
-from planner.cli.snapshot import LONGEST_S, take_live, watch_seconds
+from planner.cli.snapshot import LONGEST_S, take_live
 from planner.errors import BadInputError, StaleError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def refresh(
     wanted = read_policy(source, kubeconfig)
     _check_policy(before, wanted, source)
     _check_open(document, place, kubeconfig, is_in_cluster=is_object(source) or wanted.spec.kubernetes is not None)
-    taken = take_live(wanted, watch_seconds(wanted, observe_seconds))
+    taken = take_live(wanted, observe_seconds)
     result = _decided(before, taken, wanted, data) if request is None else _migrated(before, taken, wanted, request)
     _write(result, taken, to)
     if to.answer is not None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -51,12 +51,20 @@ def snapshot(
             show_default="the policy's window, or its stabilisation where that is longer",
         ),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Live: data folder of planner sample or planner run to look back at; one look is taken where the "
+            "sampler has read enough of the group.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = None,
 ) -> None:
     """Read the group's brokers, live or from a capture, and write a snapshot.
 
-    Rates need time: a live snapshot knows only what it watched, and planner plan holds while that is too little
-    of the policy's window. A watch that is too short for the policy says so at once.
+    Rates need time: a live snapshot knows what it watched and what --data has, and planner plan holds while that is too
+    little of the policy's window. A watch that is too short for the policy says so at once.
     """
     from planner.advice.next_step import PolicyCommands
     from planner.cli.policy_reading import read_policy
@@ -66,8 +74,10 @@ def snapshot(
     to = destination_of(output, form, Format.JSON)
     if at is not None and capture is None:
         raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
+    if data is not None and capture is not None:
+        raise BadInputError("options --data and --capture contradict each other: a capture has its own past")
     wanted = read_policy(policy)
-    taken = _from_capture(capture, wanted, at) if capture else take_live(wanted, watch_seconds(wanted, observe_seconds))
+    taken = _from_capture(capture, wanted, at) if capture else take_live(wanted, observe_seconds, data)
     write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
     if to.answer is not None:
         # A recording is old by nature: its plan is made as of its end, or the planner holds.
@@ -110,16 +120,27 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
     return pipeline.take_snapshot(samples, capture.header.sample_every_s, policy, until)
 
 
-def take_live(policy: "ConsumerScalingPolicy", observe_seconds: int) -> "GroupSnapshot":
-    """Return the snapshot of the policy's group after a watch of so many seconds; raises what ``watch`` does."""
+def take_live(
+    policy: "ConsumerScalingPolicy", observe_seconds: int | None, data: Path | None = None
+) -> "GroupSnapshot":
+    """Return the snapshot of the policy's group after a watch, or one look where ``planner sample`` covers it in
+    ``data``; raises what ``watch`` and ``watch_seconds`` do.
+    """
+    from planner.coverage import gaps_judged_by, needs_one_look, read_coverage
+    from planner.look_back import former_samples, gap_period_s
     from planner.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past
 
     check_past(policy)
-    pace = Pace()
-    samples = _watch(policy, observe_seconds, pace)
-    return snapshot_of_samples(policy, samples, pace.sample_every_s, samples[-1].at)
+    pace, now, coverage = Pace(), datetime.now(UTC), None if data is None else read_coverage(data)
+    looks_once = needs_one_look(coverage, [policy], now)
+    samples = _watch(policy, 0 if looks_once else watch_seconds(policy, observe_seconds), pace)
+    at = samples[-1].at
+    if data is None:
+        return snapshot_of_samples(policy, samples, pace.sample_every_s, at)
+    period_s = gap_period_s(data, policy, at, gaps_judged_by(coverage, [policy], now, pace.sample_every_s))
+    return snapshot_of_samples(policy, (*former_samples(data, policy, at), *samples), period_s, at)
 
 
 def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") -> "Sequence[GroupSample]":

@@ -1,4 +1,7 @@
-"""The DAG on live brokers, as it runs every ten minutes: Airflow, Spark, and the groups' own clusters."""
+"""The DAG on live brokers, as it runs every ten minutes: Airflow, Spark, and the groups' own clusters.
+
+A sampler stands beside it, so that the run looks once. Runs that watch are other tests'.
+"""
 
 import json
 import os
@@ -10,19 +13,24 @@ from pathlib import Path
 
 import pytest
 
+from planner.coverage import needs_one_look, read_coverage
 from planner.documents.data import SNAPSHOT
+from planner.documents.policy import parse_policy
 from planner.stages import read_decision
 from planner.storage.layout import RunFolder
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
+from tests.clusters.processes import ManagedProcess
 from tests.clusters.rocketmq import NEW, RocketMQCluster
 from tests.clusters.rocketmq_load import QueueCurve
 from tests.sample_builders import POLICY, kafka_policy
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("java")]
 
-WATCHED_S = 65
+WATCH_S = 1_800
+"""A run that watches for so long comes too late for all load, and for the test's own end."""
+LOAD_S, WAIT_S = 900.0, 300.0
 STICKY = {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}
 
 
@@ -34,7 +42,7 @@ def run_dag(place: Path) -> subprocess.CompletedProcess[str]:
         "policies": str(settings.policies),
         "data": str(settings.data),
         "source": "live",
-        "watch_seconds": WATCHED_S,
+        "watch_seconds": WATCH_S,
         "until": datetime.now(UTC).isoformat(),
     }
     return subprocess.run(
@@ -47,7 +55,23 @@ def run_dag(place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_live_run_decides_on_what_it_saw_in_both_systems(
+def start_sampler(policies: Path, data: Path) -> ManagedProcess:
+    """Start ``planner sample`` and return it once it covers both groups."""
+    words = ["sample", "--policies", str(policies), "--data", str(data), "--every", "15s"]
+    sampler = ManagedProcess(
+        "sampler", [sys.executable, "-m", "planner.cli.main", *words], policies.parent, {"PYTHONPATH": str(ROOT)}
+    )
+    sampler.start()
+    wanted = [parse_policy(path.read_text(encoding="utf-8"), path.name) for path in policies.iterdir()]
+    sampler.wait_until(
+        "coverage",
+        lambda: all(needs_one_look(read_coverage(data), [policy], datetime.now(UTC)) for policy in wanted),
+        WAIT_S,
+    )
+    return sampler
+
+
+def test_a_live_run_beside_a_sampler_decides_on_one_look_in_both_systems(
     rocketmq_cluster: Callable[[str], RocketMQCluster], kafka_cluster: KafkaCluster, tmp_path: Path
 ) -> None:
     kafka_cluster.create_topic("dag-live", partitions=6)
@@ -55,13 +79,13 @@ def test_a_live_run_decides_on_what_it_saw_in_both_systems(
     for client in ("c0", "c1"):
         members.start_consumer(client, group="dag-live-kafka", topics=["dag-live"], config=STICKY)
         members.await_event(client, "assigned")
-    members.produce("p", [PartitionCurve("dag-live", number, ((0.0, 30.0), (300.0, 30.0))) for number in range(6)])
+    members.produce("p", [PartitionCurve("dag-live", number, ((0.0, 30.0), (LOAD_S, 30.0))) for number in range(6)])
     cluster = rocketmq_cluster(NEW)
     cluster.create_topic("dag-live", 4)
     load = cluster.load(NEW)
     for name in ("c1", "c2"):
         load.start_consumer(group="dag-live", topics=["dag-live"], instance=name, service_ms=20, threads=2)
-    rate = ((0.0, 5.0), (300.0, 5.0))
+    rate = ((0.0, 5.0), (LOAD_S, 5.0))
     curves = [QueueCurve("dag-live", broker, queue, rate) for broker in ("broker-a", "broker-b") for queue in range(4)]
     producer = load.start_producer(curves)
     policies = tmp_path / "policies"
@@ -71,7 +95,9 @@ def test_a_live_run_decides_on_what_it_saw_in_both_systems(
     (policies / "kafka.yaml").write_text(kafka.replace("seconds: 120", "seconds: 60"), encoding="utf-8")
     (policies / "shop.yaml").write_text(policy.replace("seconds: 120", "seconds: 60"), encoding="utf-8")
 
+    sampler = start_sampler(policies, tmp_path / "work" / "data")
     done = run_dag(tmp_path)
+    assert sampler.stop(60.0) == 0, sampler.log_tail()
     producer.stop()
     load.stop()
     members.stop()
