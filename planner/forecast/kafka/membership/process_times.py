@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.forecast.common.changes import CRASH, CUT, FREEZE, GRACEFUL, SILENT
 from planner.forecast.common.delay_ranges import DelayRange, draw_evenly, draw_tailed
-from planner.forecast.kafka.membership.network_recovery import patience_s, through_s
+from planner.forecast.kafka.membership.network_recovery import arrival_s, patience_s
 from planner.forecast.kafka.membership.poll_loops import PollLoops
 from planner.forecast.kafka.membership.scenario import Booleans, Floats, Scenario
 from planner.forecast.kafka.membership.unknown_ids import Names
@@ -156,7 +156,7 @@ def _end(
 
 
 def _announces_leaving(scenario: Scenario, index: int) -> bool:
-    """Return whether a process that ends tells the coordinator that it leaves: static ones do not."""
+    """Return whether a process that ends notifies the coordinator that it leaves: static ones do not."""
     process = scenario.processes[index]
     return process.how == GRACEFUL and scenario.members[process.member].instance_id is None
 
@@ -194,8 +194,8 @@ def _cut(
     opens = np.where(closes < speaks + patience, rediscovered, anew)
     asked = calibration.answered_s * random.random(trials)
     times.suspended_at[:, index] = stop
-    times.resumed_at[:, index] = stop + through_s(speaks, for_s, closes, opens, calibration, random)
-    times.reads[:, index] = stop + through_s(asked, for_s, asked + patience, anew, calibration, random)
+    times.resumed_at[:, index] = stop + arrival_s(speaks, for_s, closes, opens, calibration, random)
+    times.reads[:, index] = stop + arrival_s(asked, for_s, asked + patience, anew, calibration, random)
     _expire(times, index, stop, expires)
 
 
