@@ -53,10 +53,10 @@ class ProcessTimes:
         """Return where a process's session outlives its suspension."""
         return np.isfinite(self.suspended_at) & np.isposinf(self.leaves)
 
-    def delay(self, random: np.random.Generator, ends: DelayRange) -> Floats:
-        """Return by trial and process a delay between two ends, near the lower one in a trial in which little is
+    def delay(self, random: np.random.Generator, bounds: DelayRange) -> Floats:
+        """Return by trial and process a delay between two bounds, near the lower one in a trial in which little is
         busy."""
-        return ends[0] + (ends[1] - ends[0]) * self.busy * random.random(self.arrives.shape)
+        return bounds[0] + (bounds[1] - bounds[0]) * self.busy * random.random(self.arrives.shape)
 
 
 def beat_intervals_s(scenario: Scenario) -> Floats:
@@ -94,7 +94,7 @@ def process_times(
     )
     suspended = [NEVER if process.suspended_s is None else process.suspended_s for process in scenario.processes]
     end_of_loop = poll_loops.until_poll(random, np.minimum(ends, suspended))
-    closing, starting = (draw_tailed(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
+    closing, starting = (draw_tailed(random, bounds, shape) for bounds in (calibration.close_s, calibration.start_s))
     for index, process in enumerate(scenario.processes):
         if process.starts_s is not None and process.replaces is None:
             earliest = process.starts_s if process.follows is None else stops[:, process.follows]
@@ -189,7 +189,7 @@ def _cut(
     watches = scenario.request.is_java and not process.is_server_side
     closes = np.minimum(speaks + patience, expires - stop if watches else NEVER)
     anew, rediscovered = (
-        draw_evenly(random, ends, (trials,)) for ends in (calibration.reconnected_s, calibration.rediscovered_s)
+        draw_evenly(random, bounds, (trials,)) for bounds in (calibration.reconnected_s, calibration.rediscovered_s)
     )
     opens = np.where(closes < speaks + patience, rediscovered, anew)
     asked = calibration.answered_s * random.random(trials)
