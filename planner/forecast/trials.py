@@ -65,7 +65,7 @@ class Totals:
         }
 
 
-def pooled(all_totals: Sequence[Totals]) -> Totals:
+def pool_totals(all_totals: Sequence[Totals]) -> Totals:
     """Return the trials of all parts as one; a figure that one of them lacks has no interval."""
     return Totals(
         _joined([totals.pause_s for totals in all_totals]),

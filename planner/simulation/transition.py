@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.errors import PlannerError
 from planner.forecast.answers import run_totals
-from planner.forecast.trials import Document, interval, pooled
+from planner.forecast.trials import Document, interval, pool_totals
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import NO_TRANSITION, CandidateOutcome, Messages, Seconds, Transition
 from planner.simulation.requests import ENDS, kafka, rocketmq
@@ -46,7 +46,7 @@ def with_transition(
         return replace(outcome, transition=NO_TRANSITION)
     try:
         requests = transition_requests(outcome, snapshot, digest, trials)
-        found = pooled([run_totals(request) for request in requests]).document()
+        found = pool_totals([run_totals(request) for request in requests]).document()
     except PlannerError as error:
         why = f"what the change itself costs in pauses and duplicates: {str(error).rstrip('.')}"
         return replace(outcome, unknowns=(*outcome.unknowns, why))
@@ -78,7 +78,7 @@ def transition_of(
         for end, change in zip(ENDS, changes, strict=True)
     )
     seed = seed_of(digest, snapshot.group, current.strategy, current.count)
-    totals = pooled([run_totals(one) for one in _shared(lower, upper, seed, trials)])
+    totals = pool_totals([run_totals(one) for one in _shared(lower, upper, seed, trials)])
     found = totals.document()
     # Where queues pass through several hands others deliver them in between: a pause is then as long as nobody does.
     return _transition(found if totals.unread_s is None else {**found, "pause_s": interval(totals.unread_s)})

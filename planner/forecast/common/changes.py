@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.allocation import fields
 from planner.errors import BadInputError, UnknownNameError
-from planner.forecast.common.request_fields import required
+from planner.forecast.common.request_fields import require_fields
 
 GRACEFUL, CRASH, SILENT, FREEZE, CUT = "graceful", "crash", "silent", "freeze", "cut"
 EXIT_MODES = (GRACEFUL, CRASH, SILENT)
@@ -21,7 +21,7 @@ Document = Mapping[str, Any]
 def read_kind(value: object, kinds: Mapping[str, tuple[tuple[str, ...], Any]]) -> tuple[Document, Any]:
     """Return the change's document, checked to carry its kind's names and no others, and what ``kinds`` has for it."""
     document = fields.mapping(value, "change", 'an object such as {"kind": "join", "clients": [{"id": null}]}')
-    required(document, "change", {"kind": f"one of {', '.join(kinds)}"})
+    require_fields(document, "change", {"kind": f"one of {', '.join(kinds)}"})
     kind = document["kind"]
     if not isinstance(kind, str) or kind not in kinds:
         raise fields.refusal("change.kind", kind, f"one of {', '.join(kinds)}")
@@ -30,10 +30,10 @@ def read_kind(value: object, kinds: Mapping[str, tuple[tuple[str, ...], Any]]) -
     return document, reader
 
 
-def named_members(document: Document, ids: Sequence[str | None], noun: str) -> tuple[str, ...]:
+def read_named_members(document: Document, ids: Sequence[str | None], noun: str) -> tuple[str, ...]:
     """Return the ids in ``change.clients``: at least one, each once, each of the group, which calls them ``noun``."""
     expected = f"a list of {noun} ids"
-    required(document, "change", {"clients": expected})
+    require_fields(document, "change", {"clients": expected})
     known = [name for name in ids if name is not None]
     names = fields.sequence(document["clients"], "change.clients", expected)
     for index, name in enumerate(names):
@@ -60,7 +60,7 @@ def refuse_none(names: Sequence[object], noun: str, verb: str) -> None:
 
 def exit_mode(document: Document) -> str:
     """Return ``change.how``."""
-    required(document, "change", {"how": f"one of {', '.join(EXIT_MODES)}"})
+    require_fields(document, "change", {"how": f"one of {', '.join(EXIT_MODES)}"})
     if document["how"] not in EXIT_MODES:
         raise fields.refusal("change.how", document["how"], f"one of {', '.join(EXIT_MODES)}")
     return str(document["how"])

@@ -35,7 +35,7 @@ def seconds(document: Mapping[str, Any], name: str, field: str, default: float |
     return number(document[name], f"{field}.{name}", 0, MOST_SECONDS)
 
 
-def required(document: Mapping[str, Any], field: str, expected: Mapping[str, str]) -> None:
+def require_fields(document: Mapping[str, Any], field: str, expected: Mapping[str, str]) -> None:
     """Refuse a document that lacks one of these names; the values say what each should be."""
     for name, description in expected.items():
         if name not in document:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.forecast.common.delay_ranges import DelayRange
 
 LEAST_SERVICE_S = 1e-5
-"""A record takes at least this long: no poll loop was seen to go through more than 100 000 a second."""
+"""A record takes at least this long: no poll loop on record goes through more than 100 000 a second."""
 
 POLL_TIMEOUT_S = 0.1
 """How long a poll waits that finds nothing. The application says it; 100 ms is what most write."""
@@ -25,8 +25,8 @@ class Calibration:
     A delay range is even; *tailed* ones lie near their lower end mostly (``delay_ranges.draw_tailed``), *busy* ones do
     so in a trial in which little is busy (``ProcessTimes.delay``). Delays that the observations show have about the
     bounds that ``tests.conformance.kafka.fit`` reads off the calibration half. Those that none shows (``notified_s``,
-    ``assigned_s``, ``trip_s``, ``overhead``) were set so that what was seen there, on a busy machine and on a calm one,
-    is neither early nor late in the mean.
+    ``assigned_s``, ``trip_s``, ``overhead``) were set so that what was observed there, on a busy machine and on a calm
+    one, is neither early nor late in the mean.
     """
 
     trip_s: DelayRange = (0.0003, 0.003)
@@ -49,7 +49,7 @@ class Calibration:
     cold_fetch_s: DelayRange = (0.0, 0.1)
     """What a process's first fetch takes longer, tailed."""
     acknowledge_s: DelayRange = (0.01, 0.1)
-    """Consumer protocol: end of a revocation or taking to the heartbeat that says so."""
+    """Consumer protocol: end of a revocation or taking to the heartbeat that reports it."""
     close_s: DelayRange = (0.002, 0.1)
     """Last record to LeaveGroup of a consumer that closes, tailed: commit, callbacks."""
     election_s: DelayRange = (0.1, 1.0)

@@ -10,12 +10,12 @@ from planner.forecast.rocketmq.handover.outcome import Observed, observe
 from planner.forecast.rocketmq.handover.poll_commits import find_commits
 from planner.forecast.rocketmq.handover.pop import (
     Redelivery,
+    find_popped_deliveries,
+    find_shared_owners,
+    find_shared_rates,
     observe_shared,
-    popped_deliveries,
-    shared_owners,
-    shared_rates,
 )
-from planner.forecast.rocketmq.handover.queue_locks import locked_tenures
+from planner.forecast.rocketmq.handover.queue_locks import apply_queue_locks
 from planner.forecast.rocketmq.handover.tenures import Tenures, queue_tenures
 from planner.forecast.rocketmq.membership.consume_rates import find_rates
 from planner.forecast.rocketmq.membership.membership_timeline import MembershipTimeline, find_membership
@@ -57,9 +57,9 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
     pops = scenario.request.pops
     if not pops:
         refuse_doubled(scenario, before)
-    owners = shared_owners(scenario, names, before) if pops else find_owners(scenario, names, before)
+    owners = find_shared_owners(scenario, names, before) if pops else find_owners(scenario, names, before)
     rates = (
-        shared_rates(scenario, before, after)
+        find_shared_rates(scenario, before, after)
         if pops
         else find_rates(scenario, first_process(before), first_process(after))
     )
@@ -82,11 +82,13 @@ def simulate(scenario: Scenario, calibration: Calibration) -> Simulation:
     tenures = queue_tenures(scenario, membership.times, views, before)
     if scenario.request.orderly:
         random = streams.of(Stage.LOCKS)
-        tenures = locked_tenures(scenario, membership.times, tenures, membership.rebalances, rates, calibration, random)
+        tenures = apply_queue_locks(
+            scenario, membership.times, tenures, membership.rebalances, rates, calibration, random
+        )
     starts = first_deliveries(scenario, tenures, rates, calibration, streams.of(Stage.PULLS))
     random = streams.of(Stage.OFFSETS)
     if pops:
-        deliveries, redelivery = popped_deliveries(
+        deliveries, redelivery = find_popped_deliveries(
             scenario, membership.times, tenures, starts, rates, before, calibration, random
         )
         observed = observe_shared(scenario, owners, tenures, starts, deliveries, after)

@@ -9,7 +9,7 @@ import pytest
 from planner.errors import BadInputError
 from planner.forecast import forecast
 from planner.forecast.common.request_fields import Version
-from planner.forecast.kafka.membership.network_recovery import patience_s, through_s
+from planner.forecast.kafka.membership.network_recovery import arrival_s, patience_s
 from planner.forecast.kafka.request.settings import read_settings
 from planner.forecast.kafka.timing import DEFAULT
 from tests.unit.dynamics.small_groups import Document, kafka_request
@@ -28,7 +28,7 @@ def through(cut_s: float, sent_s: float = 0.0, *, is_java: bool = True, **settin
     read = read_settings(known, "classic", Version(4, 4), Version(4, 3), is_java=is_java)
     sent = np.array([sent_s])
     closed = sent + patience_s(read, is_java=is_java)
-    return float(through_s(sent, cut_s, closed, np.array([2.5]), EXACT, np.random.default_rng(1))[0])
+    return float(arrival_s(sent, cut_s, closed, np.array([2.5]), EXACT, np.random.default_rng(1))[0])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.forecast.rocketmq.handover.first_pulls import Starts
-from planner.forecast.rocketmq.handover.pop_backlogs import Popped, popped_at_end
+from planner.forecast.rocketmq.handover.pop_backlogs import Popped, find_popped_at_end
 from planner.forecast.rocketmq.handover.tenures import Tenures
 from planner.forecast.rocketmq.membership.consume_rates import Rates
 from planner.forecast.rocketmq.membership.scenario import Scenario, build_scenario
@@ -40,7 +40,7 @@ def popped(scenario: Scenario, *spans: Span, whole: bool = True) -> Popped:
     change = scenario.request.change
     assert isinstance(change, BlueGreen)
     rates = Rates(SERVICE_S, scenario.rates, scenario.rates, per_process, np.zeros(QUEUES, dtype=np.intp))
-    return popped_at_end(scenario, change, tenures, Starts(first, first, {}), rates)
+    return find_popped_at_end(scenario, change, tenures, Starts(first, first, {}), rates)
 
 
 def test_threads_begin_together_and_the_rest_is_never_begun() -> None:

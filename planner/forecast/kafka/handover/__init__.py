@@ -1,1 +1,1 @@
-"""Third: the rebalances, who owns which partition from when to when, and from which offset it is read."""
+"""Third: the rebalances, which process owns which partition from when to when, and from which offset it is read."""

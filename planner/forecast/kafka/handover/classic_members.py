@@ -1,6 +1,6 @@
 """Classic members of a group that has become one of the consumer protocol (3.6 D): they rejoin without a barrier.
 
-A heartbeat tells a member to rejoin as soon as the group has changed, whatever that means for it
+A heartbeat's response makes a member rejoin as soon as the group has changed, whatever that means for it
 (``classicGroupHeartbeatToConsumerGroup``, 4.3). Its JoinGroup and SyncGroup are answered at once, from the target. So
 one with an eager assignor stops all it has for that long, and a cooperative one what it is to give up.
 """

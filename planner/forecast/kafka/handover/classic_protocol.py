@@ -95,7 +95,7 @@ def play_rounds_since(context: RebalanceContext, interrupted: Interrupted, since
     """Return the membership over time of a group that is a classic one from a moment of each trial on, NEVER where it
     never is.
 
-    The leave that makes it one makes all others rejoin. Who is not of its generation hears of that by a commit, too.
+    The leave that makes it one makes all others rejoin. A member of another generation hears of that by a commit, too.
     """
     group, _ = _begin(context)
     group.inside, group.gone, group.beat, group.state = (

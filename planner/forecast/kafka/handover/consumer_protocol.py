@@ -1,7 +1,7 @@
 """The consumer protocol (KIP-848, 3.4): a target on the broker, to which each member comes by its own heartbeats.
 
 A member that comes or goes makes the coordinator compute a new target. A member hears at its next heartbeat what to
-give up, does so in its next poll and says so at once; only then may the next owner hear of it, at a heartbeat of its
+give up, does so in its next poll and reports it at once; only then may the next owner hear of it, at a heartbeat of its
 own.
 
 A classic group becomes one of this protocol with the first member that comes by it (``convertToConsumerGroup``). Its
@@ -346,7 +346,7 @@ def _taken(
 ) -> Floats:
     """Return when the new owner of each partition hears that it may have it; NEVER for who does not live to hear it.
 
-    A member that has been given something says so at once, and may be given more with the answer; a classic one asks
+    A member that has been given something reports it at once, and may be given more with the answer; a classic one asks
     again at its next heartbeat.
     """
     scenario, times = context.scenario, context.times

@@ -98,7 +98,7 @@ def find_deliveries(
 
 
 def skips_new(scenario: Scenario) -> Booleans:
-    """Return which partitions are read from their end, as nobody committed there: new ones, unless told otherwise."""
+    """Return which partitions are read from their end, as nobody committed there: new ones, by default."""
     before = scenario.counts[BEFORE]
     is_new = np.array([number >= before[topic] for topic, number in scenario.partitions])
     return is_new & (scenario.request.settings.text(RESET) != "earliest")
@@ -176,7 +176,7 @@ def _delays(scenario: Scenario, work: Floats, process: Indexes, keepers: Indexes
     cells = np.where(process == NOBODY, processes, process) + np.arange(trials)[:, None] * (processes + 1)
     given = np.bincount(cells.ravel(), weights=work.ravel(), minlength=trials * (processes + 1)).reshape(trials, -1)
     kept = np.take_along_axis(given, np.where(keepers == NOBODY, processes, keepers), axis=1)
-    # Nobody can tell a wait from the time between two records.
+    # No log distinguishes a wait from the time between two records.
     is_observed = (keepers != NOBODY) & (kept * scenario.rates > _OBSERVED_RECORDS)
     return np.where(is_observed, kept, 0.0)
 

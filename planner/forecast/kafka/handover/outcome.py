@@ -83,7 +83,7 @@ def observe(
     burst = np.where((owners.moves | (before == NOBODY)) & waits, np.round(due), 0.0)
     redelivered = zombies.records + _restarted(scenario, times, poll_loops, owners, random)
     waiting = np.where(waits, due, scenario.lags + np.where(suspended > 0, scenario.rates * suspended, 0.0))
-    gone = _drained(scenario, owners.after, settled, waiting, poll_loops)
+    gone = _find_drain_times(scenario, owners.after, settled, waiting, poll_loops)
     settle = np.maximum(settled, rested).max(axis=1, initial=0.0)
     return Observed(pause, deliveries.duplicates + redelivered, burst, settle, gone, gap.max(axis=1, initial=0.0))
 
@@ -176,7 +176,9 @@ def _restarted(
     return np.floor(redelivered + random.random(redelivered.shape)) if redelivered.any() else redelivered
 
 
-def _drained(scenario: Scenario, after: Indexes, begins: Floats, waiting: Floats, poll_loops: PollLoops) -> Floats:
+def _find_drain_times(
+    scenario: Scenario, after: Indexes, begins: Floats, waiting: Floats, poll_loops: PollLoops
+) -> Floats:
     """Return by trial when the last member has worked off its backlog, NaN where one never does.
 
     ``begins``: since when its owner delivers a partition, ``waiting``: how many records lie there then. A loop works as

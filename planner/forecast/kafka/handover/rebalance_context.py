@@ -32,17 +32,17 @@ class RebalanceContext:
         inside = np.append(np.isneginf(self.times.arrives).all(axis=0), False)
         return np.where(inside[owners], owners, NOBODY)
 
-    def draw(self, ends: DelayRange, shape: tuple[int, ...]) -> Floats:
-        """Return even draws between two ends, of a shape."""
-        return draw_evenly(self.random, ends, shape)
+    def draw(self, bounds: DelayRange, shape: tuple[int, ...]) -> Floats:
+        """Return even draws between two bounds, of a shape."""
+        return draw_evenly(self.random, bounds, shape)
 
     def trips(self, shape: tuple[int, ...]) -> Floats:
         """Return the seconds that requests take from a member to the coordinator, or answers back."""
         return self.draw(self.calibration.trip_s, shape)
 
-    def delay(self, ends: DelayRange) -> Floats:
-        """Return what members take between two ends, by trial and process (``ProcessTimes.delay``)."""
-        return self.times.delay(self.random, ends)
+    def delay(self, bounds: DelayRange) -> Floats:
+        """Return what members take between two bounds, by trial and process (``ProcessTimes.delay``)."""
+        return self.times.delay(self.random, bounds)
 
     def in_hand(self, at: Floats) -> Floats:
         """Return how long members go on with the records that they have at a moment (``PollLoops.in_hand``)."""

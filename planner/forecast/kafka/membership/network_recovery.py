@@ -21,7 +21,7 @@ def patience_s(settings: Settings, *, is_java: bool) -> float:
     return settings.seconds("request.timeout.ms" if is_java else "socket.timeout.ms")
 
 
-def through_s(
+def arrival_s(
     sent: Floats, cut_s: float, closed: Floats, opens: Floats, calibration: Calibration, random: np.random.Generator
 ) -> Floats:
     """Return when what is sent first after the beginning of a cut comes through, in seconds since then; any shape.

@@ -14,8 +14,8 @@ _BUSIEST = 0.98
 class PollLoops:
     """``capacity``: records a second that one process can do; ``consumed``: records a second of each partition before
     the change. By process: ``batch_s``, the time between two polls; ``busy``, which part of it goes into records;
-    ``idle_s``, the longest that a poll waits for records. Who is behind gets large batches until ``behind_until_s``;
-    ``calm_s`` and ``calm_busy`` are its figures from then on.
+    ``idle_s``, the longest that a poll waits for records. A member that is behind gets large batches until
+    ``behind_until_s``; ``calm_s`` and ``calm_busy`` are its figures from then on.
     """
 
     capacity: float

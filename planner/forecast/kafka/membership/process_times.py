@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.forecast.common.changes import CRASH, CUT, FREEZE, GRACEFUL, SILENT
 from planner.forecast.common.delay_ranges import DelayRange, draw_evenly, draw_tailed
-from planner.forecast.kafka.membership.network_recovery import patience_s, through_s
+from planner.forecast.kafka.membership.network_recovery import arrival_s, patience_s
 from planner.forecast.kafka.membership.poll_loops import PollLoops
 from planner.forecast.kafka.membership.scenario import Booleans, Floats, Scenario
 from planner.forecast.kafka.membership.unknown_ids import Names
@@ -53,10 +53,10 @@ class ProcessTimes:
         """Return where a process's session outlives its suspension."""
         return np.isfinite(self.suspended_at) & np.isposinf(self.leaves)
 
-    def delay(self, random: np.random.Generator, ends: DelayRange) -> Floats:
-        """Return by trial and process a delay between two ends, near the lower one in a trial in which little is
+    def delay(self, random: np.random.Generator, bounds: DelayRange) -> Floats:
+        """Return by trial and process a delay between two bounds, near the lower one in a trial in which little is
         busy."""
-        return ends[0] + (ends[1] - ends[0]) * self.busy * random.random(self.arrives.shape)
+        return bounds[0] + (bounds[1] - bounds[0]) * self.busy * random.random(self.arrives.shape)
 
 
 def beat_intervals_s(scenario: Scenario) -> Floats:
@@ -94,7 +94,7 @@ def process_times(
     )
     suspended = [NEVER if process.suspended_s is None else process.suspended_s for process in scenario.processes]
     end_of_loop = poll_loops.until_poll(random, np.minimum(ends, suspended))
-    closing, starting = (draw_tailed(random, ends, shape) for ends in (calibration.close_s, calibration.start_s))
+    closing, starting = (draw_tailed(random, bounds, shape) for bounds in (calibration.close_s, calibration.start_s))
     for index, process in enumerate(scenario.processes):
         if process.starts_s is not None and process.replaces is None:
             earliest = process.starts_s if process.follows is None else stops[:, process.follows]
@@ -156,7 +156,7 @@ def _end(
 
 
 def _announces_leaving(scenario: Scenario, index: int) -> bool:
-    """Return whether a process that ends tells the coordinator that it leaves: static ones do not."""
+    """Return whether a process that ends notifies the coordinator that it leaves: static ones do not."""
     process = scenario.processes[index]
     return process.how == GRACEFUL and scenario.members[process.member].instance_id is None
 
@@ -189,13 +189,13 @@ def _cut(
     watches = scenario.request.is_java and not process.is_server_side
     closes = np.minimum(speaks + patience, expires - stop if watches else NEVER)
     anew, rediscovered = (
-        draw_evenly(random, ends, (trials,)) for ends in (calibration.reconnected_s, calibration.rediscovered_s)
+        draw_evenly(random, bounds, (trials,)) for bounds in (calibration.reconnected_s, calibration.rediscovered_s)
     )
     opens = np.where(closes < speaks + patience, rediscovered, anew)
     asked = calibration.answered_s * random.random(trials)
     times.suspended_at[:, index] = stop
-    times.resumed_at[:, index] = stop + through_s(speaks, for_s, closes, opens, calibration, random)
-    times.reads[:, index] = stop + through_s(asked, for_s, asked + patience, anew, calibration, random)
+    times.resumed_at[:, index] = stop + arrival_s(speaks, for_s, closes, opens, calibration, random)
+    times.reads[:, index] = stop + arrival_s(asked, for_s, asked + patience, anew, calibration, random)
     _expire(times, index, stop, expires)
 
 

@@ -9,11 +9,11 @@ from planner.forecast.common.changes import (
     Document,
     exit_mode,
     expect_known,
-    named_members,
     read_kind,
+    read_named_members,
     refuse_none,
 )
-from planner.forecast.common.request_fields import Version, required, seconds, version
+from planner.forecast.common.request_fields import Version, require_fields, seconds, version
 from planner.forecast.common.rolling_update import ROLLING_FIELDS, Rolling, read_rolling
 
 MOST_PARTITIONS = 10_000
@@ -177,7 +177,7 @@ def read_change(value: object, around: Surroundings) -> Change:
 
 
 def _join(document: Document, around: Surroundings) -> Join:
-    required(document, "change", {"clients": "a list of members that join"})
+    require_fields(document, "change", {"clients": "a list of members that join"})
     members = _new_members(document["clients"], around)
     refuse_none(members, "member", "joins")
     return Join(members, seconds(document, "stagger_s", "change", 0.0))
@@ -202,13 +202,13 @@ def _rolling_update(document: Document, around: Surroundings) -> RollingUpdate:
 
 
 def _upgrade(document: Document, around: Surroundings) -> Upgrade:
-    required(document, "change", {"to": "the version that the members get"})
+    require_fields(document, "change", {"to": "the version that the members get"})
     to = version(document["to"], "change.to")
     return Upgrade(to, _named(document, around), seconds(document, "interval_s", "change"))
 
 
 def _blue_green(document: Document, around: Surroundings) -> BlueGreen:
-    required(document, "change", {"to_group": "the name of the other group", "clients": "a list of its members"})
+    require_fields(document, "change", {"to_group": "the name of the other group", "clients": "a list of its members"})
     to_group = fields.text(document["to_group"], "change.to_group", "the name of the other group")
     members = _new_members(document["clients"], around, _IDS[:1])
     refuse_none(members, "member", "starts")
@@ -257,7 +257,7 @@ def _cut_off(document: Document, around: Surroundings) -> CutOff:
 
 
 def _named(document: Document, around: Surroundings) -> tuple[str, ...]:
-    return named_members(document, [member.id for member in around.members], "member")
+    return read_named_members(document, [member.id for member in around.members], "member")
 
 
 def _broker_down(document: Document, around: Surroundings) -> BrokerDown:
@@ -269,7 +269,7 @@ def _broker_up(document: Document, around: Surroundings) -> BrokerUp:
 
 
 def _queues(document: Document, around: Surroundings) -> PartitionCount:
-    required(document, "change", {"topic": "a topic's name"})
+    require_fields(document, "change", {"topic": "a topic's name"})
     topic = fields.text(document["topic"], "change.topic")
     expect_known(topic, list(around.partitions), "change.topic", "topics")
     given = [name for name in ("partitions", "read_queues", "write_queues") if name in document]
@@ -290,7 +290,7 @@ def _queues(document: Document, around: Surroundings) -> PartitionCount:
 
 
 def _strategy(document: Document, around: Surroundings) -> StrategyChange:
-    required(document, "change", {"to": "an assignor's name"})
+    require_fields(document, "change", {"to": "an assignor's name"})
     to = _assignor(document, around, "to")
     fields.only_known(fields.mapping(document.get("options") or {}, "change.options"), (), "change.options")
     return StrategyChange(to, _named(document, around), seconds(document, "interval_s", "change"))
@@ -304,7 +304,7 @@ def _assignor(document: Document, around: Surroundings, field: str) -> str:
 
 
 def _broker(document: Document, around: Surroundings) -> str:
-    required(document, "change", {"broker": "a broker's name or number"})
+    require_fields(document, "change", {"broker": "a broker's name or number"})
     broker = fields.text(document["broker"], "change.broker")
     if around.brokers:
         expect_known(broker, around.brokers, "change.broker", "leaders")

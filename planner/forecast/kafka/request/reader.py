@@ -54,7 +54,7 @@ _MEMBER_FIELDS = ("id", "instance_id", "rack", "topics", "owned", "generation")
 def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     """Return the request, checked; raise ``BadInputError`` naming field, found and expected."""
     fields.only_known(document, _KNOWN, "request")
-    request_fields.required(document, "", _REQUIRED)
+    request_fields.require_fields(document, "", _REQUIRED)
     client, is_java, broker, warnings = _versions(document["versions"])
     protocol = _protocol(document.get("protocol", CLASSIC), client, broker, is_java=is_java)
     partitions, unknown_lags = _partitions(document["partitions"])
@@ -114,7 +114,7 @@ def check_clients(versions: object, settings: Mapping[str, Any]) -> None:
 def _versions(value: object) -> tuple[Version, bool, Version, list[str]]:
     document = fields.mapping(value, "versions", _REQUIRED["versions"])
     fields.only_known(document, ("client", "broker"), "versions")
-    request_fields.required(
+    request_fields.require_fields(
         document, "versions", {"client": "a version such as 4.4.0", "broker": "a version such as 4.3.1"}
     )
     broker = request_fields.version(document["broker"], "versions.broker")
@@ -193,7 +193,7 @@ def _partitions(value: object) -> tuple[dict[str, tuple[Partition, ...]], list[s
 def _partition(value: object, field: str) -> tuple[Partition, bool]:
     document = fields.mapping(value, field, 'an object such as {"rate": 25.0, "lag": 0}')
     fields.only_known(document, ("rate", "lag", "leader"), field)
-    request_fields.required(document, field, {"rate": f"records per second from 0 to {MOST_RATE:g}"})
+    request_fields.require_fields(document, field, {"rate": f"records per second from 0 to {MOST_RATE:g}"})
     lag, leader = document.get("lag"), document.get("leader")
     if leader is not None:
         fields.text(leader, f"{field}.leader", "null or a broker's name")

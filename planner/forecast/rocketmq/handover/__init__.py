@@ -1,1 +1,1 @@
-"""Third: who owns which queue from when to when, from which offset it is read, and what comes of it."""
+"""Third: which process owns which queue from when to when, from which offset, and what comes of it."""

@@ -7,7 +7,7 @@ from planner.forecast.rocketmq.membership.ownership import NOBODY
 from planner.forecast.rocketmq.membership.scenario import Floats, Indexes, Scenario
 
 
-def drained(scenario: Scenario, after: Indexes, begins: Floats, due: Floats, rates: Rates) -> Floats:
+def find_drain_times(scenario: Scenario, after: Indexes, begins: Floats, due: Floats, rates: Rates) -> Floats:
     """Return by trial when the last client has worked off its backlog, NaN where one never does.
 
     ``after``: the owning client, ``begins``: since when it delivers, ``due``: how many messages wait then, all by

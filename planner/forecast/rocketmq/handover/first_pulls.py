@@ -81,9 +81,9 @@ def _resuming(
     """Return how long after waking a process delivers again: at once, or when it repeats a pull that it gave up.
 
     One that was cut off had its pulls refused all along: each tries for a connection as long as that may take, and
-    pauses after a refusal. What it had cached it works off without any pull. Who polls has a thread for each queue that
-    waits for its pull's answer (``PullTaskImpl#run``): it resumes as soon as the one that reads answers, and gives up.
-    After a cut those of one broker wait for one connection, and fail and pause together.
+    pauses after a refusal. What it had cached it works off without any pull. A client that polls has a thread for each
+    queue that waits for its pull's answer (``PullTaskImpl#run``): it resumes as soon as the one that reads answers, and
+    gives up. After a cut those of one broker wait for one connection, and fail and pause together.
     """
     shape, settings = tenures.process.shape, scenario.request.settings
     process = np.maximum(tenures.process, 0)

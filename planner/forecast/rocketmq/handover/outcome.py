@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.forecast.rocketmq.handover.backlog_drain import drained
+from planner.forecast.rocketmq.handover.backlog_drain import find_drain_times
 from planner.forecast.rocketmq.handover.first_pulls import Starts
 from planner.forecast.rocketmq.handover.offsets import Deliveries
 from planner.forecast.rocketmq.handover.tenures import NOBODY, Tenures
@@ -50,8 +50,8 @@ def observe(
     is_old, is_new = client == before[:, :, None], client == after[:, :, None]
     if scenario.goes_back_and_forth:
         is_old &= starts.first < _first_by(is_new, starts, deliveries)[:, :, None]
-    between = between_owners(is_old, is_new, tenures, starts, deliveries)
-    gaps = longest_gap(tenures, starts, deliveries)
+    between = find_pauses(is_old, is_new, tenures, starts, deliveries)
+    gaps = find_longest_gaps(tenures, starts, deliveries)
     pause = np.where(moves, between, np.where(before == after, gaps, np.nan))
     pauses = np.where(owners.before == owners.after, 0.0, np.full(shape, np.nan))
     pauses[:, tenures.queues] = pause
@@ -71,13 +71,11 @@ def observe(
     begins, waiting = np.zeros(shape), np.broadcast_to(scenario.lags, shape).copy()
     begins[:, tenures.queues] = settled
     waiting[:, tenures.queues] = np.where(waits, due, waiting[:, tenures.queues])
-    gone = drained(scenario, owners.after, begins, waiting, rates)
+    gone = find_drain_times(scenario, owners.after, begins, waiting, rates)
     return Observed(pauses, duplicates, burst, settled.max(axis=1, initial=0.0), gone, gaps.max(axis=1, initial=0.0))
 
 
-def between_owners(
-    is_old: Booleans, is_new: Booleans, tenures: Tenures, starts: Starts, deliveries: Deliveries
-) -> Floats:
+def find_pauses(is_old: Booleans, is_new: Booleans, tenures: Tenures, starts: Starts, deliveries: Deliveries) -> Floats:
     """Return first delivery of the new owners less last one of the old ones, 0 where they overlap.
 
     ``is_old`` and ``is_new`` say by trial, queue and tenure whose it is.
@@ -94,7 +92,7 @@ def _first_by(of_owner: Booleans, starts: Starts, deliveries: Deliveries) -> Flo
     return first
 
 
-def longest_gap(tenures: Tenures, starts: Starts, deliveries: Deliveries) -> Floats:
+def find_longest_gaps(tenures: Tenures, starts: Starts, deliveries: Deliveries) -> Floats:
     """Return the longest time in which nobody delivers, between the first tenure and the last one."""
     trials, queues, count = tenures.process.shape
     reached = (

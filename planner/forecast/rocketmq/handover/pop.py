@@ -15,9 +15,9 @@ from planner.forecast.common.changes import FREEZE, SILENT
 from planner.forecast.common.delay_ranges import draw_evenly, draw_tailed
 from planner.forecast.rocketmq.handover.first_pulls import Starts
 from planner.forecast.rocketmq.handover.offsets import Deliveries
-from planner.forecast.rocketmq.handover.outcome import Observed, between_owners, longest_gap
+from planner.forecast.rocketmq.handover.outcome import Observed, find_longest_gaps, find_pauses
 from planner.forecast.rocketmq.handover.pop_absences import find_absence
-from planner.forecast.rocketmq.handover.pop_backlogs import popped_at_end
+from planner.forecast.rocketmq.handover.pop_backlogs import find_popped_at_end
 from planner.forecast.rocketmq.handover.tenures import NOBODY, Tenures
 from planner.forecast.rocketmq.membership.consume_rates import Rates, has_backlog
 from planner.forecast.rocketmq.membership.ownership import Owners, state_matrix
@@ -49,7 +49,7 @@ class Redelivery:
     is_known: bool
 
 
-def shared_owners(scenario: Scenario, names: Names, before: Booleans) -> Owners:
+def find_shared_owners(scenario: Scenario, names: Names, before: Booleans) -> Owners:
     """Return for each queue one of the clients that share it: one that stays wherever one does.
 
     So a queue moves where nobody who had it has it afterwards.
@@ -66,7 +66,7 @@ def shared_owners(scenario: Scenario, names: Names, before: Booleans) -> Owners:
     return Owners(old, after[names.of_trial], after[0])
 
 
-def shared_rates(scenario: Scenario, before: Booleans, after: Booleans) -> Rates:
+def find_shared_rates(scenario: Scenario, before: Booleans, after: Booleans) -> Rates:
     """Return the rates of queues whose holders' threads work on them together, each evenly on all that it owns."""
     request = scenario.request
     service_s = max(request.service_time_s, LEAST_SERVICE_S)
@@ -79,7 +79,7 @@ def shared_rates(scenario: Scenario, before: Booleans, after: Booleans) -> Rates
     return Rates(service_s, consumed, can, per_process, np.full(len(scenario.queues), NOBODY))
 
 
-def popped_deliveries(
+def find_popped_deliveries(
     scenario: Scenario,
     times: ProcessTimes,
     tenures: Tenures,
@@ -108,7 +108,7 @@ def popped_deliveries(
     late = np.where(ends, _never_started(scenario, tenures, rates, share, calibration, random), 0.0)
     is_known, drained_s = not request.shares_anew, np.zeros((request.trials, 1, 1))
     if request.shares_anew and isinstance(request.change, BlueGreen):
-        popped = popped_at_end(scenario, request.change, tenures, starts, rates)
+        popped = find_popped_at_end(scenario, request.change, tenures, starts, rates)
         dropped = ends & ~tenures.dies
         longer = random.uniform(*calibration.overtaking, shape)
         redelivered = np.where(dropped, np.floor(popped.running * longer + random.random(shape)), redelivered)
@@ -192,11 +192,11 @@ def observe_shared(
     trials, count = scenario.request.trials, len(scenario.queues)
     client = np.array([*(process.client for process in scenario.processes), NOBODY])[tenures.process]
     moves = owners.moves[:, tenures.queues]
-    gaps = longest_gap(tenures, starts, deliveries)
+    gaps = find_longest_gaps(tenures, starts, deliveries)
     stays = owners.before[tenures.queues] == owners.after[:, tenures.queues]
     owned_before = np.isneginf(tenures.taken)
     is_final = np.isposinf(tenures.dropped) & (client != NOBODY)
-    between = between_owners(owned_before, _of_final_owners(scenario, client, is_final), tenures, starts, deliveries)
+    between = find_pauses(owned_before, _of_final_owners(scenario, client, is_final), tenures, starts, deliveries)
     pauses = np.where(owners.before == owners.after, 0.0, np.full((trials, count), np.nan))
     pauses[:, tenures.queues] = np.where(moves, between, np.where(stays, gaps, np.nan))
     pauses[:, owners.before == NOBODY] = np.nan
@@ -211,7 +211,7 @@ def observe_shared(
         duplicates,
         burst,
         settled.max(axis=1, initial=0.0),
-        _drained(scenario, after, trials),
+        _find_drain_times(scenario, after, trials),
         gaps.max(axis=1, initial=0.0),
     )
 
@@ -241,9 +241,9 @@ def _never_started(
 ) -> Floats:
     """Return how many messages a tenure has popped and not begun as it ends.
 
-    With a backlog a client pops on until ``popThresholdForQueue`` wait. Who drops a queue, falls silent, stands still
-    or is cut off leaves a request with the broker, which answers it with the next message, to nobody. What is on its
-    way to a process that dies is lost with it.
+    With a backlog a client pops on until ``popThresholdForQueue`` wait. A client that drops a queue, falls silent,
+    stands still or is cut off leaves a request with the broker, which answers it with the next message, to nobody. What
+    is on its way to a process that dies is lost with it.
     """
     waits = has_backlog(scenario, rates.service_s)[tenures.queues][None, :, None]
     threshold = POP_THRESHOLD * random.random(tenures.process.shape)
@@ -286,7 +286,7 @@ def _shares(tenures: Tenures, before: Booleans) -> Floats:
     return shares
 
 
-def _drained(scenario: Scenario, after: Booleans, trials: int) -> Floats:
+def _find_drain_times(scenario: Scenario, after: Booleans, trials: int) -> Floats:
     """Return when the backlog is gone, all members that own anything being one pool; NaN where it never is."""
     batch = scenario.request.settings.value("consumeMessageBatchMaxSize")
     service_s = max(scenario.request.service_time_s, LEAST_SERVICE_S)

@@ -37,7 +37,7 @@ class Popped:
     behind_s: Floats
 
 
-def popped_at_end(scenario: Scenario, change: BlueGreen, tenures: Tenures, starts: Starts, rates: Rates) -> Popped:
+def find_popped_at_end(scenario: Scenario, change: BlueGreen, tenures: Tenures, starts: Starts, rates: Rates) -> Popped:
     """Return what each tenure of a group that takes over has popped as it ends, nothing of the one before it.
 
     The group begins with what came since the copy of the offsets, or since the end of the other one.

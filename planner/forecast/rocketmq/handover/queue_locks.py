@@ -32,7 +32,7 @@ def _schedule(rebalances: Rebalances) -> _Schedule:
     return _Schedule(processes, at, last)
 
 
-def locked_tenures(
+def apply_queue_locks(
     scenario: Scenario,
     times: ProcessTimes,
     tenures: Tenures,

@@ -46,7 +46,7 @@ def queue_tenures(scenario: Scenario, times: ProcessTimes, views: Sequence[Views
     columns = [
         _topic_tenures(scenario, times, number, views[number], latest[number], begins) for number in range(len(views))
     ]
-    columns = [_interrupted(scenario, times, column) for column in columns] if scenario.partitioned_s else columns
+    columns = [_cut_tenures(scenario, times, column) for column in columns] if scenario.partitioned_s else columns
     trial, queue, process, taken, dropped, dies, resumed, whole = (
         np.concatenate(columns_of_topics) for columns_of_topics in zip(*columns, strict=True)
     )
@@ -81,7 +81,7 @@ def queue_tenures(scenario: Scenario, times: ProcessTimes, views: Sequence[Views
 _Columns = tuple[Indexes, Indexes, Indexes, Floats, Floats, Booleans, Booleans, Booleans]
 
 
-def _interrupted(scenario: Scenario, times: ProcessTimes, column: _Columns) -> _Columns:
+def _cut_tenures(scenario: Scenario, times: ProcessTimes, column: _Columns) -> _Columns:
     """Return the tenures where those of queues out of reach end with the cut and go on after it, where they were."""
     trial, queue, process, taken, dropped, dies, resumed, whole = column
     brokers = np.array([scenario.brokers.index(queue_.broker) for queue_ in scenario.queues], dtype=np.intp)

@@ -7,7 +7,7 @@ import numpy as np
 from planner.allocation.group import allocate_group
 from planner.forecast.common.delay_ranges import draw_evenly, draw_tailed
 from planner.forecast.rocketmq.membership.consume_rates import Rates
-from planner.forecast.rocketmq.membership.membership_views import Routes, asked_brokers
+from planner.forecast.rocketmq.membership.membership_views import Routes, choose_brokers
 from planner.forecast.rocketmq.membership.process_times import ALWAYS, NEVER, ProcessTimes, process_times
 from planner.forecast.rocketmq.membership.processes import AFTER
 from planner.forecast.rocketmq.membership.rebalances import Rebalances, member_rebalances
@@ -113,7 +113,7 @@ def _notified_by_brokers(
     """
     given = np.zeros(rebalances.at.shape, dtype=bool)
     for number in range(len(scenario.topics)):
-        asked, route = asked_brokers(scenario, rebalances, routes, number, streams.of(Stage.VIEWS, number))
+        asked, route = choose_brokers(scenario, rebalances, routes, number, streams.of(Stage.VIEWS, number))
         given |= (asked >= 0) & (asked != up) & (route == AFTER)
     # A client that pops does so half a second after it reads offsets.
     odds = 1.0 if scenario.request.pops else _RETRIES_FIRST
@@ -155,7 +155,7 @@ def _with_connections(
     knows = membership.routes.learned[:, :, None] <= membership.rebalances.at
     asks, is_given = np.zeros(knows.shape, dtype=bool), np.zeros(knows.shape, dtype=bool)
     for number in range(len(scenario.topics)):
-        asked, route = asked_brokers(
+        asked, route = choose_brokers(
             scenario, membership.rebalances, membership.routes, number, streams.of(Stage.VIEWS, number)
         )
         asks |= asked == scenario.up

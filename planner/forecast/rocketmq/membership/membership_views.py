@@ -73,7 +73,7 @@ def topic_views(
 ) -> Views:
     """Return the views of topic ``number``."""
     topic = scenario.topics[number]
-    asked, route = asked_brokers(scenario, rebalances, routes, number, random)
+    asked, route = choose_brokers(scenario, rebalances, routes, number, random)
     at = _answered(scenario, rebalances, asked) + (number + 1) * rebalances.query_s
     keys, members = _keys(scenario, names, registrations, asked, route, at)
     # An empty table is "no consumer for this group", a dead broker no answer: nothing changes.
@@ -94,7 +94,7 @@ def topic_views(
     return Views(at, view, owned, whole)
 
 
-def asked_brokers(
+def choose_brokers(
     scenario: Scenario, rebalances: Rebalances, routes: Routes, number: int, random: np.random.Generator
 ) -> tuple[Indexes, Indexes]:
     """Return the broker that each rebalance asks for topic ``number``, -1 where it has none, and the route it goes by.

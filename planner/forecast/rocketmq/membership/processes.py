@@ -81,9 +81,9 @@ def _of_members(running: Sequence[Process], members: Sequence[int], change: OfMe
         case Restart():
             return _restarted(running, members, change)
         case Freeze():
-            return _interrupted(running, members, FREEZE, change.for_s)
+            return _interrupt(running, members, FREEZE, change.for_s)
         case Partition():  # who is cut off from some brokers only goes on with the others
-            return tuple(running) if change.brokers else _interrupted(running, members, CUT, change.for_s)
+            return tuple(running) if change.brokers else _interrupt(running, members, CUT, change.for_s)
         case StrategyChange():
             return _switched(running, members, change.interval_s, strategy=AFTER)
         case Upgrade():
@@ -107,7 +107,7 @@ def _restarted(running: Sequence[Process], members: Sequence[int], change: Resta
     )
 
 
-def _interrupted(running: Sequence[Process], members: Sequence[int], how: str, for_s: float) -> tuple[Process, ...]:
+def _interrupt(running: Sequence[Process], members: Sequence[int], how: str, for_s: float) -> tuple[Process, ...]:
     """Return the processes where those in these places do nothing for a while and then go on."""
     resumed = (replace(running[member], starts_s=for_s, resumes=member) for member in members)
     return (*_ended(running, members, how, 0.0), *resumed)

@@ -11,12 +11,12 @@ from planner.forecast.common.changes import (
     Document,
     exit_mode,
     expect_known,
-    named_members,
     read_kind,
+    read_named_members,
     refuse_none,
     refuse_repeated,
 )
-from planner.forecast.common.request_fields import Version, number, required, seconds, version
+from planner.forecast.common.request_fields import Version, number, require_fields, seconds, version
 from planner.forecast.common.rolling_update import ROLLING_FIELDS, Rolling, read_rolling
 
 CUT = "cut"
@@ -192,7 +192,7 @@ def read_clients(value: object, field: str, threads: int, orderly: bool) -> tupl
 
 
 def _join(document: Document, members: Sequence[Client], _: object) -> Join:
-    required(document, "change", {"clients": "a list of clients that join"})
+    require_fields(document, "change", {"clients": "a list of clients that join"})
     clients = _new_clients(document["clients"], members)
     refuse_none(clients, "client", "joins")
     return Join(clients, seconds(document, "stagger_s", "change", 0.0))
@@ -241,18 +241,18 @@ def _partition(document: Document, members: Sequence[Client], locations: Sequenc
 
 
 def _standstill(document: Document) -> float:
-    required(document, "change", {"for_s": f"seconds from 0 to {LONGEST_STANDSTILL_S:g}"})
+    require_fields(document, "change", {"for_s": f"seconds from 0 to {LONGEST_STANDSTILL_S:g}"})
     return number(document["for_s"], "change.for_s", 0, LONGEST_STANDSTILL_S)
 
 
 def _upgrade(document: Document, members: Sequence[Client], _: object) -> Upgrade:
-    required(document, "change", {"to": "the version that the clients get"})
+    require_fields(document, "change", {"to": "the version that the clients get"})
     to = version(document["to"], "change.to")
     return Upgrade(to, _named(document, members), seconds(document, "interval_s", "change"))
 
 
 def _blue_green(document: Document, members: Sequence[Client], _: object) -> BlueGreen:
-    required(document, "change", {"to_group": "the name of the other group", "clients": "a list of its clients"})
+    require_fields(document, "change", {"to_group": "the name of the other group", "clients": "a list of its clients"})
     to_group = fields.text(document["to_group"], "change.to_group", "the name of the other group")
     clients = _new_clients(document["clients"], members)
     refuse_none(clients, "client", "starts")
@@ -277,7 +277,7 @@ def _rolling_update(document: Document, members: Sequence[Client], _: object) ->
 
 
 def _named(document: Document, members: Sequence[Client]) -> tuple[str, ...]:
-    return named_members(document, [client.id for client in members], "client")
+    return read_named_members(document, [client.id for client in members], "client")
 
 
 def _broker_down(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> BrokerDown:
@@ -289,7 +289,7 @@ def _broker_up(document: Document, _: object, locations: Sequence[tuple[str, str
 
 
 def _queues(document: Document, _: object, locations: Sequence[tuple[str, str]]) -> QueueCount:
-    required(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
+    require_fields(document, "change", {"topic": "a topic's name", "read_queues": "how many queues consumers see"})
     topic = fields.text(document["topic"], "change.topic")
     expect_known(topic, sorted({topic for topic, _ in locations}), "change.topic", "topics")
     broker = _broker(document, [location for location in locations if location[0] == topic])
@@ -299,14 +299,14 @@ def _queues(document: Document, _: object, locations: Sequence[tuple[str, str]])
 
 
 def _strategy(document: Document, members: Sequence[Client], _: object) -> StrategyChange:
-    required(document, "change", {"to": "a strategy's name"})
+    require_fields(document, "change", {"to": "a strategy's name"})
     options = fields.mapping(document.get("options") or {}, "change.options")
     to = find_strategy(fields.text(document["to"], "change.to", "a strategy's name"), options)
     return StrategyChange(to, _named(document, members), seconds(document, "interval_s", "change"))
 
 
 def _broker(document: Document, locations: Sequence[tuple[str, str]]) -> str:
-    required(document, "change", {"broker": "a broker's name"})
+    require_fields(document, "change", {"broker": "a broker's name"})
     broker = fields.text(document["broker"], "change.broker")
     expect_known(broker, sorted({name for _, name in locations}), "change.broker", "brokers")
     return broker

@@ -49,7 +49,7 @@ _KNOWN = ("system", "group", "options", "settings", "trials", "seed", *_REQUIRED
 def read_request(document: Mapping[str, Any]) -> ForecastRequest:
     """Return the request, checked; raise ``BadInputError`` naming field, found and expected."""
     fields.only_known(document, _KNOWN, "request")
-    request_fields.required(document, "", _REQUIRED)
+    request_fields.require_fields(document, "", _REQUIRED)
     client, broker, warnings = _versions(document["versions"])
     queues, rates, lags, unknown_lags = _queues(document["queues"])
     newest = newest_client(document["change"], client)
@@ -118,7 +118,7 @@ def _polling_newcomers(change: Change, document: Any) -> Change:
 def _versions(value: object) -> tuple[Version, Version, list[str]]:
     document = fields.mapping(value, "versions", _REQUIRED["versions"])
     fields.only_known(document, ("client", "broker"), "versions")
-    request_fields.required(
+    request_fields.require_fields(
         document, "versions", {"client": "a version such as 5.5.0", "broker": "a version such as 5.5.0"}
     )
     versions = {side: request_fields.version(document[side], f"versions.{side}") for side in ("client", "broker")}
@@ -159,7 +159,7 @@ def _queues(value: object) -> tuple[tuple[MessageQueue, ...], tuple[float, ...],
     for index, document in enumerate(documents):
         field_name = f"queues[{index}]"
         fields.only_known(document, ("topic", "broker", "queue_id", "rate", "lag"), field_name)
-        request_fields.required(document, field_name, {"rate": f"messages per second from 0 to {MOST_RATE:g}"})
+        request_fields.require_fields(document, field_name, {"rate": f"messages per second from 0 to {MOST_RATE:g}"})
         rates.append(number(document["rate"], f"{field_name}.rate", 0, MOST_RATE))
         lag = document.get("lag")
         unknown += lag is None
