@@ -34,8 +34,6 @@ REBALANCE_H = 0.25
 CLEARLY_BETTER = 0.01
 """A count that misses the objective is taken if it lowers the busiest consumer's utilisation by more than this."""
 
-RELIEVES_LITTLE = "it relieves the busiest consumer by less than 1 % of what fewer consumers leave it"
-
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
@@ -77,7 +75,7 @@ def decide(
     if chosen is None:
         return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
     target = chosen.outcome.count
-    bill = bills.shown(current, target) if bills and bills.weighs(target) and not chosen.lasting else None
+    bill = bills.shown(target) if bills and bills.weighs(target) and not chosen.lasting else None
     why = describe_choice(bill, current, target) + _backlog(chosen.outcome) if bill else _why(chosen, objective)
     reason = _reason_to_stay(snapshot, chosen, objective, at, why)
     if reason is not None:
@@ -135,7 +133,7 @@ def _choose(
         if current in verdicts and _is_allowed_present(verdicts[current], objective):
             weighed.append(current)
         if weighed:
-            return verdicts[bills.cheapest(weighed, current)]
+            return verdicts[bills.cheapest(weighed)]
     elif able:
         smallest = min(verdict.outcome.count for verdict in able)
         return min(able, key=lambda verdict: (_cost_h(verdict, smallest, objective), verdict.outcome.count))
@@ -265,7 +263,9 @@ def _rejections(
 def _too_dear(verdict: _Verdict, chosen: _Verdict, bills: CountBills | None) -> str:
     if bills is not None:
         line, least = bills.whole.line(verdict.outcome.count), bills.whole.line(chosen.outcome.count)
-        return describe_difference(line, least) if line and least else RELIEVES_LITTLE
+        if line is None or least is None:
+            return bills.why_unweighed(verdict.outcome.count)
+        return describe_difference(line, least)
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
         return f"the {duration(chosen.late_s)} that it saves are not worth {_consumers(further)} more"
