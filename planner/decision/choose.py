@@ -76,8 +76,10 @@ def decide(
         return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
     target = chosen.outcome.count
     bill = bills.shown(target) if bills and bills.weighs(target) and not chosen.lasting else None
-    why = describe_choice(bill, current, target) + _backlog(chosen.outcome) if bill else _why(chosen, objective)
-    reason = _reason_to_stay(snapshot, chosen, objective, at, why)
+    late = bills.why_none_keeps_up(_weighed_counts(verdicts, objective, bills)) if bills and bill else ""
+    why = _bill_says(bill, current, chosen, late) if bill else _why(chosen, objective)
+    at_best = HoldCause.NO_COUNT_MEETS if late else HoldCause.RIGHT_ALREADY
+    reason = _reason_to_stay(snapshot, chosen, objective, at, (at_best, why))
     if reason is not None:
         return _held_for(snapshot, at, reason, rejected, bill)
     return Decision(
@@ -129,10 +131,7 @@ def _choose(
     ]
     able = [verdict for verdict in allowed if not verdict.lasting]
     if bills is not None:
-        weighed = [verdict.outcome.count for verdict in able if bills.weighs(verdict.outcome.count)]
-        if current in verdicts and _is_allowed_present(verdicts[current], objective):
-            weighed.append(current)
-        if weighed:
+        if weighed := _weighed_counts(verdicts, objective, bills):
             return verdicts[bills.cheapest(weighed)]
     elif able:
         smallest = min(verdict.outcome.count for verdict in able)
@@ -147,9 +146,19 @@ def _choose(
     return best if is_better and best.outcome.count > current else None
 
 
-def _is_allowed_present(present: _Verdict, objective: Objective) -> bool:
-    """The present count may stay although a smaller one relieves as much: that one is then weighed against it."""
-    return not present.lasting and objective.lowest <= present.outcome.count <= objective.highest
+def _weighed_counts(verdicts: Mapping[int, _Verdict], objective: Objective, bills: CountBills) -> list[int]:
+    """Return the counts of which the cheapest is taken.
+
+    The present one is among them although a smaller one may relieve as much: that one is then weighed against it.
+    """
+    return [
+        count
+        for count, verdict in verdicts.items()
+        if bills.weighs(count)
+        and not verdict.lasting
+        and objective.lowest <= count <= objective.highest
+        and (verdict.outcome.is_current or _can_be_chosen(verdict.outcome, objective))
+    ]
 
 
 def _closest(allowed: Sequence[_Verdict], objective: Objective) -> _Verdict | None:
@@ -200,9 +209,12 @@ def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
 
 
 def _reason_to_stay(
-    snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, why: str
+    snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, at_best: HoldReason
 ) -> HoldReason | None:
-    """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
+    """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change.
+
+    ``at_best`` is the reason where ``chosen`` is the present count.
+    """
     current, target = len(snapshot.clients), chosen.outcome.count
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
@@ -215,8 +227,9 @@ def _reason_to_stay(
         return _reason_not_to_grow(snapshot, capacity) if capacity and capacity.is_lower_bound else None
     if capacity is not None and capacity.slow_clients:
         return HoldCause.SLOW_MEMBERS, slow(capacity)
+    cause, why = at_best
     smallest = "" if objective.wait is not None else ", and no smaller count meets the objective"
-    return HoldCause.RIGHT_ALREADY, f"{why}{smallest}"
+    return cause, f"{why}{smallest}"
 
 
 def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReason | None:
@@ -294,6 +307,12 @@ def _why(chosen: _Verdict, objective: Objective) -> str:
     late = chosen.delays[0].late_s if chosen.delays else 0.0
     note = f", {duration(late)} later than the objective asks for, which more consumers are not worth" if late else ""
     return f"{busiest}{_backlog(outcome)}{note}{_wait(outcome, objective)}"
+
+
+def _bill_says(bill: DecisionBill, current: int, chosen: _Verdict, late: str) -> str:
+    """Return why a count won by its bill; ``late`` says why messages are late with any count, where they are."""
+    why = describe_choice(bill, current, chosen.outcome.count) + _backlog(chosen.outcome)
+    return f"{late}; {why}" if late else why
 
 
 def _backlog(outcome: CandidateOutcome) -> str:

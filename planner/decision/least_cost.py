@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from planner.decision.decision import BillLine, DecisionBill
 from planner.decision.group_weighing import GroupWeighing, weighing_of
+from planner.decision.horizon import DEFAULT_HORIZON
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import change_price, is_price_complete
 from planner.decision.weighing import Weighing
@@ -23,11 +24,13 @@ DECIMALS = 3
 class CountBills:
     """The bill of every weighed count; ``shown`` of it is what a decision keeps.
 
-    ``current`` is the present count, ``hot`` the queue that alone takes more than a consumer.
+    ``current`` is the present count, ``hot`` the queue that alone takes more than a consumer. ``used`` says how much of
+    the busiest consumer the level takes with each count, that queue left out.
     """
 
     whole: DecisionBill
     current: int
+    used: Mapping[int, float]
     hot: Queue | None = None
 
     def cheapest(self, counts: Sequence[int]) -> int:
@@ -38,6 +41,15 @@ class CountBills:
     def weighs(self, count: int) -> bool:
         """Return whether the count relieves the busiest consumer at all, so that it was weighed."""
         return self.whole.line(count) is not None
+
+    def why_none_keeps_up(self, counts: Sequence[int]) -> str:
+        """Return in half a sentence why messages stay late with each of the counts, empty where one keeps up."""
+        if self.hot is not None:
+            return f"queue {self.hot} alone takes more than a consumer can do, so that no count keeps up with it"
+        least = min(self.used[count] for count in counts)
+        if least < DEFAULT_HORIZON.pace:
+            return ""
+        return f"no allowed count keeps up, as the level takes {least:.0%} of the busiest consumer at least"
 
     def why_unweighed(self, count: int) -> str:
         """Return in half a sentence why a count has no bill."""
@@ -94,7 +106,9 @@ def bill_counts(
                 is_change_known=count == len(snapshot.clients) or is_price_complete(outcome),
             )
         )
-    return CountBills(_bill(group, tuple(lines)), len(snapshot.clients), group.hot)
+    level = float(weighing.series.level[-1])
+    used = {count: level * float(share) for count, share in zip(weighing.counts, weighing.shares, strict=True)}
+    return CountBills(_bill(group, tuple(lines)), len(snapshot.clients), used, group.hot)
 
 
 def _bill(group: GroupWeighing, lines: tuple[BillLine, ...]) -> DecisionBill:

@@ -148,6 +148,8 @@ def test_an_overload_beyond_all_counts_is_answered_by_the_largest() -> None:
     taken = snapshot(capacity=5.0, recent=past([160.0] * 360))
     assert weighed(taken).target == 16
     assert weighed(taken, highest=8).target == 8
+    at_best = weighed(replace(snapshot(clients=clients(16), capacity=5.0), recent=taken.recent))
+    assert at_best.hold_cause is HoldCause.NO_COUNT_MEETS
     backlog = snapshot(capacity=5.0, lags=dict.fromkeys(queues(), 50_000), recent=past([160.0] * 360))
     assert weighed(backlog, highest=8).target == 8
 
@@ -177,7 +179,8 @@ def test_a_queue_that_is_too_much_for_any_consumer_is_left_out_and_named() -> No
     assert f", without queue {hot}, which alone takes more than a consumer" in billed(decision).source
     # Nor does a group shrink beside it: fewer consumers would leave it less of one.
     many = weighed(snapshot(clients=clients(8), rates={hot: 150.0}, recent=past([300.0] * 360)))
-    assert many.hold_cause is HoldCause.RIGHT_ALREADY
+    assert many.hold_cause is HoldCause.NO_COUNT_MEETS
+    assert f"Hold at 8 consumers: queue {hot} alone takes more than a consumer can do, so that no" in many.reason
     three = next(rejection for rejection in many.rejected if rejection.count == 3)
     assert three.reasons == (f"queue {hot} alone takes more than a consumer, and with fewer there is less for it",)
 
