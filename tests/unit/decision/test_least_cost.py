@@ -103,6 +103,15 @@ def test_fewer_consumers_only_where_they_pay_back() -> None:
     assert all(line.total_hours >= line_of(dear, 8).total_hours for line in billed(dear).lines)
 
 
+def test_a_count_stays_until_the_group_is_decided_on_again() -> None:
+    taken = snapshot(lags=dict.fromkeys(queues(), 300), recent=past([160.0] * 360))
+    often, seldom = (weighed(taken, wait=replace(WAIT, decided_every_s=every_s)) for every_s in (60.0, 900.0))
+    assert [billed(decision).first_change_seconds for decision in (often, seldom)] == [60.0, 900.0]
+    # The third consumer, which is not needed for long, stays 14 minutes longer.
+    paid = [line_of(decision, 3).consumer_hours for decision in (often, seldom)]
+    assert paid[1] - paid[0] == pytest.approx(14 / 60, abs=0.001)
+
+
 def test_the_past_load_is_what_the_futures_are_made_of() -> None:
     """An hourly peak that passes is waited for; the same group on a steady load lets its consumers go."""
     hourly = ([160.0] * 45 + [700.0] * 15) * 6
