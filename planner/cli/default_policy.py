@@ -44,7 +44,7 @@ def default_policy(
     from pydantic import ValidationError
 
     from planner.documents.format import document_error
-    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.documents.policy import DEFAULT_UTILISATION, ConsumerScalingPolicy
 
     name = policy_name(sample.group)
     lowest, most = _bounds(sample, target, highest)
@@ -53,7 +53,7 @@ def default_policy(
         "scaleTargetRef": {"name": target.name if target else name},
         "minReplicas": lowest,
         "maxReplicas": most,
-        "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
+        "objective": {"maxUtilisation": DEFAULT_UTILISATION, "backlogGoneSeconds": BACKLOG_GONE_S},
     }
     if target is not None:
         spec["kubernetes"] = {"kubeconfigFile": target.kubeconfig, "memberLabel": target.member_label}
