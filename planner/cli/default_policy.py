@@ -48,7 +48,7 @@ def default_policy(
     from pydantic import ValidationError
 
     from planner.documents.format import document_error
-    from planner.documents.policy import ConsumerScalingPolicy
+    from planner.documents.policy import DEFAULT_UTILISATION, ConsumerScalingPolicy
 
     name = policy_name(sample.group)
     lowest, most = _bounds(sample, target, highest)
@@ -57,7 +57,7 @@ def default_policy(
         "scaleTargetRef": {"name": target.name if target else name},
         "minReplicas": lowest,
         "maxReplicas": most,
-        "objective": {"backlogGoneSeconds": BACKLOG_GONE_S},
+        "objective": {"maxUtilisation": DEFAULT_UTILISATION, "backlogGoneSeconds": BACKLOG_GONE_S},
     }
     if members_per_pod is not None:
         spec["membersPerPod"] = members_per_pod

@@ -14,6 +14,7 @@ EXAMPLES = {
         "planner simulate snap.json --counts 2..8",
         "planner simulate snap.json --strategy AVG_BY_CIRCLE --format yaml",
     ),
+    "demand": ("planner demand snap.json", "planner demand snap.json --format json"),
     "plan": (
         "planner plan snap.json -p policy.yaml -o plan.yaml",
         "planner plan snap.json -p policy.yaml -o plan.yaml --at snapshot",

@@ -18,6 +18,7 @@ from planner.cli import (
     apply,
     approve,
     backtest,
+    demand,
     doctor,
     explain,
     forecast,
@@ -52,6 +53,7 @@ app.command("forecast", epilog=epilog("forecast"))(forecast.forecast)
 app.command("init")(init.init)
 app.command("snapshot", epilog=epilog("snapshot"))(snapshot.snapshot)
 app.command("simulate", epilog=epilog("simulate"))(simulate.simulate)
+app.command("demand", epilog=epilog("demand"))(demand.demand)
 app.command("plan", epilog=epilog("plan"))(plan.plan)
 app.add_typer(migrate.app)
 app.command("refresh", epilog=epilog("refresh"))(refresh.refresh)

@@ -34,8 +34,6 @@ REBALANCE_H = 0.25
 CLEARLY_BETTER = 0.01
 """A count that misses the objective is taken if it lowers the busiest consumer's utilisation by more than this."""
 
-RELIEVES_LITTLE = "it relieves the busiest consumer by less than 1 % of what fewer consumers leave it"
-
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
@@ -77,9 +75,11 @@ def decide(
     if chosen is None:
         return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
     target = chosen.outcome.count
-    bill = bills.shown(current, target) if bills and bills.weighs(target) and not chosen.lasting else None
-    why = describe_choice(bill, current, target) + _backlog(chosen.outcome) if bill else _why(chosen, objective)
-    reason = _reason_to_stay(snapshot, chosen, objective, at, why)
+    bill = bills.shown(target) if bills and bills.weighs(target) and not chosen.lasting else None
+    late = bills.why_none_keeps_up(_weighed_counts(verdicts, objective, bills)) if bills and bill else ""
+    why = _bill_says(bill, current, chosen, late) if bill else _why(chosen, objective)
+    at_best = HoldCause.NO_COUNT_MEETS if late else HoldCause.RIGHT_ALREADY
+    reason = _reason_to_stay(snapshot, chosen, objective, at, (at_best, why))
     if reason is not None:
         return _held_for(snapshot, at, reason, rejected, bill)
     return Decision(
@@ -132,11 +132,8 @@ def _choose(
     ]
     able = [verdict for verdict in allowed if not verdict.lasting]
     if bills is not None:
-        weighed = [verdict.outcome.count for verdict in able if bills.weighs(verdict.outcome.count)]
-        if current in verdicts and _is_allowed_present(verdicts[current], objective):
-            weighed.append(current)
-        if weighed:
-            return verdicts[bills.cheapest(weighed, current)]
+        if weighed := _weighed_counts(verdicts, objective, bills):
+            return verdicts[bills.cheapest(weighed)]
     elif able:
         smallest = min(verdict.outcome.count for verdict in able)
         return min(able, key=lambda verdict: (_cost_h(verdict, smallest, objective), verdict.outcome.count))
@@ -150,9 +147,19 @@ def _choose(
     return best if is_better and best.outcome.count > current else None
 
 
-def _is_allowed_present(present: _Verdict, objective: Objective) -> bool:
-    """The present count may stay although a smaller one relieves as much: that one is then weighed against it."""
-    return not present.lasting and objective.lowest <= present.outcome.count <= objective.highest
+def _weighed_counts(verdicts: Mapping[int, _Verdict], objective: Objective, bills: CountBills) -> list[int]:
+    """Return the counts of which the cheapest is taken.
+
+    The present one is among them although a smaller one may relieve as much: that one is then weighed against it.
+    """
+    return [
+        count
+        for count, verdict in verdicts.items()
+        if bills.weighs(count)
+        and not verdict.lasting
+        and objective.lowest <= count <= objective.highest
+        and (verdict.outcome.is_current or _can_be_chosen(verdict.outcome, objective))
+    ]
 
 
 def _closest(allowed: Sequence[_Verdict], objective: Objective) -> _Verdict | None:
@@ -203,9 +210,12 @@ def _can_be_chosen(outcome: CandidateOutcome, objective: Objective) -> bool:
 
 
 def _reason_to_stay(
-    snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, why: str
+    snapshot: GroupSnapshot, chosen: _Verdict, objective: Objective, at: datetime, at_best: HoldReason
 ) -> HoldReason | None:
-    """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change."""
+    """Return why the group stays as it is although ``chosen`` won, ``None`` where it is to change.
+
+    ``at_best`` is the reason where ``chosen`` is the present count.
+    """
     current, target = snapshot.count, chosen.outcome.count
     if target < current:
         return first_reason_against_fewer(snapshot, objective, at)
@@ -218,8 +228,9 @@ def _reason_to_stay(
         return _reason_not_to_grow(snapshot, capacity) if capacity and capacity.is_lower_bound else None
     if capacity is not None and capacity.slow_clients:
         return HoldCause.SLOW_MEMBERS, slow(capacity)
+    cause, why = at_best
     smallest = "" if objective.wait is not None else ", and no smaller count meets the objective"
-    return HoldCause.RIGHT_ALREADY, f"{why}{smallest}"
+    return cause, f"{why}{smallest}"
 
 
 def _reason_not_to_grow(snapshot: GroupSnapshot, capacity: Capacity) -> HoldReason | None:
@@ -266,8 +277,9 @@ def _rejections(
 def _too_dear(verdict: _Verdict, chosen: _Verdict, bills: CountBills | None) -> str:
     if bills is not None:
         line, least = bills.whole.line(verdict.outcome.count), bills.whole.line(chosen.outcome.count)
-        per_pod = chosen.outcome.members_per_pod
-        return describe_difference(line, least, per_pod) if line and least else RELIEVES_LITTLE
+        if line is None or least is None:
+            return bills.why_unweighed(verdict.outcome.count)
+        return describe_difference(line, least, chosen.outcome.members_per_pod)
     further = verdict.outcome.count - chosen.outcome.count
     if chosen.late_s and further > 0:
         return f"the {duration(chosen.late_s)} that it saves are not worth {_pods(further, chosen.outcome)} more"
@@ -296,6 +308,12 @@ def _why(chosen: _Verdict, objective: Objective) -> str:
     late = chosen.delays[0].late_s if chosen.delays else 0.0
     note = f", {duration(late)} later than the objective asks for, which more consumers are not worth" if late else ""
     return f"{busiest}{_backlog(outcome)}{note}{_wait(outcome, objective)}"
+
+
+def _bill_says(bill: DecisionBill, current: int, chosen: _Verdict, late: str) -> str:
+    """Return why a count won by its bill; ``late`` says why messages are late with any count, where they are."""
+    why = describe_choice(bill, current, chosen.outcome.count) + _backlog(chosen.outcome)
+    return f"{late}; {why}" if late else why
 
 
 def _backlog(outcome: CandidateOutcome) -> str:

@@ -20,14 +20,17 @@ from planner.simulation.sharing import shares_messages
 MOST_OF_A_CONSUMER = 0.95
 """What one queue counts for at most, in consumers: one that takes more is relieved by no count once it is alone."""
 ALL_OF_A_CONSUMER = 1.0
-"""The largest queue is left out where it takes more: its messages are late with any count, so that none is paid for."""
+"""The largest queue is left out where it takes more: its messages are late with any count, so that none is paid for.
+
+Nor is any consumer taken away beside it, as that one would leave less of a consumer to it.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupWeighing:
     """A group ready to be weighed, with the outcome of each of its counts.
 
-    The ``hot`` queue takes more than a consumer and is left out.
+    The ``hot`` queue takes more than a consumer and is left out, and so are all counts below the present one.
     """
 
     weighing: Weighing
@@ -53,10 +56,12 @@ def weighing_of(
     most = float("inf") if is_shared else MOST_OF_A_CONSUMER * capacity
     served = {queue: 0.0 if queue == hot else min(rate, most) for queue, rate in known.items()}
     current = snapshot.count
+    fewest = 1 if hot is None else current
     by_count = {outcome.count: outcome for outcome in sorted(outcomes, key=lambda outcome: outcome.count)}
+    by_count = {count: outcome for count, outcome in by_count.items() if count >= fewest}
     shares = {
-        count: 1 / by_count[count].members if is_shared else _busiest_share(by_count[count], served)
-        for count in by_count
+        count: 1 / outcome.members if is_shared else _busiest_share(outcome, served)
+        for count, outcome in by_count.items()
     }
     useful = useful_counts(shares.items(), {current})
     chosen = {count: by_count[count] for count in useful}

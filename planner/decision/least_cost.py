@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from planner.decision.decision import BillLine, DecisionBill
 from planner.decision.group_weighing import GroupWeighing, weighing_of
+from planner.decision.horizon import DEFAULT_HORIZON
 from planner.decision.objective import WaitObjective
 from planner.decision.prices import change_price, is_price_complete
 from planner.decision.weighing import Weighing
 from planner.demand.futures import has_errors
+from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.outcome import CandidateOutcome
 from planner.words import duration
@@ -20,24 +22,46 @@ DECIMALS = 3
 
 @dataclass(frozen=True, slots=True)
 class CountBills:
-    """The bill of every weighed count; ``shown`` of it is what a decision keeps."""
+    """The bill of every weighed count; ``shown`` of it is what a decision keeps.
+
+    ``current`` is the present count, ``hot`` the queue that alone takes more than a consumer. ``used`` says how much of
+    the busiest consumer the level takes with each count, that queue left out.
+    """
 
     whole: DecisionBill
+    current: int
+    used: Mapping[int, float]
+    hot: Queue | None = None
 
-    def cheapest(self, counts: Sequence[int], current: int) -> int:
+    def cheapest(self, counts: Sequence[int]) -> int:
         """Return the count that costs least, of equal ones the present one, else the smallest."""
         totals = {line.count: line.total_hours for line in self.whole.lines if line.count in counts}
-        return min(totals, key=lambda count: (totals[count], count != current, count))
+        return min(totals, key=lambda count: (totals[count], count != self.current, count))
 
     def weighs(self, count: int) -> bool:
         """Return whether the count relieves the busiest consumer at all, so that it was weighed."""
         return self.whole.line(count) is not None
 
-    def shown(self, current: int, target: int) -> DecisionBill:
+    def why_none_keeps_up(self, counts: Sequence[int]) -> str:
+        """Return in half a sentence why messages stay late with each of the counts, empty where one keeps up."""
+        if self.hot is not None:
+            return f"queue {self.hot} alone takes more than a consumer can do, so that no count keeps up with it"
+        least = min(self.used[count] for count in counts)
+        if least < DEFAULT_HORIZON.pace:
+            return ""
+        return f"no allowed count keeps up, as the level takes {least:.0%} of the busiest consumer at least"
+
+    def why_unweighed(self, count: int) -> str:
+        """Return in half a sentence why a count has no bill."""
+        if self.hot is not None and count < self.current:
+            return f"queue {self.hot} alone takes more than a consumer, and with fewer there is less for it"
+        return "it relieves the busiest consumer by less than 1 % of what fewer consumers leave it"
+
+    def shown(self, target: int) -> DecisionBill:
         """Return the bill of staying, of the chosen count, and of those next to it."""
         counts = [line.count for line in self.whole.lines]
         index = counts.index(target)
-        kept = {current, *counts[max(index - 1, 0) : index + 2]}
+        kept = {self.current, *counts[max(index - 1, 0) : index + 2]}
         whole = self.whole
         return DecisionBill(
             horizon_seconds=whole.horizon_seconds,
@@ -83,7 +107,10 @@ def bill_counts(
                 is_change_known=count == snapshot.count or is_price_complete(outcome),
             )
         )
-    return CountBills(_bill(group, tuple(lines), snapshot.members_per_pod or 1))
+    level = float(weighing.series.level[-1])
+    used = {count: level * float(share) for count, share in zip(weighing.counts, weighing.shares, strict=True)}
+    bill = _bill(group, tuple(lines), snapshot.members_per_pod or 1)
+    return CountBills(bill, snapshot.count, used, group.hot)
 
 
 def _bill(group: GroupWeighing, lines: tuple[BillLine, ...], members_per_pod: int) -> DecisionBill:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from planner.decision.decision import DecisionBill
+from planner.decision.objective import WaitObjective
 from planner.deployments.api import RolloutApi
 from planner.deployments.plans import ClusterPlans
 from planner.documents.approve import APPROVE_ANNOTATION, CONFIRM_ANNOTATION
@@ -77,7 +79,18 @@ def large() -> RolloutPlan:
 
 
 def every_step() -> RolloutPlan:
-    return replace(small(), steps=STEPS, migration="strategy", forecast=replace(small().forecast, utilisation=1.0))
+    forecast = replace(small().forecast, utilisation=1.0)
+    return replace(small(), steps=STEPS, migration="strategy", forecast=forecast, bill=weighed_bill())
+
+
+def weighed_bill() -> DecisionBill:
+    """Return the bill of a policy that weighs; whole numbers are among its figures."""
+    bill = decided(
+        snapshot(clients=clients(8)), replace(OBJECTIVE, wait=WaitObjective()), trials=2
+    ).record.decision.bill
+    assert bill is not None
+    assert any(line.change_hours == 0.0 for line in bill.lines)
+    return bill
 
 
 @pytest.mark.parametrize("make", [small, large, every_step])

@@ -101,6 +101,7 @@ def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(fold
     said = planner("plan", "snap.json", *options, "-o", "weighed.yaml", cwd=folder).stdout
     assert "it is expected to cost" in said
     bill = read_document(folder / "weighed.yaml")["spec"]["bill"]
+    assert all(line["isChangeKnown"] for line in bill["lines"])
     staying = next(line for line in bill["lines"] if line["count"] == 3)
     assert f"3 consumers (as now): {staying['totalHours']:.2f} consumer-hours" in planner(
         "explain", "weighed.yaml", cwd=folder
@@ -116,6 +117,22 @@ def test_a_policy_that_weighs_decides_by_a_bill_which_replays_byte_for_byte(fold
     assert "Hold at 3 consumers: over the next" in held.stdout
     assert "3 consumers (as now): " in planner("explain", "held.yaml", cwd=folder).stdout.replace("\n", " ")
     assert "bill" not in planner("plan", "snap.json", "-p", "policy.yaml", "-o", "-", cwd=folder).stdout
+
+
+def test_what_the_load_may_be_and_how_forecasts_did(folder: Path, tmp_path: Path) -> None:
+    said = planner("demand", "snap.json", cwd=folder)
+    assert said.returncode == 0
+    # 22 queues of 12 messages/s were watched for two minutes, so that nothing that was forecast is over.
+    assert "the level is 264 messages/s, by the last 2 min" in said.stdout
+    assert "the level alone, spread wider" in said.stdout
+    document = json.loads(planner("demand", "snap.json", "-o", "json", cwd=folder).stdout)
+    assert [stretch["to_minutes"] for stretch in document["stretches"]] == [5, 15, 30, 60, 120]
+    assert {stretch["level_miss"] for stretch in document["stretches"]} == {None}
+    one = watch(1, steady(60, 55))
+    write_capture(tmp_path / "capture", one, 5.0, ("a story",), ())
+    options = ("-p", folder / "policy.yaml", "--capture", "capture", "-o", "one.json")
+    assert planner("snapshot", *options, cwd=tmp_path).returncode == 0
+    refused(planner("demand", "one.json", cwd=tmp_path), 2, "found no minute of load up to", "--observe-seconds 120")
 
 
 def test_simulate_takes_counts_and_strategies(folder: Path) -> None:

@@ -1,0 +1,57 @@
+"""What a load may be, and how earlier forecasts of it did."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from planner.demand.outlook import Outlook, outlook
+from planner.model.snapshot import SeriesPoint
+from tests.builders import AT, snapshot
+
+
+def seen(rates: Sequence[float]) -> Outlook:
+    first = AT - timedelta(minutes=len(rates) - 1)
+    points = tuple(
+        SeriesPoint(first + timedelta(minutes=number), 60.0, rate, rate, 0, 3, 0, False)
+        for number, rate in enumerate(rates)
+    )
+    result = outlook(replace(snapshot(), recent=points))
+    assert result is not None
+    return result
+
+
+def test_a_steady_load_was_always_inside_and_its_level_never_missed() -> None:
+    steady = seen([100.0] * 360)
+    assert (steady.level, steady.minutes, steady.rests_on_errors) == (pytest.approx(100.0), 360, True)
+    assert all((one.low, one.high) == (pytest.approx(100.0), pytest.approx(100.0)) for one in steady.stretches)
+    first, *_, last = steady.stretches
+    assert (first.from_minutes, first.to_minutes, last.from_minutes, last.to_minutes) == (0, 5, 60, 120)
+    # Every ten minutes of six hours, as far as five or 120 minutes ahead are over.
+    assert (first.forecasts, first.inside, first.level_miss) == (35, 35, pytest.approx(0.0))
+    assert (last.forecasts, last.inside) == (24, 24)
+
+
+def test_bands_hold_about_four_of_five_of_a_noisy_load() -> None:
+    noisy = seen((100.0 * np.exp(np.random.default_rng(3).normal(0, 0.2, 900))).tolist())
+    first = noisy.stretches[0]
+    assert first.low < 100.0 < first.high
+    assert 0.65 * first.forecasts < first.inside < 0.95 * first.forecasts
+    assert first.level_miss is not None
+    assert 0.02 < first.level_miss < 0.2
+
+
+def test_a_load_that_jumped_was_outside() -> None:
+    jumped = seen([100.0] * 300 + [300.0] * 60)
+    assert jumped.stretches[0].inside < jumped.stretches[0].forecasts
+    assert jumped.level == pytest.approx(300.0, rel=0.05)
+
+
+def test_a_short_past_has_a_wide_band_and_no_track_record() -> None:
+    short = seen([100.0] * 4)
+    assert not short.rests_on_errors
+    assert {one.forecasts for one in short.stretches} == {0}
+    assert short.stretches[-1].high > 1.2 * short.level
+    assert outlook(snapshot()) is None
