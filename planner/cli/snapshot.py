@@ -226,6 +226,8 @@ def _print_text(taken: "GroupSnapshot", file: Path | None) -> None:
     for part in taken.parts:
         note = f" ({part.note})" if part.note else ""
         console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}")
+    if taken.members_per_pod is None or taken.uneven_pods:
+        console.print(f"  members of each pod: {taken.members_per_pod_source}", style="yellow")
     for problem in taken.problems:
         console.print(f"  problem: {problem}", style="yellow")
     if file is not None:

@@ -21,9 +21,9 @@ def with_pod_capacity(
     """Return the capacity with what a pod's members do together, where some pod was seen with all of them busy.
 
     ``pods`` is member -> pod, ``per_pod`` how many each runs; pods of one member can do what that can. A statement of
-    the policy stays.
+    the policy stays, be it of one consumer or of one pod.
     """
-    if capacity is None or capacity.pod_messages_per_s is not None or not per_pod or per_pod == 1:
+    if capacity is None or STATED in (capacity.source, capacity.pod_source) or not per_pod or per_pod == 1:
         return capacity
     busy = [span for span in pod_spans(spans, pods) if span.seconds > span.slack_s]
     if sum(span.seconds for span in busy) < SPAN_S:

@@ -109,7 +109,7 @@ def decide_blind(loop: Loop, text: str) -> Json:
     policy.write_text(text.replace("  kubernetes:", "  # kubernetes:"), encoding="utf-8")
     for words in (
         ("snapshot", "-p", policy, "-o", snapshot, "--observe-seconds", WATCH_S),
-        ("plan", snapshot, "-p", policy, "-o", "json"),
+        ("plan", snapshot, "-p", policy, "-o", loop.folder / "blind-plan.yaml", "--format", "json"),
     ):
         found = planner(*words)
         assert found.returncode == 0, found.stderr

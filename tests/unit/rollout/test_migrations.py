@@ -374,6 +374,8 @@ def test_every_migration_is_a_plan_that_is_read_back_and_told(
         (at_rest(snapshot(), ready=2), "NotAtRest"),
         (at_rest(snapshot(), updated=1), "NotAtRest"),
         (at_rest(snapshot(), replicas=4), "NotAtRest"),
+        (at_rest(replace(snapshot(), members_per_pod=4)), "SeveralMembersAPod"),
+        (at_rest(replace(snapshot(), members_per_pod=None)), "SeveralMembersAPod"),
         (at_rest(snapshot(), autoscalers=(Autoscaler("HorizontalPodAutoscaler", "hpa", 1, 9),)), "OtherScaler"),
         (at_rest(snapshot(), autoscalers=None), "OtherScaler"),
         (replace(at_rest(snapshot()), strategy="CONFIG"), "UnknownStrategy"),

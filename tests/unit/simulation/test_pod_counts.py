@@ -9,15 +9,16 @@ import pytest
 from planner.allocation.kafka import ASSIGNORS, Topics, equal_group
 from planner.allocation.rocketmq import Averagely, AveragelyByCircle, MachineRoom
 from planner.allocation.strategy import Strategy
-from planner.model.queues import MessageQueue
-from planner.model.snapshot import Capacity
+from planner.model.membership import KafkaMember
+from planner.model.queues import MessageQueue, TopicPartition
+from planner.model.snapshot import Capacity, GroupSnapshot, MemberPod
 from planner.rollout.explain import explain_plan
 from planner.rollout.steps import AwaitReady, AwaitSettled, StartConsumers, StopConsumers
 from planner.simulation.candidates import candidate_counts, leaving, simulate_candidate
 from planner.simulation.counts import useful_counts
-from planner.simulation.requests import ENDS, rocketmq
+from planner.simulation.requests import ENDS, kafka, rocketmq
 from planner.simulation.weights import Loads, largest_loads, undominated_counts
-from tests.builders import OBJECTIVE, decided, podded
+from tests.builders import OBJECTIVE, decided, kafka_snapshot, podded, queues, state
 
 MOST_QUEUES, MOST_PER_POD = 256, 16
 
@@ -49,14 +50,14 @@ LARGEST = {
 @pytest.mark.parametrize("strategy", LARGEST)
 def test_no_dominated_count_of_pods_is_offered_and_none_that_helps_is_left_out(strategy: str) -> None:
     """Every group of up to 256 queues and 16 members a pod, against what the strategy really gives the busiest."""
-    for queues in range(1, MOST_QUEUES + 1):
-        largest = LARGEST[strategy](queues)
+    for count in range(1, MOST_QUEUES + 1):
+        largest = LARGEST[strategy](count)
         for per_pod in range(1, MOST_PER_POD + 1):
             of_pods = largest[per_pod - 1 :: per_pod]
             expected = undominated_counts(range(1, len(of_pods) + 1), of_pods)
             # Beyond, each member has one queue at most: a count among them would be dominated by the last one.
-            offered = useful_counts((queues,), 1, len(of_pods) + 2, per_pod)
-            assert offered == expected, (queues, per_pod)
+            offered = useful_counts((count,), 1, len(of_pods) + 2, per_pod)
+            assert offered == expected, (count, per_pod)
 
 
 def test_24_queues_and_4_members_a_pod_offer_3_and_6_pods_but_not_4_and_8() -> None:
@@ -139,3 +140,37 @@ def test_an_unknown_number_of_members_a_pod_is_said_and_members_are_counted() ->
     outcome = simulate_candidate(taken, 12, "AVG")
     assert outcome.is_current
     assert any("how many members a pod runs" in text for text in outcome.unknowns)
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky", "uniform"])
+def test_pods_of_a_kafka_group_leave_and_come_with_all_of_their_consumers(assignor: str) -> None:
+    taken = kafka_pods(assignor)
+    homes = {link.client: link.pod for link in taken.pods}
+    assert candidate_counts(taken, 1, 12) == (1, 2, 3, 6)
+    fewer, more = (simulate_candidate(taken, count, assignor) for count in (2, 6))
+    stayed = [homes[load.client] for load in fewer.loads]
+    assert sorted(stayed.count(pod) for pod in set(stayed)) == [4, 4]
+    of_pod = {pod: [member for member in taken.clients if homes[member] != pod] for pod in set(homes.values())}
+    moved = [leaving(taken).range_of(others).fewest for others in of_pod.values()]
+    assert (fewer.moved_fewest, fewer.moved_most) == (min(moved), max(moved))
+    if assignor in ("cooperative-sticky", "uniform"):
+        assert moved == [8, 8, 8], "what a pod of the three owned, as the others keep theirs"
+    assert (more.count, more.members, more.largest_share) == (6, 24, 1)
+    (leave,) = {len(kafka.request(fewer, taken, end)["change"]["clients"]) for end in ENDS}
+    (join,) = {len(kafka.request(more, taken, end)["change"]["clients"]) for end in ENDS}
+    assert (leave, join) == (4, 12)
+
+
+def kafka_pods(assignor: str) -> GroupSnapshot:
+    """Return a settled Kafka group of 24 partitions on 3 pods with 4 consumers each, named as Spring names them."""
+    names = [f"pod-{pod}-{number}" for pod in "abc" for number in range(4)]
+    members = tuple(KafkaMember(f"{name}-uuid", name, f"10.0.0.{name[4]}", topics=("t",)) for name in names)
+    ids = tuple(member.member_id for member in members)
+    owners = [ids[number // 2] if assignor == "range" else ids[number % 12] for number in range(24)]
+    states = tuple(
+        replace(state(queues()[0]), queue=TopicPartition("t", number), owner=owner)
+        for number, owner in enumerate(owners)
+    )
+    links = tuple(MemberPod(member, member.rpartition("-uuid")[0][:5]) for member in ids)
+    made = kafka_snapshot(assignor, clients=ids, members=members, queues=states, pods=links)
+    return replace(made, members_per_pod=4, members_per_pod_source="made so")

@@ -11,7 +11,7 @@ from planner.history.busy import ClientSpan
 from planner.model.snapshot import Capacity
 from planner.simulation.candidates import simulate_candidate
 from planner.snapshot.build import SnapshotSettings
-from planner.snapshot.pod_capacity import pod_spans, with_pod_capacity
+from planner.snapshot.pod_capacity import STATED, pod_spans, with_pod_capacity
 from planner.snapshot.today import under_policy
 from tests.builders import AT, podded
 from tests.sample_builders import POLICY
@@ -38,6 +38,8 @@ def test_a_pods_capacity_is_seen_where_all_of_its_members_had_work_at_once() -> 
     assert learned is not None
     assert (learned.messages_per_s, learned.pod_messages_per_s) == (80.0, 100.0)
     assert "2 pods whose 2 consumers all had work" in learned.pod_source
+    stated = Capacity(80.0, STATED)
+    assert with_pod_capacity(stated, spans, PODS, 2) == stated
     beside = learned.within_pod(2)
     assert (beside.messages_per_s, beside.high) == (50.0, 50.0)
     assert 45.0 < beside.sure_messages_per_s <= 50.0
