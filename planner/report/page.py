@@ -1,6 +1,7 @@
 """``template``: a page's template with the words that it may use."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from planner.printable import printable
@@ -13,6 +14,13 @@ def template(name: str, filters: tuple[str, ...], **others: Callable[..., str]) 
 
     Everything is escaped, and a name that is not there is an error. Raises ``MissingExtraError`` without the extra.
     """
+    load("jinja2")
+    return _environment(filters, tuple(others.items())).get_template(name)
+
+
+@cache
+def _environment(filters: tuple[str, ...], others: tuple[tuple[str, Callable[..., str]], ...]) -> Any:
+    """Return one environment for all pages of a kind: it compiles a template once, which takes as long as a page."""
     jinja2 = load("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("planner.report"),
@@ -22,9 +30,8 @@ def template(name: str, filters: tuple[str, ...], **others: Callable[..., str]) 
         lstrip_blocks=True,
         finalize=_visible,
     )
-    known: Mapping[str, Callable[..., str]] = {name: getattr(words, name) for name in filters}
-    environment.filters.update({**known, **others})
-    return environment.get_template(name)
+    environment.filters.update({**{name: getattr(words, name) for name in filters}, **dict(others)})
+    return environment
 
 
 def _visible(value: Any) -> Any:

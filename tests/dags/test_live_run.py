@@ -17,7 +17,7 @@ from planner.coverage import needs_one_look, read_coverage
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import parse_policy
 from planner.stages import read_decision
-from planner.storage.layout import RunFolder
+from planner.storage.layout import RunFolder, time_of_name
 from scripts.run_local import ROOT, Settings, environment
 from tests.clusters.kafka import KafkaCluster
 from tests.clusters.kafka_load import PartitionCurve
@@ -104,6 +104,8 @@ def test_a_live_run_beside_a_sampler_decides_on_one_look_in_both_systems(
 
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     (folder,) = (tmp_path / "work" / "data" / "runs").iterdir()
+    written = max(path.stat().st_mtime for path in folder.glob("*/decision.yaml"))
+    print(f"from the end of the watch to the last decision: {written - time_of_name(folder.name).timestamp():.0f} s")
     files = RunFolder(folder).policy("shop")
     taken = SNAPSHOT.read(files.snapshot)
     assert taken.clients == ("127.0.0.1@c1", "127.0.0.1@c2")
