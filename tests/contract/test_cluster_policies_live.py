@@ -135,7 +135,8 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     assert shown["busy"][:5] == [GROUP, "2", "6", "True", "TooFewConsumers"]
     assert shown["greedy"][:3] == ["policy-greedy", "False", "InvalidPolicy"]
 
-    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    # What KUBECONFIG sets: the client reads it once, when it is imported.
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
     taken = planner(
         "snapshot", "--policy", f"k8s://{here.name}/busy", "--observe-seconds", 0, "-o", tmp_path / "s.json"
     )
