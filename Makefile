@@ -107,8 +107,8 @@ faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 
 	@$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --kills $(or $(KILLS),200) --drifts $(or $(DRIFTS),200) \
 	    --scenarios "$(or $(SCENARIOS),all)"
 
-fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
-	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz
+fuzz: setup ## 10^6 damaged inputs against each reader; ONLY=kafka CASES=1000 SEED=7; GROW=60 adds to the kept corpora instead
+	@$(BIN)/python -m tests.fuzz --cases $(or $(CASES),1000000) --seed $(or $(SEED),1) --only "$(ONLY)" --grow $(or $(GROW),0)
 
 check: lint types imports test ## everything that CI asks for
 

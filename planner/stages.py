@@ -166,7 +166,10 @@ def _moment(value: Moment, name: str) -> datetime:
     if at is None or at.tzinfo is None:
         found = "nothing" if value is None else repr(str(value))
         raise BadInputError(f"parameter {name}: found {found}, expected a time with zone like 2026-11-21T10:00:00Z")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:  # the first and the last day of all, elsewhere
+        raise BadInputError(f"parameter {name}: found {str(value)!r}, expected a time of this century") from error
 
 
 def observe_live(policies: Path, data: Path, watch_s: float | None = None, longest_s: float | None = None) -> Run:

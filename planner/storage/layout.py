@@ -81,7 +81,8 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def local_folder(text: str, name: str) -> Path:
-    """Return the folder or file that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI.
+    """Return the folder or file that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI,
+    and for characters that no path can hold.
 
     A path made of ``s3://bucket`` would be the folder ``s3:`` of the working directory.
     """
@@ -90,6 +91,8 @@ def local_folder(text: str, name: str) -> Path:
             f"{name} is {text}: only a path works here, of this machine or mounted on every worker of an Airflow, so "
             "mount the store and give its path; a URI is possible for history alone"
         )
+    if "\0" in text or text != text.encode("utf-8", "ignore").decode("utf-8"):
+        raise BadInputError(f"{name} is {text!r}: no path can hold that, so give another one")
     return Path(text)
 
 
