@@ -5,7 +5,7 @@
     samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
     metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
     metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
-    calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
+    calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z-1a2b3c4d5e6f.json   how a plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     last-decisions.json                                            what live runs made of each policy, for notices
     runs/<run>/policies/<policy>.yaml                              the policies as the run read them, once
@@ -30,6 +30,7 @@ from urllib.parse import quote, unquote
 from planner.errors import BadInputError
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
+from planner.storage.files import remove_file
 
 MOST_BYTES: Final = 255
 """Of one path segment, on the file systems of Linux."""
@@ -237,4 +238,4 @@ class PolicyFiles:
     def forget_results(self) -> None:
         """Remove everything that an earlier try of the same run left, except the reason why there is no decision."""
         for path in (self.snapshot, self.outcomes, self.decision, self.plan, self.report):
-            path.unlink(missing_ok=True)
+            remove_file(path)

@@ -15,6 +15,16 @@ def _objects(annotations: dict[str, str], applied: str = "{}") -> bytes:
     return json.dumps(document).encode()
 
 
+def _scraped(at: str) -> bytes:
+    from tests.fuzz.brokers import prometheus_seeds
+
+    document: Any = json.loads(prometheus_seeds()[0])
+    for series in document["query_range kafka_topic_partition_current_offset"]["data"]["result"]:
+        if series["metric"]["planner_reads"] == "time":
+            series["values"][-1][1] = at
+    return json.dumps(document).encode()
+
+
 def _form(**params: Any) -> bytes:
     return json.dumps(
         {"dag": "consumer_planner", "params": {"source": "recording", "recording": "/r", **params}}
@@ -22,6 +32,8 @@ def _form(**params: Any) -> bytes:
 
 
 CASES: Final[list[tuple[str, bytes, str]]] = [
+    # OverflowError: a value that was scraped when no calendar reaches.
+    ("prometheus", _scraped("1e300"), "AnswerError"),
     # TypeError: a list as a key of YAML cannot be looked up.
     ("yaml", b"? [a]\n: b\n", "DocumentError"),
     ("yaml", b"{[a]: b}", "DocumentError"),

@@ -90,7 +90,7 @@ def _changed(chance: Random, document: Any, others: Sequence[bytes]) -> Any:
         parent[key] = json.loads(json.dumps(other[other_key]))  # a copy: it may hold what it is put into
     elif action < 0.9 and isinstance(parent, dict):
         parent[chance.choice(("", "x", "kind", "\0", "a" * 300, *map(str, _RAW)))] = parent[key]
-    elif isinstance(parent[key], list) and parent[key]:
+    elif isinstance(parent[key], list) and 0 < len(parent[key]) < 100:
         parent[key] = parent[key] * chance.choice((2, 2, 3, 50))
     else:
         parent[key] = _of_another(chance, others)

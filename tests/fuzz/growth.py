@@ -65,5 +65,6 @@ def grow(reader: Reader, seconds: float, seed: int) -> tuple[int, int, int]:
                 added.append(data)
     if added:
         lines = [encoded(data) for data in (*kept_before, *added)]
+        corpus_file(reader.name).parent.mkdir(exist_ok=True)
         corpus_file(reader.name).write_text("\n".join(lines) + "\n")
     return number, len(added), len(reached)
