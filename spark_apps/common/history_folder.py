@@ -49,7 +49,7 @@ def version_of(history: Folder) -> int | None:
 
     Raises ``NewerVersionError`` when a newer planner wrote it.
     """
-    file = history.under(VERSION_FILE)
+    file = _version_file(history)
     if not file.exists():
         if any(folder.name.startswith("day=") or folder.name in DAILY_TABLES for folder in history.folders()):
             raise DocumentError(
@@ -64,6 +64,15 @@ def version_of(history: Folder) -> int | None:
             "use the planner version that wrote it, or another data folder"
         )
     return found
+
+
+def _version_file(history: Folder) -> Folder:
+    """Return the file that has the version: the staged one where a run ended just before it was in its place."""
+    file, journal = history.under(VERSION_FILE), _staging(history).under(_JOURNAL)
+    if file.exists() or not journal.exists():
+        return file
+    moves, _ = parse_journal(journal.read(), history.uri)
+    return next((Folder(history.spark, source) for source, target in moves if target == file.uri), file)
 
 
 def check_version(history: Folder) -> None:
