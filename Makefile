@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz check clean
+.PHONY: help setup lock crds java fmt lint types imports test matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,10 @@ faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 
 
 fuzz: setup ## 10^6 damaged inputs against each reader; ONLY=kafka CASES=1000 SEED=7; GROW=60 adds to the kept corpora instead
 	@$(BIN)/python -m tests.fuzz --cases $(or $(CASES),1000000) --seed $(or $(SEED),1) --only "$(ONLY)" --grow $(or $(GROW),0)
+
+supply-chain: setup ## renew sbom.cdx.json and docs/licences.md from the lock; python -m scripts.supply_chain audit asks for advisories
+	@$(BIN)/python -m scripts.supply_chain sbom
+	@$(BIN)/python -m scripts.supply_chain licences
 
 check: lint types imports test ## everything that CI asks for
 
