@@ -14,7 +14,7 @@ FAULT_TOOLS := $(TEST_TOOLS) faketime:faketime nft:nftables
 TEST_WORKERS ?= 2
 CODE := planner spark_apps dags tests benchmarks scripts
 
-.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz same check clean
+.PHONY: help setup lock crds java fmt lint types imports quick test test-live matrix run picture demo demo-doctor bench backtest capture docs replay conformance calibrate conformance-report faults fuzz supply-chain same check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,8 +115,12 @@ faults: setup ## 200 killed executors, all that goes wrong, 200 changes; SEED=7 
 	@$(BIN)/python -m tests.faults --seed $(or $(SEED),0) --kills $(or $(KILLS),200) --drifts $(or $(DRIFTS),200) \
 	    --scenarios "$(or $(SCENARIOS),all)"
 
-fuzz: setup ## 10^6 damaged answers against every reader of the RocketMQ client
-	@$(BIN)/python -m tests.unit.sources.rocketmq.fuzz
+fuzz: setup ## 10^6 damaged inputs against each reader; ONLY=kafka CASES=1000 SEED=7; GROW=60 adds to the kept corpora instead
+	@$(BIN)/python -m tests.fuzz --cases $(or $(CASES),1000000) --seed $(or $(SEED),1) --only "$(ONLY)" --grow $(or $(GROW),0)
+
+supply-chain: setup ## renew sbom.cdx.json and docs/licences.md from the lock; python -m scripts.supply_chain audit asks for advisories
+	@$(BIN)/python -m scripts.supply_chain sbom
+	@$(BIN)/python -m scripts.supply_chain licences
 
 same: setup ## is every answer what it was? before and after a change of names; KEEP=1 keeps the new ones, ONE_IN=10 asks a tenth
 	@$(BIN)/python -m tests.same $(if $(KEEP),--keep) --one-in $(or $(ONE_IN),1)

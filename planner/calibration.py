@@ -2,8 +2,11 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from planner.documents.data import CALIBRATION
+from planner.documents.format import DIGEST_PREFIX
+from planner.documents.plan import PLAN
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.plan import GroupRef, RolloutPlan
 from planner.storage.files import write_atomically
@@ -12,14 +15,24 @@ from planner.verification.calibration import CalibrationRecord, calibration_reco
 from planner.verification.track import LAST, TrackRecord, track_record
 from planner.verification.verdict import Verdict
 
+_DIGITS: Final = 12
+"""Of a plan's digest in a record's name."""
+
 
 def land_record(data: Path, plan: RolloutPlan, verdict: Verdict) -> Path:
-    """Write how the plan's forecast did, and return the file; to write it again gives the same one."""
-    group = plan.group
+    """Write how the plan's forecast did, and return the file; to write it again gives the same one.
+
+    The name holds the time and the plan's digest: two plans of one group may be judged within one millisecond. A
+    record that an earlier version has kept under the time alone stays where it is.
+    """
+    group, at = plan.group, time_name(verdict.judged_at)
     folder = calibration_folder(data, group.system, group.cluster, group.group)
-    return write_atomically(
-        folder / f"{time_name(verdict.judged_at)}.json", CALIBRATION.dump(calibration_record(plan, verdict))
-    )
+    content = CALIBRATION.dump(calibration_record(plan, verdict))
+    older = folder / f"{at}.json"
+    if older.is_file() and older.read_bytes() == content:
+        return older
+    digits = PLAN.digest(plan).removeprefix(DIGEST_PREFIX)[:_DIGITS]
+    return write_atomically(folder / f"{at}-{digits}.json", content)
 
 
 def read_records(
@@ -36,15 +49,20 @@ def read_records(
     folder = calibration_folder(data, group.system, group.cluster, group.group)
     files = sorted(folder.glob("*.json"))
     for path in files:
-        if not is_time_name(path.stem):
+        if not is_time_name(_at(path)):
             raise DocumentError(f"{path}: found among records of forecasts, but not named like one: move it elsewhere")
-    judged = [path for path in files if until is None or path.stem <= time_name(until)]
+    judged = [path for path in files if until is None or _at(path) <= time_name(until)]
     return tuple(_record(path, group) for path in (judged if last is None else judged[-last:]))
 
 
 def read_track(data: Path, group: GroupRef, until: datetime) -> TrackRecord:
     """Return what the group's last forecasts came to that were judged until then. Raises as ``read_records`` does."""
     return track_record(group.group, read_records(data, group, until, LAST))
+
+
+def _at(path: Path) -> str:
+    """Return when a record's forecast was judged, as its file's name has it."""
+    return path.stem.partition("-")[0]
 
 
 def _record(path: Path, group: GroupRef) -> CalibrationRecord:

@@ -20,7 +20,7 @@ from planner.rollout.plan import DecisionRecord
 from planner.simulation.outcome import CandidateOutcome
 from planner.snapshot.build import RECENT
 from planner.sources.past import past_or_problem
-from planner.storage.files import write_atomically
+from planner.storage.files import remove_file, write_atomically
 from planner.storage.layout import RunFolder, time_name
 
 
@@ -31,7 +31,7 @@ def give_up(run: RunFolder, policy: str, reason: object) -> str:
     """
     sentence = f"No decision for policy {policy}: {str(reason).rstrip('.')}."
     files = run.policy(policy)
-    run.snapshot(policy).unlink(missing_ok=True)
+    remove_file(run.snapshot(policy))
     files.forget_results()
     write_atomically(files.no_decision, sentence + "\n")
     return sentence
@@ -71,7 +71,7 @@ def snapshot_of_samples(
 def write_snapshot(run: RunFolder, policy: str, snapshot: GroupSnapshot) -> None:
     """Write the policy's snapshot; an earlier try's reason for none goes."""
     write_atomically(run.snapshot(policy), SNAPSHOT.dump(snapshot))
-    run.policy(policy).no_decision.unlink(missing_ok=True)
+    remove_file(run.policy(policy).no_decision)
 
 
 def write_decision(

@@ -38,7 +38,7 @@ from planner.simulation.outcome import CandidateOutcome
 from planner.sources.capture import open_capture
 from planner.sources.live import Installation, Pace, installations, watch_installation
 from planner.sources.past import FIRST_TIME, read_past
-from planner.storage.files import write_atomically
+from planner.storage.files import remove_file, write_atomically
 from planner.storage.layout import PolicyFiles, RunFolder, is_time_name, metrics_mark, time_name, time_of_name
 from planner.storage.tidying import tidy_runs
 from planner.verification.track import TrackRecord
@@ -206,7 +206,10 @@ def _moment(value: Moment, name: str) -> datetime:
     if at is None or at.tzinfo is None:
         found = "nothing" if value is None else repr(str(value))
         raise BadInputError(f"parameter {name}: found {found}, expected a time with zone like 2026-11-21T10:00:00Z")
-    return at.astimezone(UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:  # the first and the last day of all, elsewhere
+        raise BadInputError(f"parameter {name}: found {str(value)!r}, expected a time of this century") from error
 
 
 def observe_live(
@@ -403,7 +406,7 @@ def _write_plan(case: Case) -> Path | None:
     write_atomically(case.files.snapshot, SNAPSHOT.dump(case.snapshot))
     made = case.plan
     if made is None:
-        case.files.plan.unlink(missing_ok=True)
+        remove_file(case.files.plan)
         return None
     for doubt in case.track.doubts:
         log.warning("policy %s: %s", case.policy.metadata.name, one_line(doubt))

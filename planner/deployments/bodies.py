@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from planner.execution.look import Claim, Rival
 from planner.execution.phases import Phase
+from planner.execution.ports import ImpossibleError
 from planner.rollout.steps import CreateDeployment, UpdateTemplate
 from planner.rollout.template import ContainerChange, TemplateChange
 
@@ -46,8 +47,25 @@ def unclaimed(deployment: Mapping[str, Any], resource_version: str) -> Json:
     kept = annotations_of(deployment).get(LIMITS_BEFORE)
     if kept is not None:
         patch["metadata"]["annotations"][LIMITS_BEFORE] = None
-        patch["spec"] = {"strategy": {"rollingUpdate": None, **json.loads(kept)}}
+        patch["spec"] = {"strategy": {"rollingUpdate": None, **(kept_before(kept, LIMITS_BEFORE) or {})}}
     return patch
+
+
+def kept_before(text: str, annotation: str) -> Json | None:
+    """Return what an annotation of ours keeps of an object, ``None`` where it had none.
+
+    Raises ``ImpossibleError`` where somebody has damaged the annotation.
+    """
+    try:
+        kept = json.loads(text)
+    except (ValueError, RecursionError):
+        kept = ""
+    if not isinstance(kept, dict | None):
+        raise ImpossibleError(
+            f"annotation {annotation} is no JSON object any more, so what it kept from before the plan is lost: set "
+            "the object as it is to be, then remove the annotation"
+        )
+    return kept
 
 
 def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from planner.deployments.api import Resource, RolloutApi
+from planner.deployments.bodies import kept_before
 from planner.execution.effects import SetScaler
 from planner.execution.ports import ConflictError
 from planner.rollout.steps import AutoscalerKind
@@ -65,4 +66,4 @@ def _behavior(found: Mapping[str, Any], notes: Json, *, is_paused: bool) -> Json
     if kept is None:
         return {}
     notes[BEHAVIOR_BEFORE] = None
-    return {"behavior": json.loads(kept)}
+    return {"behavior": kept_before(kept, BEHAVIOR_BEFORE)}

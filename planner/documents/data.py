@@ -86,6 +86,8 @@ class DataKind(Generic[T]):
 
 def _refuse_yaml(text: bytes | str, kind: str, where: str) -> None:
     """Raise ``DocumentError`` with the document's kind where the text is one of ours in YAML, as plans are."""
+    if (text.lstrip()[:1] in (b"{", b"[")) if isinstance(text, bytes) else (text.lstrip()[:1] in ("{", "[")):
+        return  # broken JSON: to read it once more as YAML takes half a minute a megabyte
     from planner.documents.yaml import load_yaml  # noqa: PLC0415  # data files are JSON: only a wrong one needs it
 
     try:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
@@ -292,10 +293,16 @@ def parse_policy(text: str, where: str) -> ConsumerScalingPolicy:
     try:
         policy = ConsumerScalingPolicy.model_validate(document)
     except ValidationError as error:
-        raise document_error(error, where, schema=ConsumerScalingPolicy.model_json_schema()) from error
+        raise document_error(error, where, schema=_schema()) from error
     _check_strategy(policy.spec, where)
     check_timing(policy.spec.timing, policy.spec.source.system, where)
     return policy
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    """Return the schema of a policy, which takes longer to make than to read a hundred policies."""
+    return ConsumerScalingPolicy.model_json_schema()
 
 
 def _check_strategy(spec: PolicySpec, where: str) -> None:

@@ -12,6 +12,8 @@ from planner.printable import printable
 MOST_TEXT: Final = 1_572_864
 """Characters of a document: what etcd keeps of one object at most, in bytes."""
 
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+
 
 class _StrictLoader(yaml.SafeLoader):
     """Refuses a key that occurs twice, as the parser would silently take the last one, and what grows when read.
@@ -20,6 +22,12 @@ class _StrictLoader(yaml.SafeLoader):
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "tag", None) not in (None, _TEXT_TAG):
+            # PyYAML fails on their wrong content with any error: !!int '', !!bool x, !!timestamp 1.
+            raise yaml.composer.ComposerError(
+                None, None, f"found the tag {event.tag}, which no document of ours needs", event.start_mark
+            )
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(None, None, "found an alias (*), which no document of ours needs", mark)
@@ -39,7 +47,11 @@ class _StrictLoader(yaml.SafeLoader):
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "found a list or mapping as a key, expected a text", key_node.start_mark
+                )
+            if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} occurs twice", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)

@@ -53,5 +53,5 @@ def configured_notifier() -> Any | None:
         setting = json.loads(text)
         module, _, name = setting["classpath"].rpartition(".")
         return getattr(import_module(module), name)(**setting.get("kwargs", {}))
-    except (ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise BadInputError(f"{SETTING} cannot be used ({type(error).__name__}: {error}): {EXPECTED}") from error

@@ -196,6 +196,6 @@ def _snapshot_files(folder: Path, digest: str) -> Sequence[Path]:
 def _claims(path: Path) -> tuple[object, object] | None:
     try:
         document = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return (document.get("kind"), document.get("digest")) if isinstance(document, dict) else None

@@ -133,6 +133,6 @@ def _lines(path: Path) -> Iterator[bytes]:
 def _sample(line: bytes, where: str) -> GroupSample:
     try:
         body = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also integers of thousands of digits
         raise DocumentError(f"{where}: not valid JSON ({error}): take the capture again from its origin") from error
     return SAMPLE.validate(body, where)

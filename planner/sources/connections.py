@@ -29,7 +29,7 @@ class Connection:
         """Return the fields of ``extra``. Raises ``BadInputError``, which tells nothing of its content."""
         try:
             fields = json.loads(self.extra or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
             raise BadInputError(f"the extra of {self.reference} is no JSON object: correct it in Airflow")

@@ -63,7 +63,7 @@ def rocketmq_listener(host: str, port: int) -> str | None:
     length = struct.unpack_from(">i", answer)[0] & 0xFFFFFF
     try:
         head = json.loads(answer[4 : 4 + length])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return ROCKETMQ if isinstance(head, dict) and head.get("opaque") == _CORRELATION else None
 

@@ -43,6 +43,15 @@ def write_atomically(path: Path, content: bytes | str) -> Path:
     return path
 
 
+def remove_file(path: Path) -> None:
+    """Remove a file; none there is fine. Raises ``StorageError`` where it stays."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"{path} cannot be removed ({reason}): check the disk and the permissions") from error
+
+
 def _is_device(path: Path) -> bool:
     """True for what is there and neither a file nor a folder: a device, a pipe, a socket."""
     return path.exists() and not path.is_file()

@@ -5,7 +5,7 @@
     samples/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   one look at one group, until it is packed
     metrics/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   a group's past out of metrics, until it is imported
     metrics/rocketmq/<cluster>/<group>/read-up-to.txt              the time up to which metrics were read
-    calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z.json   how one plan's forecast did, by time
+    calibration/rocketmq/<cluster>/<group>/20261121T101500.000Z-1a2b3c4d5e6f.json   how a plan's forecast did, by time
     history/                                                       the lag history (Spark): docs/history.md
     last-decisions.json                                            what live runs made of each policy, for notices
     sampling.json                                                  since when planner sample has read each group
@@ -35,6 +35,7 @@ from urllib.parse import quote, unquote
 from planner.errors import BadInputError
 from planner.model.points import MetricHistory
 from planner.model.samples import GroupSample
+from planner.storage.files import remove_file
 
 MOST_BYTES: Final = 255
 """Of one path segment, on the file systems of Linux."""
@@ -86,7 +87,8 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def local_folder(text: str, name: str) -> Path:
-    """Return the folder or file that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI.
+    """Return the folder or file that ``text`` names; ``name`` is the parameter. Raises ``BadInputError`` for a URI,
+    and for characters that no path can hold.
 
     A path made of ``s3://bucket`` would be the folder ``s3:`` of the working directory.
     """
@@ -95,6 +97,8 @@ def local_folder(text: str, name: str) -> Path:
             f"{name} is {text}: only a path works here, of this machine or mounted on every worker of an Airflow, so "
             "mount the store and give its path; a URI is possible for history alone"
         )
+    if "\0" in text or text != text.encode("utf-8", "ignore").decode("utf-8"):
+        raise BadInputError(f"{name} is {text!r}: no path can hold that, so give another one")
     return Path(text)
 
 
@@ -275,4 +279,4 @@ class PolicyFiles:
     def forget_results(self) -> None:
         """Remove everything that an earlier try of the same run left, except the reason why there is no decision."""
         for path in (self.snapshot, self.outcomes, self.decision, self.plan, self.report):
-            path.unlink(missing_ok=True)
+            remove_file(path)

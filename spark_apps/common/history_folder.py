@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name that every PySpark reader knows
 from pyspark.sql.types import StructType
@@ -49,7 +49,7 @@ def version_of(history: Folder) -> int | None:
 
     Raises ``NewerVersionError`` when a newer planner wrote it.
     """
-    file = history.under(VERSION_FILE)
+    file = _version_file(history)
     if not file.exists():
         if any(folder.name.startswith("day=") or folder.name in DAILY_TABLES for folder in history.folders()):
             raise DocumentError(
@@ -64,6 +64,15 @@ def version_of(history: Folder) -> int | None:
             "use the planner version that wrote it, or another data folder"
         )
     return found
+
+
+def _version_file(history: Folder) -> Folder:
+    """Return the file that has the version: the staged one where a run ended just before it was in its place."""
+    file, journal = history.under(VERSION_FILE), _staging(history).under(_JOURNAL)
+    if file.exists() or not journal.exists():
+        return file
+    moves, _ = parse_journal(journal.read(), history.uri)
+    return next((Folder(history.spark, source) for source, target in moves if target == file.uri), file)
 
 
 def check_version(history: Folder) -> None:
@@ -178,6 +187,17 @@ class Change:
 _JOURNAL = "journal.json"
 
 
+@dataclass(frozen=True, slots=True)
+class _Journal:
+    """What a change moves from where to where, and what it deletes."""
+
+    moves: list[tuple[str, str]]
+    deletes: list[str]
+
+
+_JOURNAL_TYPE: TypeAdapter[_Journal] = TypeAdapter(_Journal)
+
+
 def recover(history: Folder) -> None:
     """Carry on a change that an earlier run had written down, and forget one that it had not.
 
@@ -186,12 +206,36 @@ def recover(history: Folder) -> None:
     staging = _staging(history)
     journal = staging.under(_JOURNAL)
     if journal.exists():
-        wanted = json.loads(journal.read())
-        for source, target in wanted["moves"]:
+        moves, deletes = parse_journal(journal.read(), history.uri)
+        for source, target in moves:
             _carry_on(Folder(history.spark, source), Folder(history.spark, target))
-        for place in wanted["deletes"]:
+        for place in deletes:
             Folder(history.spark, place).delete()
     staging.delete()
+
+
+def parse_journal(text: bytes, uri: str) -> tuple[Sequence[tuple[str, str]], Sequence[str]]:
+    """Return what the journal of the history at ``uri`` moves and deletes.
+
+    Raises ``DocumentError`` for what is none, and for a place outside of the history: whoever may write into the folder
+    may not have anything else moved or deleted.
+    """
+    try:
+        found = _JOURNAL_TYPE.validate_json(text)
+    except ValidationError as error:
+        raise DocumentError(
+            f"{uri}/_staging/{_JOURNAL}: found no journal of a change ({error.error_count()} faults): a change to the "
+            "history is lost, and its sample files are still below samples/ of the data folder. Move the file "
+            "elsewhere, then run again: they are packed anew"
+        ) from error
+    places = [place for move in found.moves for place in move] + found.deletes
+    for place in places:
+        if not place.startswith(f"{uri}/") or {"", ".", ".."} & set(place.removeprefix(f"{uri}/").split("/")):
+            raise DocumentError(
+                f"{uri}/_staging/{_JOURNAL}: names {place}, expected a place below {uri}: somebody has edited it; move "
+                "it elsewhere, then run again"
+            )
+    return found.moves, found.deletes
 
 
 def _carry_on(staged: Folder, target: Folder) -> None:

@@ -177,7 +177,10 @@ def _by_default(manager: Json, meta: Json) -> bool:
     applied = (meta.get("annotations") or {}).get(_LAST_APPLIED)
     if manager.get("manager") != _KUBECTL_APPLY or applied is None:
         return False
-    return "replicas" not in json.loads(applied)["spec"]
+    try:
+        return "replicas" not in json.loads(applied)["spec"]
+    except (ValueError, RecursionError, KeyError, TypeError):  # whoever may annotate wrote it, and kubectl did not
+        return False
 
 
 def _strategy(found: Json) -> UpdateStrategy:

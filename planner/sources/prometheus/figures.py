@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from planner.history.rates import DECIMALS
 from planner.model.points import GroupPoint
 from planner.sources.prometheus.answers import Floats
+from planner.sources.prometheus.errors import AnswerError
 from planner.sources.prometheus.families import Metric, Total
 from planner.sources.prometheus.sheet import Sheet, expected_rows, rates, total
 
@@ -125,8 +126,14 @@ class _Lines:
 
 
 def moment(seconds: float) -> datetime:
-    """Return a time of the server as a time of ours, to the millisecond that it has."""
-    return datetime.fromtimestamp(round(float(seconds), 3), UTC)
+    """Return a time of the server as a time of ours, to the millisecond that it has. Raises ``AnswerError``."""
+    try:
+        return datetime.fromtimestamp(round(float(seconds), 3), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise AnswerError(
+            f"Prometheus says that a value was scraped {float(seconds):g} s after 1970: check the server's clock and "
+            "what stands before it"
+        ) from error
 
 
 def _separate(sheet: Sheet) -> Sheet:

@@ -33,7 +33,7 @@ BROKEN = (
     ('ENTRYPOINT ["planner-controller"]', "ENTRYPOINT planner-controller"),
     ("STOPSIGNAL SIGTERM", "STOPSIGNAL SIGKILL"),
     ("RUN sh images/check_base.sh", "RUN pip install uv && sh images/check_base.sh"),
-    ("COPY README.md LICENSE ./", "COPY . ./"),
+    ("COPY README.md LICENSE sbom.cdx.json ./", "COPY . ./"),
     ("ARG VERSION=unknown", "ARG INDEX_TOKEN"),
     ("org.opencontainers.image.licenses", "licenses"),
 )

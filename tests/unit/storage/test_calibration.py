@@ -1,11 +1,14 @@
 """How forecasts did, below the data folder."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from planner.calibration import land_record, read_records, read_track
+from planner.documents.data import CALIBRATION
+from planner.documents.plan import PLAN
 from planner.errors import BadInputError, DocumentError
 from planner.rollout.plan import GroupRef
 from planner.rollout.steps import AwaitReady
@@ -28,7 +31,8 @@ def test_records_of_a_group_come_back_in_the_order_of_time_and_each_is_there_onc
     paths = [land_record(tmp_path, plan, verdict) for verdict in (*verdicts, verdicts[0])]
     assert paths[0] == paths[2]
     place = "calibration/rocketmq/DefaultCluster/billing"
-    assert str(paths[1].relative_to(tmp_path)) == f"{place}/20261121T131500.000Z.json"
+    digits = PLAN.digest(plan).removeprefix("sha256:")[:12]
+    assert str(paths[1].relative_to(tmp_path)) == f"{place}/20261121T131500.000Z-{digits}.json"
     assert read_records(tmp_path, plan.group) == tuple(calibration_record(plan, one) for one in reversed(verdicts))
     assert read_records(tmp_path, GroupRef("rocketmq", "DefaultCluster", "other")) == ()
 
@@ -50,6 +54,25 @@ def test_the_last_ones_until_a_time_are_looked_back_on(tmp_path: Path) -> None:
     assert read_track(tmp_path, PLAN_OF.group, until).forecasts == LAST
     assert read_track(tmp_path, PLAN_OF.group, AT).forecasts == 1
     assert read_track(tmp_path, GroupRef("rocketmq", "DefaultCluster", "other"), until).forecasts == 0
+
+
+def test_two_plans_judged_in_one_millisecond_are_both_kept(tmp_path: Path) -> None:
+    plans = [PLAN_OF, replace(PLAN_OF, policy="other")]
+    verdict = judge(PLAN_OF.forecast, Seen(moved_queues=Between.exactly(3)), AT)
+    paths = {land_record(tmp_path, plan, verdict) for plan in (*plans, *plans)}
+    assert len(paths) == 2
+    assert {record.policy for record in read_records(tmp_path, PLAN_OF.group, AT)} == {"billing", "other"}
+    assert read_track(tmp_path, PLAN_OF.group, AT).forecasts == 2
+    assert read_records(tmp_path, PLAN_OF.group, AT - timedelta(milliseconds=1)) == ()
+
+
+def test_a_record_that_an_earlier_version_has_kept_is_not_kept_once_more(tmp_path: Path) -> None:
+    now = landed(tmp_path, 0)
+    older = now.rename(now.with_name("20261121T101500.000Z.json"))
+    assert landed(tmp_path, 0) == older
+    assert landed(tmp_path, 0, moved=9) != older
+    assert [CALIBRATION.read(older)] != list(read_records(tmp_path, PLAN_OF.group))
+    assert len(read_records(tmp_path, PLAN_OF.group)) == 2
 
 
 def test_a_record_that_is_being_written_is_not_seen(tmp_path: Path) -> None:

@@ -1,17 +1,7 @@
-"""Feeds damaged answers of real servers to every reader: only our own errors may come out, and soon.
+"""Damaged answers of real servers, and every reader of the client by request code: ``tests/fuzz`` runs them."""
 
-``python -m tests.unit.sources.rocketmq.fuzz [cases] [seed]`` runs 10^6 cases by default, on all processors. A case
-follows from its seed and number alone, so any can be run again.
-"""
-
-import os
 import re
-import sys
-import time
-from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -42,8 +32,6 @@ READERS: Final[dict[str, Callable[[bytes], object]]] = {
     "26": broker_answers.properties,
 }
 """By request code, how the body of its answer is read; the other answers have a header alone."""
-SLOW_S: Final = 2.0
-"""No case may take longer; the inputs have some 20 KiB at most, so this is for runaway ones."""
 
 _MARKS: Final = [
     *(b"{", b"}", b"[", b"]", b'"', b":", b",", b"\\", b"0", b"-", b"null", b"true", b"\xff", b"{{", b"1e999", b"NaN"),
@@ -55,31 +43,16 @@ _VALUES: Final = [
     *(b"2147483648", b"9223372036854775808", b'{"a":{}}', b"[[1]]", b'{"$ref":"$"}', b'"\\ud800"', b'"topic"', b"-0"),
 ]
 _SCALAR: Final = re.compile(rb'"[^"\\]*"|-?[0-9.]+|true|false|null')
-_FRAMES: Final = [(path.stem.split("_")[0], path.read_bytes()) for path in sorted(samples.FIXTURES.rglob("*.frame"))]
-_WITH_BODY: Final = [(code, body) for code, frame in _FRAMES if (body := codec.decode(frame[4:]).body)]
+FRAMES: Final = [(path.stem.split("_")[0], path.read_bytes()) for path in sorted(samples.FIXTURES.rglob("*.frame"))]
+WITH_BODY: Final = [(code, body) for code, frame in FRAMES if (body := codec.decode(frame[4:]).body)]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A case that went wrong, and how."""
-
-    number: int
-    problem: str
-    code: str
-    kind: str
-    data: bytes
-
-    def __str__(self) -> str:
-        return f'case {self.number}: {self.problem}\n    ("{self.code}", "{self.kind}", {self.data!r}),'
-
-
-def case(seed: int, number: int) -> tuple[str, str, bytes]:
+def case(chance: Random) -> tuple[str, str, bytes]:
     """Return (request code, "frame" or "body", bytes): a real answer after some damage."""
-    chance = Random(seed * 1_000_000_007 + number)
     if chance.random() < 0.3:
-        code, frame = _drawn(chance, _FRAMES)
+        code, frame = _drawn(chance, FRAMES)
         return code, "frame", _damaged(chance, frame)
-    code, body = _drawn(chance, _WITH_BODY)
+    code, body = _drawn(chance, WITH_BODY)
     if chance.random() < 0.1:
         return code, "body", b"".join(chance.choices(_MARKS, k=chance.randint(1, 30)))
     if chance.random() < 0.5:
@@ -119,13 +92,14 @@ def _damaged(chance: Random, data: bytes) -> bytes:
 def outcome(code: str, kind: str, data: bytes) -> str:
     """Read ``data`` and return what came of it: "read", or the name of our error. Anything else passes through."""
     try:
-        _read(code, kind, data)
+        read(code, kind, data)
     except (FrameError, JsonError, BodyError) as error:
         return type(error).__name__
     return "read"
 
 
-def _read(code: str, kind: str, data: bytes) -> None:
+def read(code: str, kind: str, data: bytes) -> None:
+    """Read an answer to the request ``code``, or its body alone."""
     if kind == "body":
         READERS.get(code, fastjson.parse)(data)
         return
@@ -135,43 +109,3 @@ def _read(code: str, kind: str, data: bytes) -> None:
         READERS[code](answer.body)
     else:
         broker_answers.header_offset(answer.fields)
-
-
-def run(seed: int, numbers: range) -> tuple[Counter[str], list[Finding]]:
-    """Run the cases ``numbers``; return how often each outcome came, and what went wrong."""
-    counted: Counter[str] = Counter()
-    findings = []
-    for number in numbers:
-        code, kind, data = case(seed, number)
-        start = time.thread_time()  # a machine that stands still is no slow reader
-        try:
-            counted[outcome(code, kind, data)] += 1
-        except Exception as error:
-            # Whatever it is, it is what we are looking for.
-            findings.append(Finding(number, repr(error)[:200], code, kind, data))
-        if (took_s := time.thread_time() - start) > SLOW_S:
-            findings.append(Finding(number, f"took {took_s:.1f} s", code, kind, data))
-    return counted, findings
-
-
-def main(cases: int = 1_000_000, seed: int = 1) -> int:
-    """Run ``cases`` cases; print figures and every finding. Return 1 when there is one."""
-    start = time.monotonic()
-    size = 5_000
-    parts = [range(first, min(first + size, cases)) for first in range(0, cases, size)]
-    counted: Counter[str] = Counter()
-    findings: list[Finding] = []
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for told, found in pool.map(run, [seed] * len(parts), parts):
-            counted += told
-            findings += found
-    for finding in findings:
-        print(finding)
-    took_s = time.monotonic() - start
-    figures = ", ".join(f"{name} {count}" for name, count in counted.most_common())
-    print(f"{cases} cases with seed {seed} in {took_s:.0f} s: {figures}, findings {len(findings)}")
-    return 1 if findings else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))

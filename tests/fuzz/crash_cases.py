@@ -1,0 +1,67 @@
+"""Inputs that once raised something else than a typed error: they stay. ``make fuzz`` prints new ones in this form."""
+
+import json
+from typing import Any, Final
+
+_LEVELS: Final = "[" * 3_000
+
+
+def _objects(annotations: dict[str, str], applied: str = "{}") -> bytes:
+    from tests.fuzz.cluster import object_seeds
+
+    document: Any = json.loads(object_seeds()[0])
+    document["annotations"] = annotations
+    document["deployment"]["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = applied
+    return json.dumps(document).encode()
+
+
+def _scraped(at: str) -> bytes:
+    from tests.fuzz.brokers import prometheus_seeds
+
+    document: Any = json.loads(prometheus_seeds()[0])
+    for series in document["query_range kafka_topic_partition_current_offset"]["data"]["result"]:
+        if series["metric"]["planner_reads"] == "time":
+            series["values"][-1][1] = at
+    return json.dumps(document).encode()
+
+
+def _form(**params: Any) -> bytes:
+    return json.dumps(
+        {"dag": "consumer_planner", "params": {"source": "recording", "recording": "/r", **params}}
+    ).encode()
+
+
+CASES: Final[list[tuple[str, bytes, str]]] = [
+    # OverflowError: a value that was scraped when no calendar reaches.
+    ("prometheus", _scraped("1e300"), "AnswerError"),
+    # TypeError: a list as a key of YAML cannot be looked up.
+    ("yaml", b"? [a]\n: b\n", "DocumentError"),
+    ("yaml", b"{[a]: b}", "DocumentError"),
+    # AttributeError, IndexError, KeyError, ValueError of PyYAML: tags on what is none.
+    ("yaml", b"a: !!timestamp 2", "DocumentError"),
+    ("yaml", b"a: !!int ''", "DocumentError"),
+    ("yaml", b"a: !!bool x", "DocumentError"),
+    # ValueError and RecursionError: one line of a recording.
+    ("capture", b" " + b"9" * 5_000, "DocumentError"),
+    ("capture", b" " + _LEVELS.encode(), "DocumentError"),
+    # Annotations that anybody who may change a Deployment writes: JSON of thousands of levels, digits, another shape.
+    ("kubernetes objects", _objects({}, _LEVELS), "read"),
+    ("kubernetes objects", _objects({}, '{"spec":3}'), "read"),
+    *(
+        ("kubernetes objects", _objects({f"consumerplanner.dev/{name}": text}), "ImpossibleError")
+        for name in ("strategy-before", "behavior-before")
+        for text in (_LEVELS, "9" * 5_000, "3", '"x"', "[]", "")
+    ),
+    # OverflowError: times at the end of all times, in another zone.
+    ("airflow form", _form(since="2026-11-21T10:00:00Z", until="0001-01-01T00:00:00+23:59"), "BadInputError"),
+    # UnicodeEncodeError and ValueError: a path of half a character, or with a zero byte.
+    ("airflow form", _form(recording="/r\ud800"), "BadInputError"),
+    ("airflow form", _form(recording="/r\0"), "BadInputError"),
+    # KeyError and TypeError: a journal of another shape; and one that would have deleted what is not the history's.
+    ("history journal", b"{}", "DocumentError"),
+    ("history journal", b'{"moves": [["a"]], "deletes": []}', "DocumentError"),
+    ("history journal", b'{"moves": [], "deletes": ["file:///etc"]}', "DocumentError"),
+    ("history journal", b'{"moves": [], "deletes": ["file:///data/history/../other"]}', "DocumentError"),
+    ("history journal", b'{"moves": [], "deletes": ["file:///data/history/"]}', "DocumentError"),
+]
+"""Reader, input, what comes of it."""
