@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy, policy_files, policy_text, twins
 from planner.errors import BadInputError, PlannerError
-from planner.storage.files import write_atomically
+from planner.storage.files import remove_file, write_atomically
 from planner.storage.layout import RunFolder, local_folder
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def keep_fleet(fleet: Fleet, run: RunFolder, problems: Mapping[str, str]) -> Non
 
 def _keep_origin(origin: PolicyOrigin | None, run: RunFolder) -> None:
     if origin is None:
-        run.origin.unlink(missing_ok=True)
+        remove_file(run.origin)
         return
     kubeconfig = origin.namespace.kubeconfig
     content = {

@@ -440,7 +440,7 @@ def report(run: Run, pages: Pages) -> Mapping[str, str]:
 def _has_page(files: PolicyFiles, pages: Pages) -> bool:
     if pages == "all" or (pages == "plans" and files.plan.exists()):
         return True
-    files.report.unlink(missing_ok=True)
+    remove_file(files.report)
     return False
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import SparkSession
 
 from planner.documents.policy import read_policies
-from planner.storage.files import write_atomically
+from planner.storage.files import remove_file, write_atomically
 from planner.storage.layout import RunFolder, history_folder
 from spark_apps.common import arguments
 from spark_apps.common.errors import finish
@@ -53,7 +53,7 @@ def stages_of(spark: SparkSession, given: Namespace) -> Mapping[str, Callable[[]
 def run_all(spark: SparkSession, stages: Mapping[str, Callable[[], Figures]], run: RunFolder) -> None:
     """Do the stages in their order; after each the reports of all until then are in the run's folder."""
     reports = []
-    run.stages.unlink(missing_ok=True)  # an earlier try's
+    remove_file(run.stages)  # an earlier try's
     for name, work in stages.items():
         reports.append(run_stage(spark, name, work).document())
         write_atomically(run.stages, json.dumps(reports, indent=2) + "\n")
