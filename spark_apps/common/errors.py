@@ -6,13 +6,15 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from planner import errors
-from planner.errors import DefectError, PlannerError
+from planner.errors import DefectError, PlannerError, StorageError
 from planner.printable import one_line
 
 _RAISED_BY_A_WORKER = re.compile(r"^planner\.(?:\w+\.)*errors\.(\w+): (.+)$", re.MULTILINE)
+_UNREADABLE = re.compile(r"\[FAILED_READ_FILE[^]]*\] Encountered error while reading file (\S+?)\.? ", re.DOTALL)
 SENTENCE_MARK = "planner: "
 """What the one sentence begins with on stderr, so that it can be found among Spark's lines."""
 
@@ -48,7 +50,9 @@ def finish(main: Callable[[], None]) -> None:
 
 def _error_of_ours(error: Exception) -> PlannerError | None:
     """Return what made a worker fail, else for an error in a stage what it is; ``None`` for any other."""
-    ours = error_of_worker(error) if isinstance(error, PySparkException) else None
+    # Spark gives an error that it has no class for as it came.
+    is_sparks = isinstance(error, PySparkException | Py4JJavaError)
+    ours = (error_of_worker(error) or unreadable_file(error)) if is_sparks else None
     if ours is None and _stage_of(error):
         traceback.print_exception(error)
         first = (str(error).splitlines() or ["without a word"])[0]
@@ -73,6 +77,17 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
     name, sentence = found[-1]
     kind = getattr(errors, name, PlannerError)
     return kind(sentence) if issubclass(kind, PlannerError) else PlannerError(sentence)
+
+
+def unreadable_file(error: BaseException) -> StorageError | None:
+    """Return an error that names the Parquet file which Spark could not read, ``None`` when it was something else."""
+    found = _UNREADABLE.search(str(error))
+    if found is None:
+        return None
+    return StorageError(
+        f"{found[1]} cannot be read as Parquet: it is cut off, damaged or gone; bring it back from a backup, or move "
+        "it away and run the history app with --rebuild"
+    )
 
 
 def _leave(error: Exception, ours: PlannerError) -> None:

@@ -105,7 +105,7 @@ def _value(chance: Random, value: Any) -> Any:
             return (
                 value[:cut] + chance.choice(("", "x", "0", "\ud800", "\u202e", "-", "/", " ", "é")) + value[cut + 1 :]
             )
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and -1e300 < value < 1e300:
             return chance.choice((-value, value + 1, value * 1000, value / 3, int(value), str(value)))
         if isinstance(value, list):
             return value[::-1]
