@@ -95,7 +95,7 @@ def test_each_group_has_its_findings_and_no_other(seen: dict[str, dict[str, Any]
 
 def test_idle_members_are_counted(seen: dict[str, dict[str, Any]]) -> None:
     titles = [one["title"] for one in seen["doctor-idle"]["findings"]]
-    assert "2 of 14 members own no queue" in titles
+    assert "2 of 14 members own no partition" in titles
 
 
 def test_what_a_broker_does_not_show_is_said(seen: dict[str, dict[str, Any]]) -> None:
