@@ -145,21 +145,23 @@ def test_a_sampler_alone_has_the_schedules_policies_data_and_account_and_no_cron
 def test_the_schedule_decides_on_the_policies_of_a_namespace_that_the_release_may_bring(helm: Helm) -> None:
     """Red when the policies' place, the right to write their status or the bounds of what they name are missing."""
     values = (
-        "schedule.enabled=true,schedule.policies.configMap=,schedule.policies.namespace=shop,"
+        "schedule.enabled=true,sampler.enabled=true,schedule.policies.configMap=,schedule.policies.namespace=shop,"
         "secretHosts.shop={10.0.0.5:9876},policies[0].name=orders,policies[0].namespace=shop,"
         "policies[0].spec.maxReplicas=12"
     )
     found = rendered(helm, "--set", values)
     policy = found["ConsumerScalingPolicy", "orders"]
     assert (policy["metadata"]["namespace"], policy["spec"]) == ("shop", {"maxReplicas": 12})
-    pods = found["CronJob", "consumer-planner-schedule"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    (container,) = pods["containers"]
-    assert "--policies=k8s://shop" in container["args"]
-    assert "policies" not in {one["name"] for one in (*pods["volumes"], *container["volumeMounts"])}
-    assert {one["name"]: one["value"] for one in container["env"]} == {
-        "PLANNER_POLICY_FILES": "/policy-files",
-        "PLANNER_SECRET_HOSTS": '{"shop":["10.0.0.5:9876"]}',
-    }
+    runs = found["CronJob", "consumer-planner-schedule"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    samples = found["Deployment", "consumer-planner-sampler"]["spec"]["template"]["spec"]
+    for pods in (runs, samples):
+        (container,) = pods["containers"]
+        assert "--policies=k8s://shop" in container["args"]
+        assert "policies" not in {item["name"] for item in (*pods["volumes"], *container["volumeMounts"])}
+        assert {item["name"]: item["value"] for item in container["env"] if "value" in item} == {
+            "PLANNER_POLICY_FILES": "/policy-files",
+            "PLANNER_SECRET_HOSTS": '{"shop":["10.0.0.5:9876"]}',
+        }
     plain = by_name(list(yaml.safe_load_all((K8S / "rbac" / "scheduler.yaml").read_text())))
     for key, document in plain.items():
         assert content(found[key]) == content(document)
@@ -204,7 +206,7 @@ WRONG = [
     ("schedule.cron=often", "at '/schedule/cron': 'often' does not match pattern"),
     ("schedule.observeSecond=9", "additional properties 'observeSecond' not allowed"),
     ("sampler.every=often", "at '/sampler/every': 'often' does not match pattern"),
-    ("sampler.enabled=true,schedule.policies.configMap=", "names no configMap and no existingClaim"),
+    ("sampler.enabled=true,schedule.policies.configMap=", "names no configMap, no existingClaim and no namespace"),
     ("schedule.enabled=true,schedule.policies.existingClaim=here", "configMap and schedule.policies.existingClaim are"),
     (
         "schedule.enabled=true,schedule.policies.namespace=shop",
