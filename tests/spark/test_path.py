@@ -198,7 +198,7 @@ def test_decisions_are_the_pipelines_with_what_they_rest_on(spark: SparkSession,
     weighing = parse_policy(text, "shop.yaml")
     record = pipeline.decide(snapshot, outcomes, weighing)
     assert record.decision.bill is not None
-    assert decide(spark, tmp_path, [weighing], snapshot.at) == {"shop": record.decision.reason}
+    assert decide(spark, tmp_path, [weighing], snapshot.at).reasons == {"shop": record.decision.reason}
     assert run.policy("shop").decision.read_text(encoding="utf-8") == DECISION.dump(record, document_name(record))
 
 
