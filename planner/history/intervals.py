@@ -18,7 +18,7 @@ Sighting = tuple[datetime, QueueOffsets, Owners]
 
 
 def queue_intervals(samples: Iterable[GroupSample], sample_every_s: float) -> tuple[QueueInterval, ...]:
-    """Return every interval between consecutive sightings of each queue of one group, by queue and time.
+    """Return every interval between consecutive samples of each queue of one group, by queue and time.
 
     Samples may come in any order; two of the same time count once. A queue that one sample misses gets one
     longer interval, marked as a gap.
@@ -36,7 +36,7 @@ def queue_intervals(samples: Iterable[GroupSample], sample_every_s: float) -> tu
 
 @dataclass(slots=True)
 class _Known:
-    """What the earlier sightings of a queue say about the next one."""
+    """What the earlier samples of a queue show about the next one."""
 
     curve: OffsetCurve = field(default_factory=OffsetCurve)
     moved_at: datetime | None = None

@@ -23,7 +23,7 @@ DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueueRates:
-    """Rates in messages per second, ``None`` where no interval of the window tells; ``covered_s`` seconds are known."""
+    """Rates in messages per second, ``None`` where no interval shows them; ``covered_s`` seconds are known."""
 
     arrival: float | None
     upper_arrival: float | None

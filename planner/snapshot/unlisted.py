@@ -78,7 +78,7 @@ def _signs(newest: GroupSample, intervals: Iterable[QueueInterval]) -> Iterator[
 
 
 def _advanced(newest: GroupSample, intervals: Iterable[QueueInterval]) -> int:
-    """Return on how many queues the group's offset rose lately, with nobody who owned the queue before or after."""
+    """Return on how many queues the group's offset rose lately, without an owner of the queue before or after."""
     by_queue: dict[Queue, list[QueueInterval]] = {}
     for interval in intervals:
         if interval.ended_at <= newest.at:
