@@ -37,12 +37,12 @@ class Links:
         return self._ask(address, ask)
 
     def anywhere(self, ask: Callable[[Connection], _T]) -> _T:
-        """Return what ``ask`` gets from the first bootstrap server that answers; raise what all of them said."""
+        """Return what ``ask`` gets from the first bootstrap server that answers; raise what all of them answered."""
         failures = []
         for address in self.bootstrap:
             try:
                 return self.at(address, ask)
-            except (AnswerError, ProtocolError) as error:  # the others would say the same
+            except (AnswerError, ProtocolError) as error:  # the others would answer the same
                 check_system("kafka", address.host, address.port, error)
                 raise
             except OutOfReachError as error:
