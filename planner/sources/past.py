@@ -53,6 +53,6 @@ def read_past(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -
         return None
     from planner.sources.prometheus import Access, Prometheus, Wanted, history  # noqa: PLC0415  needs the extra
 
-    wanted = Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers)
+    query = Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers)
     with Prometheus(Access(server.url, server.bearer_token_file, server.basic_auth_file, server.ca_file)) as prometheus:
-        return replace(history(prometheus, wanted, since, until), cluster=source.cluster)
+        return replace(history(prometheus, query, since, until), cluster=source.cluster)
