@@ -15,7 +15,7 @@ from planner.sources.kafka.settings import KafkaSettings
 _T = TypeVar("_T")
 _GRACE_S: Final = 2.0  # the library keeps its own deadline; ours is for the case that it does not
 _UNKNOWN_TOPIC: Final = 3
-_GROUP_ID_NOT_FOUND: Final = 69
+_UNKNOWN_GROUP: Final = 69  # GROUP_ID_NOT_FOUND
 _AUTHENTICATION: Final = -169  # RD_KAFKA_RESP_ERR__AUTHENTICATION
 _LATE: Final = {-185, -192}  # RD_KAFKA_RESP_ERR__TIMED_OUT, __MSG_TIMED_OUT
 
@@ -86,7 +86,7 @@ class Library:
     def refusal(self, what: str, error: KafkaError) -> PlannerError:
         """Return an error code as one of our errors."""
         code, text = error.code(), self._settings.redacted(error.str())
-        if code in {_UNKNOWN_TOPIC, _GROUP_ID_NOT_FOUND}:
+        if code in {_UNKNOWN_TOPIC, _UNKNOWN_GROUP}:
             return UnknownNameError(f"Kafka at {self.bootstrap}, {what}: {text}: check the spelling and the cluster")
         if code > 0:
             return answer_error(f"Kafka at {self.bootstrap}, {what}", code, text)

@@ -10,7 +10,7 @@ from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 from planner.sources import kafka, rocketmq
 from planner.sources.kafka.answers import GroupList
-from planner.sources.live import LEAST_LOOKS
+from planner.sources.live import LEAST_READINGS
 from planner.sources.survey import ANY_GROUP, Ground, Survey, open_kafka, open_rocketmq, survey
 from tests.sample_builders import watch
 
@@ -37,7 +37,7 @@ def looks(**courses: Sequence[PlannerError | None]) -> tuple[Survey, list[Sequen
 
 def test_there_are_two_looks_at_least() -> None:
     found, asked = looks(shop=(None, None))
-    assert len(asked) == len(found.samples["shop"]) == LEAST_LOOKS
+    assert len(asked) == len(found.samples["shop"]) == LEAST_READINGS
 
 
 def test_a_group_that_fails_once_keeps_its_other_look_and_is_read() -> None:
