@@ -76,7 +76,7 @@ def trace_intervals(
     Samples that the state knows already are left out; without any sample at all there is no state.
     """
     past = 0 if state is None else len(state.curve_at)
-    whole = _joined(trace, state)
+    whole = _join(trace, state)
     if len(whole.at) == 0:
         return _intervals(whole, past, np.empty(0), whole.owners, _no_ages(0), sample_every_s), None
     moved_at = _moved_at(whole, past, state)
@@ -93,7 +93,7 @@ def trace_intervals(
     )
 
 
-def _joined(trace: Trace, state: TraceState | None) -> Trace:
+def _join(trace: Trace, state: TraceState | None) -> Trace:
     """Return the state's curve and then what is new; of the curve only the last point was a whole sample."""
     if state is None:
         return trace
