@@ -50,7 +50,7 @@ def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
     lower bound. Clients that are slow for a reason of their own are named and left out.
     """
     slow = _slow_clients(spans)
-    learned = _learned([span for span in spans if span.client not in slow])
+    learned = _capacity_while_busy([span for span in spans if span.client not in slow])
     if learned is None or not slow:
         return learned
     note = f"{some(slow)} left out: never without work, and yet much slower than another"
@@ -80,7 +80,7 @@ def _shown_rate(spans: Sequence[ClientSpan]) -> float:
     return sum(span.consumed for span in spans) / sum(span.seconds + span.slack_s for span in spans)
 
 
-def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
+def _capacity_while_busy(spans: Sequence[ClientSpan]) -> Capacity | None:
     busy = [span for span in spans if span.is_saturated]
     if not busy:
         return _lower_bound(spans)

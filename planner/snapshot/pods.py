@@ -36,7 +36,7 @@ def pod_size(
     from one of members.
     """
     if not members:
-        return PodSize(stated or 1, _stated(stated) if stated else "no member is running")
+        return PodSize(stated or 1, _source_stated(stated) if stated else "no member is running")
     if pods is not None and all(member.identity in pods for member in members):
         return _by_sizes(Counter(pods.values()), stated, "pods run")
     if deployment is not None:
@@ -112,7 +112,7 @@ def _by_clues(members: Sequence[MemberClues], stated: int | None) -> PodSize:
 
 def _of_whole_pods(members: int, stated: int) -> PodSize:
     if members % stated == 0:
-        return PodSize(stated, _stated(stated))
+        return PodSize(stated, _source_stated(stated))
     whole = counted(-(-members // stated), "pod")
     return PodSize(
         stated,
@@ -123,5 +123,5 @@ def _of_whole_pods(members: int, stated: int) -> PodSize:
     )
 
 
-def _stated(members: int) -> str:
+def _source_stated(members: int) -> str:
     return f"the policy states {counted(members, 'member')} a pod"

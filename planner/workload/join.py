@@ -118,7 +118,7 @@ def _match(member: MemberClues, pods: Sequence[Pod], label: str | None) -> Link 
         return _unclear(member, used, left)
     (pod,) = left
     link = Link(member.identity, pod, tuple(dict.fromkeys(clue.kind for clue in used)))
-    return _translated(link) if link.by == (Evidence.NODE_ADDRESS,) and not pod.uses_host_network else link
+    return _translation_problem(link) if link.by == (Evidence.NODE_ADDRESS,) and not pod.uses_host_network else link
 
 
 def _clues(member: MemberClues, pods: Sequence[Pod], label: str | None) -> list[_Clue]:
@@ -185,7 +185,7 @@ def _unclear(member: MemberClues, clues: Sequence[_Clue], left: frozenset[Pod]) 
     return f"member {member.identity} contradicts itself: {evidence}; {CURE}"
 
 
-def _translated(link: Link) -> str:
+def _translation_problem(link: Link) -> str:
     return (
         f"member {link.member} comes from address {link.pod.host_address} of node {link.pod.node}, as all pods there "
         f"do behind address translation: that tells no pod; {CURE}"
