@@ -11,7 +11,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, order=True)
 class Workload:
-    """Whom a pod belongs to in the end: ``kind`` is ``Deployment``, ``StatefulSet``, ``Job`` and so on."""
+    """The workload that a pod belongs to in the end: ``kind`` is ``Deployment``, ``StatefulSet``, ``Job`` and so on."""
 
     kind: str
     namespace: str
@@ -159,7 +159,7 @@ class Autoscaler:
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Who last set ``spec.replicas``, by the object's ``managedFields``.
+    """The client that last set ``spec.replicas``, by the object's ``managedFields``.
 
     ``manager`` is the client's own name (``kubectl``, ``helm``, ``kube-controller-manager``), ``operation`` is
     ``Apply`` or ``Update``, ``subresource`` is ``scale`` for ``kubectl scale`` and autoscalers. ``at`` is ``None`` for

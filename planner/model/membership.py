@@ -24,7 +24,7 @@ class ClientTuning:
     """How one member is set up, from its running info (request 307).
 
     ``strategy_class`` is the Java class name of its allocation strategy, ``None`` when the client does not
-    tell. ``threads`` is its consume pool, ``batch_size`` the most messages of one listener call,
+    report it. ``threads`` is its consume pool, ``batch_size`` the most messages of one listener call,
     ``pull_threshold`` the messages it caches per queue. ``properties`` holds the other properties that the
     forecasts use, by the client's own names.
     """
@@ -112,7 +112,7 @@ class KafkaMember:
 
 @dataclass(frozen=True, slots=True)
 class BrokerMembers:
-    """Whom one broker lists as members of the group; every broker keeps a list of its own.
+    """The members of the group that one broker lists; every broker keeps a list of its own.
 
     ``clients`` holds a client id once for each connection: twice means two processes with one id. ``addresses`` are
     those of the connections, in the same order, where the broker reported them. ``None``: it did not.

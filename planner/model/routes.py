@@ -8,7 +8,7 @@ from planner.model.queues import MessageQueue, Queue, TopicPartition
 PERMISSION_WRITE = 2
 PERMISSION_READ = 4
 MAX_QUEUES: Final = 65_536
-"""Most queues of a topic on one broker that we believe in; whoever claims more would have us list billions."""
+"""Most queues of a topic on one broker that we believe in; a server that claims more would have us list billions."""
 
 
 @dataclass(frozen=True, slots=True)

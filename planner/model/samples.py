@@ -102,7 +102,7 @@ class GroupSample:
 
     @property
     def owners(self) -> dict[Queue, tuple[str, ...]]:
-        """Who owns each queue by the members' own word; two names mean that both consume it."""
+        """The owners of each queue as the members report them; two names mean that both consume it."""
         owners: dict[Queue, tuple[str, ...]] = {}
         for member in self.members:
             for queue in member.owned or ():

@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Links:
-    """Connections by address. One thread at a time: whoever uses it holds ``lock``."""
+    """Connections by address. One thread at a time: the one that uses it holds ``lock``."""
 
     def __init__(self, bootstrap: Sequence[Address], settings: KafkaSettings, timeout_s: float) -> None:
         self.bootstrap = tuple(bootstrap)

@@ -24,7 +24,7 @@ _POLL_MS: Final = 1000
 
 
 class UnverifiedTlsWarning(UserWarning):
-    """TLS is used without verification: whoever sits in between can read and answer in the server's place."""
+    """TLS is used without verification: a party in between can read and answer in the server's place."""
 
 
 class Address(NamedTuple):
@@ -91,7 +91,7 @@ class Stream(Protocol):
         """Send ``data`` whole, or raise ``OSError``."""
 
     def end(self) -> None:
-        """Wake whoever receives, and close."""
+        """Wake the receiving thread, and close."""
 
 
 def connect(address: Address, *, connect_s: float, tls: Tls | None = None, server_name: str | None = None) -> Stream:
