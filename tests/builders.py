@@ -17,9 +17,9 @@ from planner.model.snapshot import (
     GroupSnapshot,
     KafkaTiming,
     MemberPod,
-    Part,
     QueueState,
     SeriesPoint,
+    SnapshotSection,
 )
 from planner.rollout.build import RolloutSettings, build_plan
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
@@ -79,10 +79,10 @@ def setups(clients: Sequence[str], **changes: Any) -> tuple[ClientSetup, ...]:
     return tuple(replace(made, client=client, **changes) for client in sorted(clients))
 
 
-def parts(age_s: float = 3.0, completeness: float = 1.0) -> tuple[Part, ...]:
+def parts(age_s: float = 3.0, completeness: float = 1.0) -> tuple[SnapshotSection, ...]:
     """Return all parts of a snapshot, each of that age and completeness."""
     names = ("routes", "members", "ownership", "offsets", "rates")
-    return tuple(Part(name, age_s, completeness) for name in names)
+    return tuple(SnapshotSection(name, age_s, completeness) for name in names)
 
 
 def snapshot(

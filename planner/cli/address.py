@@ -144,7 +144,7 @@ def discover(address: Address, groups: Sequence[str]) -> Discovery:
     samples: dict[str, GroupSample] = {}
     failures: dict[str, PlannerError] = {}
     with address.open(groups) as installation:
-        for group, response in installation.look(installation.groups, datetime.now(UTC)):
+        for group, response in installation.read(installation.groups, datetime.now(UTC)):
             if isinstance(response, GroupSample):
                 samples[group] = response
             elif group in groups:

@@ -1,7 +1,7 @@
 """Is a queue that stands still blocked? Judged by the work of the member that serves it.
 
 Blocked is a queue that its member passes over, and a member that commits nothing for longer than its batches take.
-Where what was seen is too short to distinguish a slow cycle from a block, the answer is that nobody can tell yet.
+Where the samples span too little time to distinguish a slow cycle from a block, the answer is that it is not known yet.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class Verdict(Enum):
 
 
 class Ground(Enum):
-    """What a block is seen by."""
+    """What a block is recognised by."""
 
     PASSED_OVER = "its member served its other queues"
     PAST_POLL = "no batch takes that long"
@@ -46,7 +46,7 @@ class Ground(Enum):
 
 
 def verdict_on(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[Verdict, Ground | None]:
-    """Return what is to be said of one queue, and what a block is seen by.
+    """Return the verdict on one queue, and what a block is recognised by.
 
     ``peers`` are the paces of the group's other members, in messages per second.
     """

@@ -3,7 +3,7 @@
 A client commits in lumps: a default Kafka consumer works off up to ``max.poll.records`` (500) records, mostly of one
 partition, and commits them at its next poll (``KafkaConsumer``, 4.1); a RocketMQ client commits all its queues every
 5 s (``persistConsumerOffsetInterval``, 5.5.0). So rates run from commit to commit of the *member*, over all its
-queues, and a queue that stands while its member serves the others says nothing.
+queues, and a queue that stands while its member serves the others shows nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -171,7 +171,7 @@ def _laps(stretch: Sequence[_Step]) -> list[_Lap]:
 
 
 def _had_work(before: _Step, after: _Step, last_moved: Mapping[Queue, datetime]) -> bool:
-    """Tell whether all that was committed next was waiting already, so that the client had no time without work.
+    """Return whether all that was committed next was waiting already, so that the client had no time without work.
 
     What waits in a queue that never moves again does not count: a blocked queue gives no work.
     """
@@ -195,7 +195,7 @@ def _spans(laps: Sequence[_Lap]) -> Iterator[ClientSpan]:
         if span and span[-1].had_work != lap.had_work:
             span = []
         span.append(lap)
-        if sum(part.seconds for part in span) >= SPAN_S:
+        if sum(each.seconds for each in span) >= SPAN_S:
             yield _span(span)
             span = []
 

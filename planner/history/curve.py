@@ -8,7 +8,7 @@ REACH = timedelta(hours=6)
 
 
 class OffsetCurve:
-    """The broker's offset of one queue over time, as far as it still tells when a waiting message came.
+    """The broker's offset of one queue over time, as far as it still shows when a waiting message came.
 
     Forgets what it cannot need: points beyond ``REACH``, before a reset of the broker's offset, and before the message
     that was the oldest waiting one already.
@@ -29,7 +29,7 @@ class OffsetCurve:
     def age_s(self, consumer_offset: int, lag: int) -> tuple[float, bool]:
         """Return for how many seconds the message at ``consumer_offset`` has been there, and whether that is the least.
 
-        Between two looks messages are taken to come evenly: 30 messages between 10:00:00 and 10:00:30, the tenth of
+        Between two samples messages are taken to come evenly: 30 messages between 10:00:00 and 10:00:30, the tenth of
         them the oldest that waits, give 21 s at 10:00:30. Nothing waits: 0.
         """
         at = self._times[-1]

@@ -14,29 +14,29 @@ GAP_FACTOR = 1.75
 """An interval longer than this many sampling periods is a gap: one missing sample makes two periods, more or less."""
 
 Owners = tuple[str, ...]
-Sighting = tuple[datetime, QueueOffsets, Owners]
+TimedOffsets = tuple[datetime, QueueOffsets, Owners]
 
 
 def queue_intervals(samples: Iterable[GroupSample], sample_every_s: float) -> tuple[QueueInterval, ...]:
-    """Return every interval between consecutive sightings of each queue of one group, by queue and time.
+    """Return every interval between consecutive samples of each queue of one group, by queue and time.
 
     Samples may come in any order; two of the same time count once. A queue that one sample misses gets one
     longer interval, marked as a gap.
     """
     ordered = sorted({sample.at: sample for sample in samples}.values(), key=lambda sample: sample.at)
-    sightings: dict[Queue, list[Sighting]] = {}
+    timed_offsets: dict[Queue, list[TimedOffsets]] = {}
     for sample in ordered:
         owners = sample.owners
         for offsets in sample.offsets:
-            sightings.setdefault(offsets.queue, []).append((sample.at, offsets, owners.get(offsets.queue, ())))
+            timed_offsets.setdefault(offsets.queue, []).append((sample.at, offsets, owners.get(offsets.queue, ())))
     return tuple(
-        interval for queue in sorted(sightings) for interval in _intervals_of(sightings[queue], sample_every_s)
+        interval for queue in sorted(timed_offsets) for interval in _intervals_of(timed_offsets[queue], sample_every_s)
     )
 
 
 @dataclass(slots=True)
 class _Known:
-    """What the earlier sightings of a queue say about the next one."""
+    """What the earlier samples of a queue show about the next one."""
 
     curve: OffsetCurve = field(default_factory=OffsetCurve)
     moved_at: datetime | None = None
@@ -57,12 +57,12 @@ class _Known:
         return before if before and before != self.owners else ()
 
 
-def _intervals_of(sightings: list[Sighting], sample_every_s: float) -> Iterator[QueueInterval]:
+def _intervals_of(timed_offsets: list[TimedOffsets], sample_every_s: float) -> Iterator[QueueInterval]:
     known = _Known()
-    first_at, first, first_owners = sightings[0]
+    first_at, first, first_owners = timed_offsets[0]
     known.lag_s(first_at, first)
     known.moved_from(first_owners)
-    for (started_at, before, _), (ended_at, after, owners) in pairwise(sightings):
+    for (started_at, before, _), (ended_at, after, owners) in pairwise(timed_offsets):
         seconds = (ended_at - started_at).total_seconds()
         if after.consumer_offset != before.consumer_offset or after.lag == 0:
             known.moved_at = ended_at

@@ -23,7 +23,7 @@ DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class QueueRates:
-    """Rates in messages per second, ``None`` where no interval of the window tells; ``covered_s`` seconds are known."""
+    """Rates in messages per second, ``None`` where no interval shows them; ``covered_s`` seconds are known."""
 
     arrival: float | None
     upper_arrival: float | None
@@ -47,7 +47,7 @@ def queue_rates(intervals: Sequence[QueueInterval], at: datetime, window_s: floa
         arrival=_mean([i.arrived for i in arriving], [i.seconds for i in arriving]),
         upper_arrival=_upper(arriving, at, percentile),
         consumption=_mean([consumed for consumed, _ in consuming], [seconds for _, seconds in consuming]),
-        covered_s=_covered(recent, start),
+        covered_s=_covered_s(recent, start),
     )
 
 
@@ -62,7 +62,7 @@ def _start(intervals: Sequence[QueueInterval], at: datetime, window_s: float) ->
     return max(start, earliest)
 
 
-def _covered(recent: Sequence[QueueInterval], start: datetime) -> float:
+def _covered_s(recent: Sequence[QueueInterval], start: datetime) -> float:
     known = [
         (interval.ended_at - max(start, interval.started_at)).total_seconds()
         for interval in recent

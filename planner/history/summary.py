@@ -43,21 +43,21 @@ def stretches(points: Sequence[GroupPoint], since: datetime, until: datetime, mo
     """
     if not since < until or most < 2:
         raise ValueError(f"{most} stretches from {since.isoformat()} to {until.isoformat()}: expected 2 and some time")
-    width = next((one for one in _WIDTHS if (until - since) / one <= most - 1), (until - since) / (most - 1))
-    found: dict[datetime, list[GroupPoint]] = {}
+    width = next((width for width in _WIDTHS if (until - since) / width <= most - 1), (until - since) / (most - 1))
+    by_begin: dict[datetime, list[GroupPoint]] = {}
     for point in points:
         if since < point.at <= until:
-            found.setdefault(_begin_of(point.at, width), []).append(point)
-    return tuple(stretch(found[begin], max(begin, since), min(begin + width, until)) for begin in sorted(found))
+            by_begin.setdefault(_begin_of(point.at, width), []).append(point)
+    return tuple(stretch(by_begin[begin], max(begin, since), min(begin + width, until)) for begin in sorted(by_begin))
 
 
 def stretch(points: Sequence[GroupPoint], since: datetime, until: datetime) -> Stretch:
     """Return what these points come to as one stretch."""
-    arrivals = [(one.arrival_rate, one.seconds) for one in points if one.arrival_rate is not None]
-    consumed = [(one.consumption_rate, one.seconds) for one in points if one.consumption_rate is not None]
-    lags = [one.lag for one in points if one.lag is not None]
-    waits = [one.lag_s for one in points if one.lag_s is not None]
-    members = [one.members for one in points if one.members is not None]
+    arrivals = [(point.arrival_rate, point.seconds) for point in points if point.arrival_rate is not None]
+    consumed = [(point.consumption_rate, point.seconds) for point in points if point.consumption_rate is not None]
+    lags = [point.lag for point in points if point.lag is not None]
+    waits = [point.lag_s for point in points if point.lag_s is not None]
+    members = [point.members for point in points if point.members is not None]
     known_s = sum(seconds for _, seconds in arrivals)
     return Stretch(
         since=since,
@@ -80,5 +80,5 @@ def _begin_of(at: datetime, width: timedelta) -> datetime:
 
 
 def _mean(rates: Sequence[tuple[float, float]]) -> float | None:
-    seconds = sum(one for _, one in rates)
-    return sum(rate * one for rate, one in rates) / seconds if seconds > 0 else None
+    seconds = sum(span_s for _, span_s in rates)
+    return sum(rate * span_s for rate, span_s in rates) / seconds if seconds > 0 else None

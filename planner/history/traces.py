@@ -1,4 +1,4 @@
-"""The same intervals for one queue as whole columns: what ``planner.history.intervals`` says, without a loop over rows.
+"""The intervals of ``planner.history.intervals`` for one queue as whole columns, without a loop over rows.
 
 Times are whole microseconds since 1970 (UTC), offsets and lag whole messages; owners are numbers of a list that the
 caller keeps, 0 for nobody. A value that is not known is 0 in its column and False in the column beside it.
@@ -23,7 +23,7 @@ REACH_MICROS = int(REACH.total_seconds()) * MICROS
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The sightings of one queue, oldest first, no time twice."""
+    """The samples of one queue, oldest first, each time once."""
 
     at: Ints
     broker_offset: Ints
@@ -36,7 +36,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TraceState:
-    """What the past of a queue says about its next sightings; the last point of the curve is its last sighting."""
+    """What the past of a queue shows about its next samples; the last point of the curve is its last sample."""
 
     curve_at: Ints
     curve_offset: Ints
@@ -71,12 +71,12 @@ class IntervalColumns:
 def trace_intervals(
     trace: Trace, state: TraceState | None, sample_every_s: float
 ) -> tuple[IntervalColumns, TraceState | None]:
-    """Return the intervals of the sightings after ``state``, and the state after them.
+    """Return the intervals of the samples after ``state``, and the state after them.
 
-    Sightings that the state knows already are left out; without any sighting at all there is no state.
+    Samples that the state knows already are left out; without any sample at all there is no state.
     """
     past = 0 if state is None else len(state.curve_at)
-    whole = _joined(trace, state)
+    whole = _join(trace, state)
     if len(whole.at) == 0:
         return _intervals(whole, past, np.empty(0), whole.owners, _no_ages(0), sample_every_s), None
     moved_at = _moved_at(whole, past, state)
@@ -93,8 +93,8 @@ def trace_intervals(
     )
 
 
-def _joined(trace: Trace, state: TraceState | None) -> Trace:
-    """Return the state's curve and then what is new; of the curve only the last point was a whole sighting."""
+def _join(trace: Trace, state: TraceState | None) -> Trace:
+    """Return the state's curve and then what is new; of the curve only the last point was a whole sample."""
     if state is None:
         return trace
     past = len(state.curve_at)
@@ -117,7 +117,7 @@ def _at_end(count: int, value: int | None) -> Ints:
 
 
 def _moved_at(whole: Trace, past: int, state: TraceState | None) -> Floats:
-    """Return when the consumer offset was last seen to move, or nothing waited; NaN while that was never seen."""
+    """Return when the consumer offset was last observed to move, or nothing waited; NaN without such a time."""
     moved = (whole.is_lag_known & (whole.lag == 0)) | (np.diff(whole.consumer_offset, prepend=0) != 0)
     moved |= np.diff(whole.is_committed, prepend=False)
     moved[: max(past, 1)] = False
@@ -126,15 +126,15 @@ def _moved_at(whole: Trace, past: int, state: TraceState | None) -> Floats:
     if state is not None and state.moved_at is not None:
         at[past - 1] = state.moved_at
     last = np.maximum.accumulate(np.where(np.isnan(at), -1, np.arange(len(at))))
-    found: Floats = np.where(last >= 0, at[last], np.nan)
-    return found
+    moved_at: Floats = np.where(last >= 0, at[last], np.nan)
+    return moved_at
 
 
 def _last_known(owners: Ints) -> Ints:
     """Return for each row the newest owners that were not nobody, 0 where there were none yet."""
     last = np.maximum.accumulate(np.where(owners > 0, np.arange(len(owners)), 0))
-    found: Ints = owners[last]
-    return found
+    known: Ints = owners[last]
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +163,13 @@ def _ages(whole: Trace) -> tuple[int, _Ages]:
     return max(int(start[-1]), int(needed[-1])), _Ages(np.where(whole.is_lag_known, age_s, np.nan), is_least)
 
 
-def _last_at_most(ascending: Ints, wanted: Ints, resets: Ints) -> Ints:
-    """Return for each row the last place, since the reset before it, at which ``ascending`` is at most ``wanted``."""
-    found = np.empty(len(wanted), dtype=np.int64)
-    borders = [0, *resets.tolist(), len(wanted)]
+def _last_at_most(ascending: Ints, limits: Ints, resets: Ints) -> Ints:
+    """Return for each row the last row, since the reset before it, at which ``ascending`` is at most ``limits``."""
+    row_numbers = np.empty(len(limits), dtype=np.int64)
+    borders = [0, *resets.tolist(), len(limits)]
     for first, end in pairwise(borders):
-        found[first:end] = first - 1 + np.searchsorted(ascending[first:end], wanted[first:end], side="right")
-    return found
+        row_numbers[first:end] = first - 1 + np.searchsorted(ascending[first:end], limits[first:end], side="right")
+    return row_numbers
 
 
 def _interpolated_s(whole: Trace, of: Ints, before: Ints) -> Floats:

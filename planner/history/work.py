@@ -2,8 +2,8 @@
 
 A client serves its queues in turn. A default Kafka consumer works off all that it has fetched of one partition, up to
 ``max.poll.records`` (500) at a poll, and commits at the next one (``KafkaConsumer``, 4.1); only then the next
-partition is due. So a queue may stand for minutes while its member is busy, and only *rounds* tell a slow cycle from
-a block: a queue that the member served twice while another one stood has been preferred to it.
+partition is due. So a queue may stand for minutes while its member is busy, and only *rounds* distinguish a slow cycle
+from a block: a queue that the member served twice while another one stood has been preferred to it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -102,19 +102,20 @@ class MemberWork:
 
     @property
     def longest_cycle_s(self) -> float:
-        """For how many seconds one of its queues stood at most before its turn came."""
+        """For how many seconds one of its queues stood at most before the member came to it."""
         return max(queue.longest_wait_s for queue in self.queues)
 
     @property
     def pace(self) -> float:
         """Messages per second that it committed over the watch: no more than it can do."""
         intervals = [interval for queue in self.queues for interval in queue.intervals]
-        return sum(max(0, one.consumed or 0) for one in intervals) / max(queue.span_s for queue in self.queues)
+        consumed = sum(max(0, interval.consumed or 0) for interval in intervals)
+        return consumed / max(queue.span_s for queue in self.queues)
 
     def waited_at(self, since: datetime) -> int:
         """Return how many messages waited for it at that sample, if it has committed none of them since."""
-        later = [one for queue in self.queues for one in queue.intervals if one.ended_at > since]
-        return sum(queue.lags[-1] or 0 for queue in self.queues) - sum(max(0, one.arrived) for one in later)
+        later = [interval for queue in self.queues for interval in queue.intervals if interval.ended_at > since]
+        return sum(queue.lags[-1] or 0 for queue in self.queues) - sum(max(0, interval.arrived) for interval in later)
 
     def has_moved_since(self, since: datetime) -> bool:
         """Return whether it committed anything after that sample."""
@@ -128,9 +129,9 @@ class MemberWork:
 
     def _rounds(self, queue: QueueProgress, since: datetime) -> int:
         """Return how often the member has certainly come back to a queue since then."""
-        return max(self._turns(queue.queue, since), _exhaustions(queue, since))
+        return max(self._revisits(queue.queue, since), _exhaustions(queue, since))
 
-    def _turns(self, queue: Queue, since: datetime) -> int:
+    def _revisits(self, queue: Queue, since: datetime) -> int:
         """Return how often the queue moved after others had moved without it: the member came back to it."""
         moved: dict[datetime, set[Queue]] = {}
         for progress in self.queues:
@@ -169,7 +170,8 @@ def member_work(
 ) -> tuple[MemberWork, ...]:
     """Return what each member works on now, by name; queues without an owner or an interval are left out.
 
-    ``shared_by`` names the members where all of them serve all queues, or where nobody knows who serves which.
+    ``shared_by`` names the members where all of them serve all queues, or where it is not known which member serves
+    which.
     """
     by_members: dict[tuple[str, ...], list[QueueProgress]] = {}
     for queue in queues:

@@ -35,12 +35,12 @@ class GroupSettings:
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """What is known of one broker beside the group's own figures; ``None`` for what it did not tell.
+    """What is known of one broker beside the group's own figures; ``None`` for what it did not report.
 
     ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0). ``permission`` is 4 for read plus 2 for write,
-    for all topics. Its clock is ahead of ours by a number of seconds within ``clock_ahead_s``: it tells whole seconds,
-    and the answer takes time. ``settings`` are those of the group that the sample is about; ``None`` also where the
-    broker has none.
+    for all topics. Its clock is ahead of ours by a number of seconds within ``clock_ahead_s``: it reports whole
+    seconds, and the answer takes time. ``settings`` are those of the group that the sample is about; ``None`` also
+    where the broker has none.
     """
 
     broker: str

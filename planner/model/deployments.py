@@ -1,6 +1,7 @@
 """Deployments and their pods: the Kubernetes facts that change what a change of replicas does.
 
-Counts are those of the API server at one time. ``None`` means that it did not say or that we may not read it, never 0.
+Counts are those of the API server at one time. ``None`` means that it did not report it or that we may not read it,
+never 0.
 """
 
 import math
@@ -10,7 +11,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, order=True)
 class Workload:
-    """Whom a pod belongs to in the end: ``kind`` is ``Deployment``, ``StatefulSet``, ``Job`` and so on."""
+    """The workload that a pod belongs to in the end: ``kind`` is ``Deployment``, ``StatefulSet``, ``Job`` and so on."""
 
     kind: str
     namespace: str
@@ -158,7 +159,7 @@ class Autoscaler:
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Who last set ``spec.replicas``, by the object's ``managedFields``.
+    """The client that last set ``spec.replicas``, by the object's ``managedFields``.
 
     ``manager`` is the client's own name (``kubectl``, ``helm``, ``kube-controller-manager``), ``operation`` is
     ``Apply`` or ``Update``, ``subresource`` is ``scale`` for ``kubectl scale`` and autoscalers. ``at`` is ``None`` for
@@ -178,7 +179,7 @@ class Deployment:
     ``replicas`` is what is asked for; ``current``, ``updated``, ``ready`` and ``available`` are what its controller
     counted last, which lags behind while ``is_observed`` is false. ``grace_s`` is how long an ending pod has between
     the request and SIGKILL, ``min_ready_s`` how long a ready pod waits to count as available. ``pods`` is
-    ``None`` where they could not be read, ``autoscalers`` where none was found and not all could be looked at;
+    ``None`` where they could not be read, ``autoscalers`` where none was found and not all could be read;
     ``problems`` says why, in sentences. ``replicas_set_by`` is what the server noted, which may be nobody.
     ``revision`` is that of its template (``deployment.kubernetes.io/revision``), ``None`` where it has none yet.
     """
@@ -229,14 +230,14 @@ class Deployment:
     @property
     def active_autoscalers(self) -> tuple[Autoscaler, ...] | None:
         """Those that would undo a count set by somebody else; ``None`` when that is not known."""
-        return None if self.autoscalers is None else tuple(one for one in self.autoscalers if not one.is_paused)
+        return None if self.autoscalers is None else tuple(each for each in self.autoscalers if not each.is_paused)
 
     @property
     def replica_owners(self) -> tuple[Autoscaler, ...] | None:
         """The active autoscalers without the HPAs that another one of them made; ``None`` when that is not known."""
         active = self.active_autoscalers
-        makers = {str(one) for one in active or ()}
-        return None if active is None else tuple(one for one in active if one.made_by not in makers)
+        makers = {str(each) for each in active or ()}
+        return None if active is None else tuple(each for each in active if each.made_by not in makers)
 
 
 def _share(limit: str, replicas: int) -> float:

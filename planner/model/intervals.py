@@ -14,13 +14,14 @@ class QueueInterval:
     recreated (``broker_reset``), an offset was set back (``consumer_reset``). Rates are then ``None``, as a
     negative rate means nothing; the difference itself stays. ``is_gap`` marks an interval longer than twice
     the sampling period: its rates are true means, but nothing is known of what happened within it.
-    ``consumer_offset`` is ``None`` where the group has committed nothing or nobody could tell, ``consumed`` where that
-    holds of either end: unknown, which is not 0.
+    ``consumer_offset`` is ``None`` where the group has committed nothing or no broker reported it, ``consumed`` where
+    that holds of either end: unknown, which is not 0.
     ``commit_age_s`` says for how long, at the end, messages have waited without the consumer offset moving;
-    ``None`` when it was never seen to move. ``owners`` are the clients that said they own the queue at the end,
-    ``moved_from`` those that were last known to own it before, where they were others; empty when nothing moved.
+    ``None`` when it was never observed to move. ``owners`` are the clients that reported the queue as theirs at the
+    end, ``moved_from`` those that were last known to own it before, where they were others; empty when nothing moved.
     ``lag_s`` says for how long, at the end, the oldest message not yet consumed has been in the broker, in seconds;
-    ``lag_s_is_least`` that it is at least so long, since nobody looked when the message came. ``None``: lag unknown.
+    ``lag_s_is_least`` that it is at least so long, since no sample was taken when the message came. ``None``: lag
+    unknown.
     """
 
     queue: Queue

@@ -1,4 +1,4 @@
-"""Members of a consumer group: who they are, how they are set up, what they own."""
+"""Members of a consumer group: which they are, how they are set up, what they own."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from planner.model.queues import MessageQueue, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class TopicFigures:
-    """What one member says of one topic over its last minute (``ConsumeStatus``).
+    """What one member reports of one topic over its last minute (``ConsumeStatus``).
 
     ``consume_rt_ms`` is the mean time of one listener call in milliseconds, ``ok_per_s`` and ``failed_per_s``
     are messages per second.
@@ -24,7 +24,7 @@ class ClientTuning:
     """How one member is set up, from its running info (request 307).
 
     ``strategy_class`` is the Java class name of its allocation strategy, ``None`` when the client does not
-    tell. ``threads`` is its consume pool, ``batch_size`` the most messages of one listener call,
+    report it. ``threads`` is its consume pool, ``batch_size`` the most messages of one listener call,
     ``pull_threshold`` the messages it caches per queue. ``properties`` holds the other properties that the
     forecasts use, by the client's own names.
     """
@@ -55,7 +55,7 @@ class Member:
     ``version`` is the ordinal of ``MQVersion.Version`` (513 is V5_5_0), 0 where it is not known. ``tuning`` and
     ``owned`` are ``None`` when the client did not answer: unknown, which is not the same as owning nothing; so are
     ``subscriptions``. ``protocol`` is ``remoting``, or ``grpc`` for a client of a proxy that runs in the broker's
-    process (``proxyMode`` LOCAL): it owns no queue by design, and nobody can ask it what it runs.
+    process (``proxyMode`` LOCAL): it owns no queue by design, and no broker can ask it what it runs.
     """
 
     client_id: str
@@ -112,10 +112,10 @@ class KafkaMember:
 
 @dataclass(frozen=True, slots=True)
 class BrokerMembers:
-    """Whom one broker lists as members of the group; every broker keeps a list of its own.
+    """The members of the group that one broker lists; every broker keeps a list of its own.
 
     ``clients`` holds a client id once for each connection: twice means two processes with one id. ``addresses`` are
-    those of the connections, in the same order, where the broker told them. ``None``: the broker did not tell.
+    those of the connections, in the same order, where the broker reported them. ``None``: it did not.
     """
 
     broker: str

@@ -1,4 +1,4 @@
-"""A group's past as metrics tell it: figures of the whole group, and of single queues only where metrics have them."""
+"""A group's past as metrics show it: figures of the whole group, and of single queues only where metrics have them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,9 +28,9 @@ class GroupPoint:
 
 @dataclass(frozen=True, slots=True)
 class MetricHistory:
-    """What metrics tell of one group's past; ``source`` names server kind and family (``prometheus/kafka-exporter``).
+    """What metrics show of one group's past; ``source`` names server kind and family (``prometheus/kafka-exporter``).
 
-    ``intervals`` are of single queues where the family tells them apart, else there is ``by_topic``: points of each
+    ``intervals`` are of single queues where the family distinguishes them, else there is ``by_topic``: points of each
     topic. ``points`` are the whole group's. All are in order of time. ``period_s`` is the time between two readings:
     the step, or the scrape interval where that is longer. ``refresh_s`` is how old a value may have been when it was
     scraped. ``newest_at`` is the time of the newest scrape, ``None`` without any. ``problems`` are sentences.

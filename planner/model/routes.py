@@ -1,4 +1,4 @@
-"""Routes: which brokers hold which queues of a topic, as the name server tells it."""
+"""Routes: which brokers hold which queues of a topic, as the name server reports it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from planner.model.queues import MessageQueue, Queue, TopicPartition
 PERMISSION_WRITE = 2
 PERMISSION_READ = 4
 MAX_QUEUES: Final = 65_536
-"""Most queues of a topic on one broker that we believe in; whoever claims more would have us list billions."""
+"""Most queues of a topic on one broker that we believe in; a server that claims more would have us list billions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class TopicRoute:
         """
         return tuple(
             sorted(
-                MessageQueue(self.topic, part.broker, queue_id)
-                for part in self.brokers
-                if part.is_readable
-                for queue_id in range(part.read_queues)
+                MessageQueue(self.topic, broker_queues.broker, queue_id)
+                for broker_queues in self.brokers
+                if broker_queues.is_readable
+                for queue_id in range(broker_queues.read_queues)
             )
         )
 

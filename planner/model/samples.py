@@ -1,4 +1,4 @@
-"""One look at one group: what the brokers said at one time. The raw material of the lag history."""
+"""One sample of one group: what the brokers reported at one time. The raw material of the lag history."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ class QueueOffsets:
     """Offsets of one queue, in messages.
 
     ``broker_offset`` is the offset that the next message will get, ``consumer_offset`` the next one to be consumed as
-    the broker has it stored: ``None`` when the group never committed on the queue or the broker does not tell.
+    the broker has it stored: ``None`` when the group never committed on the queue or the broker does not report it.
     ``last_timestamp_ms`` is the store time of the newest consumed message, 0 when there is none or it is gone.
     ``first_offset`` is the oldest message still stored, ``None`` where nobody asked.
     """
@@ -39,7 +39,7 @@ class QueueOffsets:
 
 @dataclass(frozen=True, slots=True)
 class KafkaGroup:
-    """What a Kafka coordinator says of the group as a whole.
+    """What a Kafka coordinator reports of the group as a whole.
 
     ``state`` as the broker names it (``Stable``, ``PreparingRebalance``, ``Empty``, ...), ``protocol`` is ``classic``
     or ``consumer`` (KIP-848), ``assignor`` the one that was agreed on, ``epoch`` the group's generation or epoch
@@ -55,7 +55,7 @@ class KafkaGroup:
 
 @dataclass(frozen=True, slots=True)
 class RocketMQGroup:
-    """What RocketMQ brokers say of the group as a whole; sorted, several where brokers differ.
+    """What RocketMQ brokers report of the group as a whole; sorted, several where brokers differ.
 
     ``consume_types`` are ``CONSUME_PASSIVELY`` (push), ``CONSUME_ACTIVELY`` (pull) or ``CONSUME_POP``;
     ``message_models`` ``CLUSTERING`` or ``BROADCASTING``. Both are empty while nobody is connected. ``brokers`` are in
@@ -77,8 +77,8 @@ class GroupSample:
     part that could not be read or that brokers disagree on; an empty tuple means that the sample is complete.
     ``dead_letters`` counts the messages in the group's ``%DLQ%`` topic, ``None`` where that is not known.
     ``deployment`` is the one that serves the group, where it was read.
-    ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` says whom
-    each RocketMQ broker lists, in broker order; empty where nobody asked.
+    ``kafka`` is set for Kafka groups only, ``rocketmq`` for RocketMQ groups of newer captures. ``listed`` has the
+    members that each RocketMQ broker lists, in broker order; empty where nobody asked.
     """
 
     system: str
@@ -102,7 +102,7 @@ class GroupSample:
 
     @property
     def owners(self) -> dict[Queue, tuple[str, ...]]:
-        """Who owns each queue by the members' own word; two names mean that both consume it."""
+        """The owners of each queue as the members report them; two names mean that both consume it."""
         owners: dict[Queue, tuple[str, ...]] = {}
         for member in self.members:
             for queue in member.owned or ():

@@ -14,8 +14,8 @@ class QueueState:
     """One queue at the snapshot's time; rates in messages per second, ``None`` where they are unknown.
 
     ``arrival_rate`` is the mean over the window, ``upper_arrival_rate`` the recent upper rate (the policy's
-    percentile over the window's intervals). Offsets and lag are ``None`` where no broker told them. ``owner`` is the
-    client that says it owns the queue; ``None`` when nobody does or the members did not answer.
+    percentile over the window's intervals). Offsets and lag are ``None`` where no broker reported them. ``owner`` is
+    the client that says it owns the queue; ``None`` when none does or the members did not answer.
     """
 
     queue: Queue
@@ -33,10 +33,11 @@ class Capacity:
     """Messages per second that one consumer can do, and where the figure comes from (a sentence).
 
     Learned figures are the mean of so many ``observations`` of busy consumers, and lie between ``low`` and ``high``
-    with 95 % confidence; both are ``None`` where nobody can say how sure the figure is. ``is_lower_bound`` says that no
-    consumer was seen busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did much
-    less than others do: the figure leaves them out. ``pod_messages_per_s`` is what one pod's members do together when
-    all are busy, at least ``pod_low``, as ``pod_source`` says; ``None``: no pod was seen so, and no policy states it.
+    with 95 % confidence; both are ``None`` where it is not known how sure the figure is. ``is_lower_bound`` says that
+    no consumer was observed busy: it can do so much, and perhaps more. ``slow_clients`` had work all the time and did
+    much less than others do: the figure leaves them out. ``pod_messages_per_s`` is what one pod's members do together
+    when all are busy, at least ``pod_low``, as ``pod_source`` says; ``None``: no pod was observed so, and no policy
+    states it.
     """
 
     messages_per_s: float
@@ -63,19 +64,19 @@ class Capacity:
         pod = self.pod_messages_per_s
         if pod is None or per_pod == 1:
             return self
-        part, sure = pod / per_pod, (pod if self.pod_low is None else self.pod_low) / per_pod
+        share, sure = pod / per_pod, (pod if self.pod_low is None else self.pod_low) / per_pod
         if sure >= self.sure_messages_per_s:
             return self
         return replace(
             self,
-            messages_per_s=min(self.messages_per_s, part),
+            messages_per_s=min(self.messages_per_s, share),
             low=sure,
-            high=None if self.high is None else max(min(self.high, part), sure),
+            high=None if self.high is None else max(min(self.high, share), sure),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SnapshotSection:
     """How good one part of the snapshot is: its age in seconds at the snapshot's time, the share present (0 to 1)."""
 
     name: str
@@ -91,7 +92,7 @@ class SeriesPoint:
     Rates are messages per second over all data queues, ``None`` where no queue's rate is known; ``lag`` is in
     messages and ``consumers`` counts the owners, both at the end. ``moved`` queues changed their owner within
     the span. ``lag`` counts the queues whose lag is known, ``None`` when there is none. ``is_gap`` says that
-    samples are missing in it. Where metrics tell of the span, ``moved`` is ``None`` and ``consumers`` may be: unknown.
+    samples are missing in it. Where metrics cover the span, ``moved`` is ``None`` and ``consumers`` may be: unknown.
     """
 
     at: datetime
@@ -114,7 +115,7 @@ class MemberPod:
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup:
-    """How one RocketMQ client is set up, as far as it told: what a forecast of pauses and duplicates rests on.
+    """How one RocketMQ client is set up, as far as it reports: what a forecast of pauses and duplicates rests on.
 
     ``version`` is its release (``5.5.0``), ``call_s`` the mean seconds of one listener call in its last minute, topics
     weighted by their rates; ``None`` while it consumes nothing. ``settings`` are its properties by its own names.
@@ -131,10 +132,10 @@ class ClientSetup:
 
 @dataclass(frozen=True, slots=True)
 class KafkaTiming:
-    """How a Kafka group's clients are set up, as its policy tells it: what a forecast of pauses rests on.
+    """How a Kafka group's clients are set up, as its policy states it: what a forecast of pauses rests on.
 
     ``client`` is a release of the Java client or ``librdkafka 2.12.1``, ``record_s`` how long one record takes in the
-    poll loop, ``None`` where the capacity is to tell it. ``settings`` go by the clients' names.
+    poll loop, ``None`` where it follows from the capacity. ``settings`` go by the clients' names.
     """
 
     client: str
@@ -155,9 +156,9 @@ class GroupSnapshot:
     lets us read Kubernetes they are not known.
     ``strategy_options`` are the strategy's parameters, spelt as ``planner allocate`` takes them.
     ``members`` are a Kafka group's, since its assignors ask for more than a name; RocketMQ's need none.
-    ``setups`` tell of a RocketMQ group's clients how each runs, in their order; Kafka's brokers do not know, so that
-    ``timing`` is what the policy says of a Kafka group's.
-    ``notifies_changes`` is whether every broker tells the group's members of others that come and go.
+    ``setups`` describe how each of a RocketMQ group's clients runs, in their order; Kafka's brokers do not know, so
+    that ``timing`` is what the policy states of a Kafka group's.
+    ``notifies_changes`` is whether every broker notifies the group's members of others that come and go.
     ``unlisted_consumers`` says in a sentence why ``clients`` are not all, or none, and the others unknown: consumption
     shows that no listed member explains, or clients of a RocketMQ proxy would not be listed. ``None``: ``clients`` are
     all.
@@ -167,7 +168,7 @@ class GroupSnapshot:
     release that did not write it down.
     ``member_label`` is the pod label by which ``pods`` were matched, empty without one; ``None`` in files of a release
     that did not write it down.
-    ``recent`` tells how the group came here, oldest first; decisions do not look at it, people do.
+    ``recent`` shows how the group came here, oldest first; decisions do not use it, people do.
     ``members_per_pod`` is how many members each pod runs, ``None`` where that is unknown;
     ``members_per_pod_source`` says in a sentence where it comes from, or why it is unknown. ``uneven_pods`` names the
     pods that run another number of them. Files of a release that did not write it down are of groups with one member in
@@ -186,7 +187,7 @@ class GroupSnapshot:
     clients: tuple[str, ...]
     queues: tuple[QueueState, ...]
     capacity: Capacity | None
-    parts: tuple[Part, ...]
+    parts: tuple[SnapshotSection, ...]
     problems: tuple[str, ...] = ()
     recent: tuple[SeriesPoint, ...] = ()
     members: tuple[KafkaMember, ...] = ()
@@ -245,5 +246,5 @@ class GroupSnapshot:
 
     @property
     def unknown_lag(self) -> tuple[Queue, ...]:
-        """The data queues whose lag nobody knows."""
+        """The data queues whose lag is unknown."""
         return tuple(state.queue for state in self.data_queues if state.lag is None)

@@ -15,7 +15,7 @@ from planner.model.intervals import QueueInterval
 from planner.model.membership import GroupMember, KafkaMember, Member
 from planner.model.queues import Queue
 from planner.model.samples import GroupSample, QueueOffsets
-from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, Part, QueueState
+from planner.model.snapshot import Capacity, GroupSnapshot, KafkaTiming, MemberPod, QueueState, SnapshotSection
 from planner.snapshot.capacity import known_capacity
 from planner.snapshot.pod_capacity import with_pod_capacity, with_stated_pod
 from planner.snapshot.pods import pod_size
@@ -28,7 +28,7 @@ from planner.workload import Join, clues_of, join_members
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """What the policy says about reading: window in seconds, percentile of the upper rate (0 to 100), overrides.
+    """What the policy states about reading: window in seconds, percentile of the upper rate (0 to 100), overrides.
 
     ``members_per_pod`` is stated where pods cannot be read or do not show it, ``None`` without such a statement.
     """
@@ -51,7 +51,7 @@ _ALL_QUEUES = -1
 """``popShareQueueNum`` where nobody set it (``BrokerConfig#defaultPopShareQueueNum``, 5.0.0 to 5.5.0)."""
 
 RECENT = timedelta(hours=6)
-"""How far back the snapshot's own picture of the past reaches."""
+"""How far back the snapshot's own series of the past reaches."""
 
 
 def build_snapshot(
@@ -84,7 +84,7 @@ def build_snapshot(
         clients=tuple(sorted(member.identity for member in newest.members)),
         queues=queues,
         capacity=_capacity(newest.members, intervals, at, settings, pods or {}, size.members),
-        parts=_parts(newest, queues, rates, at, settings, unlisted),
+        parts=_sections(newest, queues, rates, at, settings, unlisted),
         problems=(*newest.problems, *queue_problems, *_pod_problems(newest.deployment, join)),
         recent=group_series(intervals, at - RECENT, at),
         deployment=newest.deployment,
@@ -148,12 +148,12 @@ def _blocked_queues(
     for interval in intervals:
         if since < interval.ended_at <= at:
             by_queue.setdefault(interval.queue, []).append(interval)
-    pulling = {member.identity for member in newest.members if _commits_in_turn(member)}
+    pulling = {member.identity for member in newest.members if _commits_queue_by_queue(member)}
     owners = {queue: of_queue for queue, of_queue in newest.owners.items() if pulling.issuperset(of_queue)}
     return blocked_queues(member_work(by_queue, owners, _data_queues(newest)))
 
 
-def _commits_in_turn(member: GroupMember) -> bool:
+def _commits_queue_by_queue(member: GroupMember) -> bool:
     """Return whether a member polls: it works off what it polled and commits it, queue by queue."""
     if isinstance(member, KafkaMember):
         return True
@@ -242,31 +242,32 @@ def _state(queue: Queue, offsets: QueueOffsets | None, rates: QueueRates | None,
     )
 
 
-def _parts(
+def _sections(
     newest: GroupSample,
     queues: Sequence[QueueState],
     rates: dict[Queue, QueueRates],
     at: datetime,
     settings: SnapshotSettings,
     unlisted: str | None,
-) -> tuple[Part, ...]:
+) -> tuple[SnapshotSection, ...]:
     age_s = (at - newest.at).total_seconds()
     data = [state.queue for state in queues if not state.queue.is_retry]
     reported = {entry.queue for entry in newest.offsets}
     answered = [member for member in newest.members if member.owned is not None]
     covered = sum(min(rates[queue].covered_s, settings.window_s) for queue in data if queue in rates)
     topics = counted(len(newest.routes.topic_names), "topic")
+    queues_read = counted(len(data), queue_noun(newest.system))
     return (
-        Part("routes", age_s, 1.0 if data else 0.0, f"{topics}, {counted(len(data), queue_noun(newest.system))}"),
-        _members_part(newest, age_s, unlisted),
-        Part(
+        SnapshotSection("routes", age_s, 1.0 if data else 0.0, f"{topics}, {queues_read}"),
+        _members_section(newest, age_s, unlisted),
+        SnapshotSection(
             "ownership",
             age_s,
             _share(len(answered), len(newest.members)),
             f"{len(answered)} of {len(newest.members)} members told what they own{_sharing(newest)}",
         ),
-        Part("offsets", age_s, _share(sum(queue in reported for queue in data), len(data)), ""),
-        Part(
+        SnapshotSection("offsets", age_s, _share(sum(queue in reported for queue in data), len(data)), ""),
+        SnapshotSection(
             "rates",
             age_s,
             _share(covered, settings.window_s * len(data)),
@@ -275,13 +276,13 @@ def _parts(
     )
 
 
-def _members_part(newest: GroupSample, age_s: float, unlisted: str | None) -> Part:
+def _members_section(newest: GroupSample, age_s: float, unlisted: str | None) -> SnapshotSection:
     listed = f"{len(newest.members)} members"
     if unlisted is None:
-        return Part("members", age_s, 1.0 if newest.members else 0.0, listed)
+        return SnapshotSection("members", age_s, 1.0 if newest.members else 0.0, listed)
     behind = "behind a proxy" if is_behind_proxy(newest) else "no broker lists them"
     others = f"{listed} listed, others" if newest.members else "members"
-    return Part("members", age_s, 0.0, f"{others} unknown: {behind}")
+    return SnapshotSection("members", age_s, 0.0, f"{others} unknown: {behind}")
 
 
 def _sharing(newest: GroupSample) -> str:
@@ -289,5 +290,5 @@ def _sharing(newest: GroupSample) -> str:
     return f", of which {clients} are gRPC clients and own none" if clients else ""
 
 
-def _share(part: float, whole: float) -> float:
-    return round(part / whole, 4) if whole > 0 else 0.0
+def _share(amount: float, whole: float) -> float:
+    return round(amount / whole, 4) if whole > 0 else 0.0

@@ -1,4 +1,4 @@
-"""What one consumer can do: learned from when it was busy, or told by its own figures."""
+"""What one consumer can do: learned from when it was busy, or computed from its own figures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from planner.model.snapshot import Capacity
 from planner.words import some
 
 FEWEST_SPANS = 3
-"""With fewer busy spans their spread says nothing about how sure their mean is."""
+"""With fewer busy spans their spread does not show how sure their mean is."""
 
 SLOW = 0.5
 """A client that does less than this share of another's pace, both with work all the time, has a limit of its own."""
@@ -29,8 +29,8 @@ _T_975 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.1
 def known_capacity(intervals: Sequence[QueueInterval], members: Sequence[GroupMember]) -> Capacity | None:
     """Return the best that is known of one consumer's capacity, ``None`` when nothing is.
 
-    What was seen while consumers were busy comes first, their own figures next, and last the highest rate that was
-    seen: a bound that they can do at least. Figures below that bound are refuted by it.
+    What was observed while consumers were busy comes first, their own figures next, and last the highest rate that was
+    observed: a bound that they can do at least. Figures below that bound are refuted by it.
     """
     learned = learned_capacity(client_spans(intervals))
     slow = learned.slow_clients if learned else ()
@@ -50,7 +50,7 @@ def learned_capacity(spans: Sequence[ClientSpan]) -> Capacity | None:
     lower bound. Clients that are slow for a reason of their own are named and left out.
     """
     slow = _slow_clients(spans)
-    learned = _learned([span for span in spans if span.client not in slow])
+    learned = _capacity_while_busy([span for span in spans if span.client not in slow])
     if learned is None or not slow:
         return learned
     note = f"{some(slow)} left out: never without work, and yet much slower than another"
@@ -80,7 +80,7 @@ def _shown_rate(spans: Sequence[ClientSpan]) -> float:
     return sum(span.consumed for span in spans) / sum(span.seconds + span.slack_s for span in spans)
 
 
-def _learned(spans: Sequence[ClientSpan]) -> Capacity | None:
+def _capacity_while_busy(spans: Sequence[ClientSpan]) -> Capacity | None:
     busy = [span for span in spans if span.is_saturated]
     if not busy:
         return _lower_bound(spans)
@@ -130,7 +130,7 @@ def _consumers(count: int) -> str:
 
 
 def observed_capacity(members: Sequence[GroupMember]) -> Capacity | None:
-    """Return the mean capacity of the members in messages per second, ``None`` when no figure tells it.
+    """Return the mean capacity of the members in messages per second, ``None`` when no figure shows it.
 
     One listener call at a time and thread: threads / mean time of a call (``consumeRT`` of the last minute,
     topics weighted by their rate). Batches count as one message a call, so the figure is a lower bound there;
@@ -140,10 +140,10 @@ def observed_capacity(members: Sequence[GroupMember]) -> Capacity | None:
     if not figures:
         return None
     mean = sum(figures) / len(figures)
-    spread = f"{min(figures):.0f} to {max(figures):.0f}" if len(figures) > 1 else f"{mean:.0f}"
+    bounds = f"{min(figures):.0f} to {max(figures):.0f}" if len(figures) > 1 else f"{mean:.0f}"
     return Capacity(
         messages_per_s=round(mean, 3),
-        source=f"threads / consume time as {len(figures)} of {len(members)} members report it: {spread} messages/s",
+        source=f"threads / consume time as {len(figures)} of {len(members)} members report it: {bounds} messages/s",
     )
 
 

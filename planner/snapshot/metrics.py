@@ -1,4 +1,4 @@
-"""What metrics know of a group fills a snapshot where live samples tell less, and is marked as theirs."""
+"""What metrics know of a group fills a snapshot where live samples show less, and is marked as theirs."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,35 +8,35 @@ from planner.history.series import MOST_POINTS
 from planner.model.intervals import QueueInterval
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import Queue
-from planner.model.snapshot import GroupSnapshot, Part, QueueState, SeriesPoint
+from planner.model.snapshot import GroupSnapshot, QueueState, SeriesPoint, SnapshotSection
 from planner.snapshot.build import RECENT, SnapshotSettings
 
 RATES = "rates"
-"""The part of a snapshot that rates are told in."""
+"""The name of a snapshot's part with rates."""
 
 
 def with_metrics(snapshot: GroupSnapshot, past: MetricHistory, settings: SnapshotSettings) -> GroupSnapshot:
     """Return the snapshot with rates from metrics where these cover more of the window, and with its recent past.
 
-    Rates change only where the metrics tell queues apart; the part ``rates`` then names their source, and its age
+    Rates change only where the metrics distinguish queues; the part ``rates`` then names their source, and its age
     counts how old metrics may be. ``recent`` begins with the metrics' points, up to the first of the live ones.
     """
-    told = replace(snapshot, recent=_recent(snapshot, past), problems=(*snapshot.problems, *past.problems))
+    with_past = replace(snapshot, recent=_recent(snapshot, past), problems=(*snapshot.problems, *past.problems))
     rates = _rates(snapshot, past, settings)
     covered = _completeness(snapshot, rates, settings)
-    live = next((part.completeness for part in snapshot.parts if part.name == RATES), 0.0)
+    live = next((section.completeness for section in snapshot.parts if section.name == RATES), 0.0)
     if covered <= live:
-        return told
-    part = Part(
+        return with_past
+    section = SnapshotSection(
         RATES,
         max(0.0, past.age_s(snapshot.at) or 0.0),
         covered,
         f"from {past.source}, as live samples cover {live:.0%} of the window of {settings.window_s:.0f} s",
     )
     return replace(
-        told,
+        with_past,
         queues=tuple(_with_rates(state, rates.get(state.queue)) for state in snapshot.queues),
-        parts=(*(one for one in snapshot.parts if one.name != RATES), part),
+        parts=(*(earlier for earlier in snapshot.parts if earlier.name != RATES), section),
     )
 
 
@@ -70,7 +70,7 @@ def _with_rates(state: QueueState, rates: QueueRates | None) -> QueueState:
 def _recent(snapshot: GroupSnapshot, past: MetricHistory) -> tuple[SeriesPoint, ...]:
     live = snapshot.recent
     until = live[0].at - timedelta(seconds=live[0].seconds) if live else snapshot.at
-    earlier = [_point(one) for one in past.points if snapshot.at - RECENT < one.at <= until]
+    earlier = [_point(point) for point in past.points if snapshot.at - RECENT < point.at <= until]
     return (*earlier[-MOST_POINTS:], *live)
 
 

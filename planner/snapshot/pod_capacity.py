@@ -18,7 +18,7 @@ STATED = "stated by the policy"
 def with_pod_capacity(
     capacity: Capacity | None, spans: Sequence[ClientSpan], pods: Mapping[str, str], per_pod: int | None
 ) -> Capacity | None:
-    """Return the capacity with what a pod's members do together, where some pod was seen with all of them busy.
+    """Return the capacity with what a pod's members do together, where some pod was observed with all of them busy.
 
     ``pods`` is member -> pod, ``per_pod`` how many each runs; pods of one member can do what that can. A statement of
     the policy stays, be it of one consumer or of one pod.
@@ -30,12 +30,12 @@ def with_pod_capacity(
         return capacity
     mean = sum(span.consumed for span in busy) / sum(span.seconds for span in busy)
     low, high = bounds_of(busy, mean)
-    whose = f"{counted(len({span.client for span in busy}), 'pod')} whose {per_pod} consumers all had work"
+    busy_pods = f"{counted(len({span.client for span in busy}), 'pod')} whose {per_pod} consumers all had work"
     return replace(
         capacity,
         pod_messages_per_s=round(mean, DECIMALS),
         pod_low=low,
-        pod_source=f"measured {counted(len(busy), 'time')} on {whose}: {low:.1f} to {high:.1f} messages/s (95 %)",
+        pod_source=f"measured {counted(len(busy), 'time')} on {busy_pods}: {low:.1f} to {high:.1f} messages/s (95 %)",
     )
 
 
@@ -64,13 +64,13 @@ def _together(pod: str, spans: Sequence[ClientSpan], members: int) -> Iterator[C
     """Yield the stretches between two ends of spans in which spans of all members run."""
     times = sorted({time for span in spans for time in (span.started_at, _end(span))})
     for begin, end in pairwise(times):
-        there = [span for span in spans if span.started_at <= begin and end <= _end(span)]
-        if len(there) < members:
+        covering = [span for span in spans if span.started_at <= begin and end <= _end(span)]
+        if len(covering) < members:
             continue
         seconds = (end - begin).total_seconds()
-        consumed = round(sum(span.rate for span in there) * seconds)
+        consumed = round(sum(span.rate for span in covering) * seconds)
         # A stretch within spans is as long as it is: only what was consumed in it is known less well.
-        slack_s = max(span.slack_s * seconds / span.seconds for span in there)
+        slack_s = max(span.slack_s * seconds / span.seconds for span in covering)
         yield ClientSpan(pod, begin, seconds, consumed, is_saturated=True, slack_s=slack_s)
 
 

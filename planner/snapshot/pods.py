@@ -15,9 +15,9 @@ FIELD = "spec.membersPerPod"
 
 @dataclass(frozen=True, slots=True)
 class PodSize:
-    """Members of each pod, ``None`` where nobody can tell; ``source`` says in a sentence where it comes from, or why.
+    """Members of each pod, ``None`` where it is not known; ``source`` says in a sentence where it comes from, or why.
 
-    ``uneven`` names the pods that run another number: ``source`` then says who runs how many.
+    ``uneven`` names the pods that run another number: ``source`` then says which pod runs how many.
     """
 
     members: int | None
@@ -32,11 +32,11 @@ def pod_size(
 
     What the pods themselves show comes first, ``pods`` being member -> pod, as far as it is known, where pods were
     read; ``stated`` is the policy's ``membersPerPod``. Without pods, client ids that begin with a pod's name show as
-    much. Members that only share an address leave the number unknown: a count of replicas could not be told from one of
-    members.
+    much. Members that only share an address leave the number unknown: a count of replicas could not be distinguished
+    from one of members.
     """
     if not members:
-        return PodSize(stated or 1, _stated(stated) if stated else "no member is running")
+        return PodSize(stated or 1, _source_stated(stated) if stated else "no member is running")
     if pods is not None and all(member.identity in pods for member in members):
         return _by_sizes(Counter(pods.values()), stated, "pods run")
     if deployment is not None:
@@ -62,11 +62,11 @@ def _by_sizes(sizes: Mapping[str, int], stated: int | None, run: str) -> PodSize
     uneven = tuple(sorted(pod for pod, size in sizes.items() if size != usual))
     if not uneven:
         return PodSize(usual, f"{len(sizes)} {run} {counted(usual, 'member')} each")
-    whose = f"{FIELD} says {usual}" if stated else f"{len(sizes) - len(uneven)} others run {usual}"
+    others = f"{FIELD} says {usual}" if stated else f"{len(sizes) - len(uneven)} others run {usual}"
     shown = some(f"{pod} runs {sizes[pod]}" for pod in uneven)
     return PodSize(
         usual,
-        f"pods differ in their members: {shown}, {whose}; look for a listener that has ended or has not yet joined, "
+        f"pods differ in their members: {shown}, {others}; look for a listener that has ended or has not yet joined, "
         f"and restart its pod{' or correct that field' if stated else ''}",
         uneven,
     )
@@ -91,18 +91,18 @@ def _by_replicas(
 
 
 def _by_clues(members: Sequence[MemberClues], stated: int | None) -> PodSize:
-    places = pods_by_clues(members)
-    if all(place.is_pod for place in places):
+    shared = pods_by_clues(members)
+    if all(sharing.is_pod for sharing in shared):
         return _by_sizes(
-            {place.by: len(place.members) for place in places}, stated, "pod names among the client ids name"
+            {sharing.by: len(sharing.members) for sharing in shared}, stated, "pod names among the client ids name"
         )
     if stated is not None:
         return _of_whole_pods(len(members), stated)
-    crowded = [place for place in places if len(place.members) > 1]
+    crowded = [sharing for sharing in shared if len(sharing.members) > 1]
     if not crowded:
         return PodSize(1, "no two members share an address")
-    largest = max(crowded, key=lambda place: len(place.members))
-    perhaps = f", {len(largest.members)} for example" if len({len(place.members) for place in places}) == 1 else ""
+    largest = max(crowded, key=lambda sharing: len(sharing.members))
+    perhaps = f", {len(largest.members)} for example" if len({len(sharing.members) for sharing in shared}) == 1 else ""
     return PodSize(
         None,
         f"{len(largest.members)} members share {largest.by} ({some(largest.members, 2)}), so that they may run in one "
@@ -112,7 +112,7 @@ def _by_clues(members: Sequence[MemberClues], stated: int | None) -> PodSize:
 
 def _of_whole_pods(members: int, stated: int) -> PodSize:
     if members % stated == 0:
-        return PodSize(stated, _stated(stated))
+        return PodSize(stated, _source_stated(stated))
     whole = counted(-(-members // stated), "pod")
     return PodSize(
         stated,
@@ -123,5 +123,5 @@ def _of_whole_pods(members: int, stated: int) -> PodSize:
     )
 
 
-def _stated(members: int) -> str:
+def _source_stated(members: int) -> str:
     return f"the policy states {counted(members, 'member')} a pod"

@@ -11,8 +11,8 @@ DECIMALS = 6
 
 def client_setups(members: Sequence[GroupMember]) -> tuple[ClientSetup, ...]:
     """Return one setup for each RocketMQ member, by client id; none for a Kafka group."""
-    told = (_setup(member) for member in members if isinstance(member, Member))
-    return tuple(sorted(told, key=lambda setup: setup.client))
+    setups = (_setup(member) for member in members if isinstance(member, Member))
+    return tuple(sorted(setups, key=lambda setup: setup.client))
 
 
 def _setup(member: Member) -> ClientSetup:
@@ -43,8 +43,8 @@ def _settings(tuning: ClientTuning) -> tuple[tuple[str, str], ...]:
 
 
 def notifies_changes(brokers: Sequence[BrokerState]) -> bool | None:
-    """Return whether all brokers tell members of others that come and go; ``None`` where one did not say."""
-    told = [state.settings.notifies_changes if state.settings else None for state in brokers]
-    if False in told:
+    """Return whether all brokers notify members of others that come and go; ``None`` where one did not report it."""
+    flags = [state.settings.notifies_changes if state.settings else None for state in brokers]
+    if False in flags:
         return False
-    return True if told and None not in told else None
+    return True if flags and None not in flags else None

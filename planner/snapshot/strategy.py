@@ -31,7 +31,7 @@ def strategy_name(strategy_class: str) -> str | None:
 def observed_strategy(members: Sequence[GroupMember]) -> tuple[str | None, str]:
     """Return the strategy that all members run and a sentence that says how it is known.
 
-    ``None`` when members tell nothing, tell a class that is not RocketMQ's own, or tell different ones.
+    ``None`` when members report nothing, report a class that is not RocketMQ's own, or report different ones.
     """
     classes = sorted({m.tuning.strategy_class for m in members if m.tuning and m.tuning.strategy_class})
     if not classes:

@@ -1,10 +1,10 @@
-"""A snapshot under the policy of today: what somebody states now counts, also where the snapshot was taken before."""
+"""A snapshot under the policy of today: what the policy states now counts, also where the snapshot was taken before."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from planner import words
-from planner.model.snapshot import Capacity, GroupSnapshot, Part
+from planner.model.snapshot import Capacity, GroupSnapshot, SnapshotSection
 from planner.snapshot.build import SnapshotSettings
 from planner.snapshot.pod_capacity import STATED, with_stated_pod
 from planner.snapshot.pods import pod_size_of
@@ -112,7 +112,8 @@ def _with_percentile(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Gro
         "computed"
     )
     parts = tuple(
-        replace(part, completeness=0.0, note=lacks) if part.name == RATES else part for part in snapshot.parts
+        replace(section, completeness=0.0, note=lacks) if section.name == RATES else section
+        for section in snapshot.parts
     )
     return replace(snapshot, percentile=settings.percentile, parts=parts)
 
@@ -120,15 +121,15 @@ def _with_percentile(snapshot: GroupSnapshot, settings: SnapshotSettings) -> Gro
 def _with_window(snapshot: GroupSnapshot, settings: SnapshotSettings) -> GroupSnapshot:
     if settings.window_s == snapshot.window_s:
         return snapshot
-    parts = tuple(_of_window(part, snapshot.window_s, settings.window_s) for part in snapshot.parts)
+    parts = tuple(_of_window(section, snapshot.window_s, settings.window_s) for section in snapshot.parts)
     return replace(snapshot, window_s=settings.window_s, parts=parts)
 
 
-def _of_window(part: Part, had_s: float, wanted_s: float) -> Part:
-    if part.name != RATES:
-        return part
-    if wanted_s > had_s:
-        covered = round(part.completeness * had_s / wanted_s, 4)
-        return replace(part, completeness=covered, note=f"samples of {had_s:.0f} s for a window of {wanted_s:.0f} s")
-    lacks = f"means of {had_s:.0f} s, out of which no window of {wanted_s:.0f} s can be cut"
-    return replace(part, completeness=0.0, note=lacks)
+def _of_window(section: SnapshotSection, had_s: float, stated_s: float) -> SnapshotSection:
+    if section.name != RATES:
+        return section
+    if stated_s > had_s:
+        covered = round(section.completeness * had_s / stated_s, 4)
+        return replace(section, completeness=covered, note=f"samples of {had_s:.0f} s for a window of {stated_s:.0f} s")
+    lacks = f"means of {had_s:.0f} s, out of which no window of {stated_s:.0f} s can be cut"
+    return replace(section, completeness=0.0, note=lacks)

@@ -73,12 +73,12 @@ def _signs(newest: GroupSample, intervals: Iterable[QueueInterval]) -> Iterator[
         yield f"{activity.acknowledged_per_s:.1f} messages/s acknowledged"
     if activity is not None and activity.last_pop_s is not None and activity.last_pop_s <= ALIVE_S:
         yield f"last pop {activity.last_pop_s:.0f} s ago"
-    if not newest.members and (advanced := _advanced(newest, intervals)):
+    if not newest.members and (advanced := _count_advancing(newest, intervals)):
         yield f"offsets of {advanced} {'queue' if advanced == 1 else 'queues'} advance"
 
 
-def _advanced(newest: GroupSample, intervals: Iterable[QueueInterval]) -> int:
-    """Return on how many queues the group's offset rose lately, with nobody who owned the queue before or after."""
+def _count_advancing(newest: GroupSample, intervals: Iterable[QueueInterval]) -> int:
+    """Return on how many queues the group's offset rose lately, without an owner of the queue before or after."""
     by_queue: dict[Queue, list[QueueInterval]] = {}
     for interval in intervals:
         if interval.ended_at <= newest.at:

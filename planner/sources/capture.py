@@ -29,7 +29,7 @@ SAMPLES_FILE = "samples.jsonl.gz"
 class CaptureHeader:
     """What a capture holds: groups, first and last sample's time (UTC), the sampling period in seconds.
 
-    ``samples_sha256`` names the exact content of the samples file, unpacked. ``story`` tells people what was
+    ``samples_sha256`` names the exact content of the samples file, unpacked. ``story`` has for people what was
     going on, ``versions`` which software was recorded.
     """
 

@@ -26,7 +26,7 @@ class Connection:
     extra: str = field(default="", repr=False)
 
     def fields(self) -> Mapping[str, Any]:
-        """Return the fields of ``extra``. Raises ``BadInputError``, which tells nothing of its content."""
+        """Return the fields of ``extra``. Raises ``BadInputError``, which shows nothing of its content."""
         try:
             fields = json.loads(self.extra or "{}")
         except (ValueError, RecursionError):

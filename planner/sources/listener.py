@@ -1,4 +1,4 @@
-"""Which system listens at an address: what answers says it, so that a mixed-up address is named as what it is.
+"""Which system listens at an address: its answer shows it, so that a mixed-up address is named as what it is.
 
 Both probes are read-only: Kafka's ApiVersions request, and RocketMQ's request for the broker list, which a name server
 answers and a broker refuses in the same protocol. Servers that want TLS answer neither and stay unknown.
@@ -27,15 +27,15 @@ ROCKETMQ: Final = "a RocketMQ server: name it with -n, or as nameServers of a so
 def check_system(expected: str, host: str, port: int, error: Exception) -> None:
     """Raise ``BadInputError`` where the address is not of the ``expected`` system, ``rocketmq`` or ``kafka``.
 
-    ``error`` is why it could not be used. Where nobody listens nothing is asked.
+    ``error`` is why it could not be used. Where no server listens nothing is asked.
     """
     if isinstance(error.__cause__, ConnectionRefusedError | socket.gaierror):
         return
-    found = kafka_listener(host, port)
-    if found is None and expected == "kafka":
-        found = rocketmq_listener(host, port)
-    if found is not None and (expected, found) != ("kafka", KAFKA):
-        raise BadInputError(f"{host}:{port} is {found}") from error
+    listener = kafka_listener(host, port)
+    if listener is None and expected == "kafka":
+        listener = rocketmq_listener(host, port)
+    if listener is not None and (expected, listener) != ("kafka", KAFKA):
+        raise BadInputError(f"{host}:{port} is {listener}") from error
 
 
 def kafka_listener(host: str, port: int) -> str | None:
@@ -82,6 +82,6 @@ def _exchange(host: str, port: int, frame: bytes) -> bytes:
 
 def _read(connected: socket.socket, size: int) -> bytes:
     data = b""
-    while len(data) < size and (part := connected.recv(size - len(data))):
-        data += part
+    while len(data) < size and (chunk := connected.recv(size - len(data))):
+        data += chunk
     return data

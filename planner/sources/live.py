@@ -1,6 +1,6 @@
 """Live groups, whichever system they live in: what policies name is watched, over few connections.
 
-Policies that share an installation (the same servers and account) share its connections, and are looked at together.
+Policies that share an installation (the same servers and account) share its connections, and are read together.
 """
 
 import logging
@@ -22,19 +22,19 @@ log = logging.getLogger(__name__)
 
 SAMPLE_EVERY_S = 5.0
 
-LEAST_LOOKS = 2
-"""Rates need two looks."""
+LEAST_READINGS = 2
+"""Rates need two samples."""
 
-_OF_A_SLOW_LOOK = 0.85
-"""Gaps are longer than 1.75 periods: for slow looks one and a half of them, since a look that failed makes two."""
+_OF_A_SLOW_READING = 0.85
+"""Gaps are longer than 1.75 periods: of slow readings one and a half, since a reading that failed makes two."""
 
-Said = GroupSample | PlannerError
+SampleOrError = GroupSample | PlannerError
 """A group's sample, or why there is none."""
 
-Look = Callable[[datetime], Iterable[tuple[str, Said]]]
-"""Read all groups of an installation once, as of the given time: (group, what it said)."""
+ReadGroups = Callable[[datetime], Iterable[tuple[str, SampleOrError]]]
+"""Read all groups of an installation once, as of the given time: (group, its sample or error)."""
 
-Complete = Callable[[ConsumerScalingPolicy, GroupSample], Said]
+Complete = Callable[[ConsumerScalingPolicy, GroupSample], SampleOrError]
 """Add the group's Deployment to its sample, where the policy wants that."""
 
 
@@ -51,8 +51,8 @@ class Installation:
 
     @property
     def key(self) -> str:
-        """What tells this installation from all others: servers and account."""
-        return _way_in(self.policies[0])
+        """What distinguishes this installation from all others: servers and account."""
+        return _connection_key(self.policies[0])
 
     @property
     def name(self) -> str:
@@ -63,32 +63,32 @@ class Installation:
 
 
 class Pace:
-    """How far apart the looks of a watch lie: ``SAMPLE_EVERY_S``, unless most of them take longer than that.
+    """How far apart the readings of a watch lie: ``SAMPLE_EVERY_S``, unless most of them take longer than that.
 
-    One member that does not answer costs a look 10 s. Then nothing is missing between two looks, however long they are.
+    One member that does not answer costs a reading 10 s. Then nothing is missing between two of them, however long.
     """
 
     def __init__(self) -> None:
         self._took_s: list[float] = []
 
     def note(self, took_s: float) -> None:
-        """Add a look that somebody has answered; one that nobody answered is missing, and no reason to be patient."""
+        """Add a reading with any answer; one without an answer is missing, and no reason to be patient."""
         self._took_s.append(took_s)
 
     @property
     def sample_every_s(self) -> float:
-        """The period by which gaps are judged. Where one look in twenty or fewer is slow, these stay gaps."""
+        """The period by which gaps are judged. Where one reading in twenty or fewer is slow, these stay gaps."""
         took_s = sorted(self._took_s) or [0.0]
-        return max(SAMPLE_EVERY_S, _OF_A_SLOW_LOOK * took_s[int(0.95 * (len(took_s) - 1))])
+        return max(SAMPLE_EVERY_S, _OF_A_SLOW_READING * took_s[int(0.95 * (len(took_s) - 1))])
 
 
 def installations(policies: Iterable[ConsumerScalingPolicy]) -> tuple[Installation, ...]:
     """Return the policies by installation."""
-    ordered = sorted(policies, key=_way_in)
-    return tuple(Installation(tuple(together)) for _, together in groupby(ordered, key=_way_in))
+    ordered = sorted(policies, key=_connection_key)
+    return tuple(Installation(tuple(together)) for _, together in groupby(ordered, key=_connection_key))
 
 
-def _way_in(policy: ConsumerScalingPolicy) -> str:
+def _connection_key(policy: ConsumerScalingPolicy) -> str:
     source = policy.spec.source
     return source.model_dump_json(exclude={"group", "topics", "prometheus"})
 
@@ -96,77 +96,80 @@ def _way_in(policy: ConsumerScalingPolicy) -> str:
 def watch(policy: ConsumerScalingPolicy, seconds: float, pace: Pace | None = None) -> Iterator[GroupSample]:
     """Yield a sample of the policy's group every ``SAMPLE_EVERY_S`` for ``seconds``, the first at once.
 
-    Raises what keeps the first look from being taken (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
-    A later look that fails is logged and left out: the history marks the gap, and a broker that restarts must not end
-    the watch. ``pace`` learns how far apart the looks lie.
+    Raises what keeps the first reading from being done (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``).
+    A later reading that fails is logged and left out: the history marks the gap, and a broker that restarts must not
+    end the watch. ``pace`` learns how far apart the readings lie.
     """
     has_answered = False
-    for _, said in watch_installation(Installation((policy,)), seconds, pace):
-        if isinstance(said, GroupSample):
+    for _, answer in watch_installation(Installation((policy,)), seconds, pace):
+        if isinstance(answer, GroupSample):
             has_answered = True
-            yield said
+            yield answer
         elif not has_answered:
-            raise said
+            raise answer
 
 
 def watch_installation(
     installation: Installation, seconds: float, pace: Pace | None = None
-) -> Iterator[tuple[ConsumerScalingPolicy, Said]]:
-    """Yield each policy with what its group said, for every look; failures are logged, and tried again at the next.
+) -> Iterator[tuple[ConsumerScalingPolicy, SampleOrError]]:
+    """Yield each policy with its group's sample or error, for every reading; failures are logged, the next one retries.
 
-    With ``spec.kubernetes`` a sample carries its Deployment. ``pace`` learns how far apart the looks lie. Raises
+    With ``spec.kubernetes`` a sample carries its Deployment. ``pace`` learns how far apart the readings lie. Raises
     ``BadInputError`` for settings that cannot be.
     """
     pace = pace or Pace()
     by_group = {policy.spec.source.group: policy for policy in installation.policies}
     with ExitStack() as opened:
         complete = opened.enter_context(_open_deployments(installation.policies))
-        look = None
+        read = None
         for _ in _ticks(seconds):
             at, started, has_answered = datetime.now(UTC), time.monotonic(), False
             try:
-                look = look or opened.enter_context(_open(installation))
-                for group, said in look(at):
+                read = read or opened.enter_context(_open(installation))
+                for group, answer in read(at):
                     policy = by_group[group]
-                    has_answered |= isinstance(said, GroupSample)
-                    yield policy, _logged(group, complete(policy, said) if isinstance(said, GroupSample) else said)
+                    has_answered |= isinstance(answer, GroupSample)
+                    yield (
+                        policy,
+                        _log_failure(group, complete(policy, answer) if isinstance(answer, GroupSample) else answer),
+                    )
             except (OutOfReachError, UnknownNameError) as error:
-                yield from ((policy, _logged(group, error)) for group, policy in by_group.items())
+                yield from ((policy, _log_failure(group, error)) for group, policy in by_group.items())
             if has_answered:
                 pace.note(time.monotonic() - started)
 
 
 @contextmanager
 def open_group(policy: ConsumerScalingPolicy) -> Iterator[Callable[[datetime], GroupSample]]:
-    """Give the way to look at the policy's group again and again, each time as of the given time.
+    """Give a function that reads the policy's group, each time as of the given time.
 
-    Connections are opened once, here or with the first look. A look raises what keeps it from being taken, as the
+    Connections are opened once, here or with the first reading. A reading raises what keeps it from being done, as the
     opening does (``OutOfReachError``, ``UnknownNameError``, ``BadInputError``). Deployments are not read.
     """
-    with _open(Installation((policy,))) as look:
+    with _open(Installation((policy,))) as read:
 
         def sample(at: datetime) -> GroupSample:
-            ((_, said),) = look(at)
-            if isinstance(said, PlannerError):
-                raise said
-            return said
+            ((_, answer),) = read(at)
+            if isinstance(answer, PlannerError):
+                raise answer
+            return answer
 
         yield sample
 
 
-def _logged(group: str, said: Said) -> Said:
-    if isinstance(said, PlannerError):
-        log.warning("group %s was not read: %s", one_line(group), said)
-    return said
+def _log_failure(group: str, answer: SampleOrError) -> SampleOrError:
+    if isinstance(answer, PlannerError):
+        log.warning("group %s was not read: %s", one_line(group), answer)
+    return answer
 
 
 def _ticks(seconds: float) -> Iterator[int]:
-    """Yield when a look is due: every ``SAMPLE_EVERY_S`` within ``seconds``, at once when the last one took longer.
+    """Yield when a reading is due: every ``SAMPLE_EVERY_S`` within ``seconds``, at once when the last one took longer.
 
-    Slow looks make fewer of them and not a longer watch; there are two in any watch that has time for two.
+    Slow readings make fewer of them and not a longer watch; there are two in any watch that has time for two.
     """
     started = due = time.monotonic()
-    least = min(LEAST_LOOKS, int(seconds // SAMPLE_EVERY_S) + 1)
+    least = min(LEAST_READINGS, int(seconds // SAMPLE_EVERY_S) + 1)
     number = 0
     while number < least or due - started <= seconds:
         time.sleep(max(0.0, due - time.monotonic()))
@@ -176,23 +179,23 @@ def _ticks(seconds: float) -> Iterator[int]:
 
 
 @contextmanager
-def _open(installation: Installation) -> Iterator[Look]:
+def _open(installation: Installation) -> Iterator[ReadGroups]:
     source = installation.source
     topics = {policy.spec.source.group: policy.spec.source.topics for policy in installation.policies}
     if isinstance(source, KafkaSource):
-        with _open_kafka(source, topics) as look:
-            yield look
+        with _open_kafka(source, topics) as read:
+            yield read
     else:
-        with _open_rocketmq(source, topics) as look:
-            yield look
+        with _open_rocketmq(source, topics) as read:
+            yield read
 
 
 Topics = dict[str, tuple[str, ...] | None]
-"""Group -> the topics that a look is limited to."""
+"""Group -> the topics that a reading is limited to."""
 
 
 @contextmanager
-def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[Look]:
+def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[ReadGroups]:
     from planner.sources.rocketmq import (  # noqa: PLC0415  only this system needs it
         Credentials,
         RocketMQAdmin,
@@ -203,12 +206,12 @@ def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[Look]:
 
     limited = {group: only for group, only in topics.items() if only is not None}
     whole = [group for group in topics if group not in limited]
-    one_alone = len(topics) == 1
+    is_single = len(topics) == 1
 
-    def look(at: datetime) -> Iterator[tuple[str, Said]]:
-        if whole and not one_alone:
+    def read(at: datetime) -> Iterator[tuple[str, SampleOrError]]:
+        if whole and not is_single:
             yield from observe_groups(admin, groups=whole, cluster=source.cluster, at=at)
-        for group in topics if one_alone else limited:
+        for group in topics if is_single else limited:
             try:
                 yield group, observe_group(admin, cluster=source.cluster, group=group, topics=topics[group], at=at)
             except (OutOfReachError, UnknownNameError) as error:
@@ -219,11 +222,11 @@ def _open_rocketmq(source: RocketMQSource, topics: Topics) -> Iterator[Look]:
     with RocketMQAdmin(
         source.name_servers, credentials=Credentials.read(account) if account else None, tls=tls
     ) as admin:
-        yield look
+        yield read
 
 
 @contextmanager
-def _open_kafka(source: KafkaSource, topics: Topics) -> Iterator[Look]:
+def _open_kafka(source: KafkaSource, topics: Topics) -> Iterator[ReadGroups]:
     from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_groups  # noqa: PLC0415  needs the kafka extra
 
     settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
@@ -233,33 +236,33 @@ def _open_kafka(source: KafkaSource, topics: Topics) -> Iterator[Look]:
 
 @contextmanager
 def _open_deployments(policies: Sequence[ConsumerScalingPolicy]) -> Iterator[Complete]:
-    """Give the way to complete a sample by its Deployment; without ``spec.kubernetes`` samples stay as they are.
+    """Give a function that completes a sample by its Deployment; without ``spec.kubernetes`` samples stay as they are.
 
-    A Deployment that cannot be read is among the sample's problems; one that is not there is the policy's mistake.
+    A Deployment that cannot be read is among the sample's problems; one that does not exist is the policy's mistake.
     """
-    wanted = {policy.spec.kubernetes for policy in policies} - {None}
-    if not wanted:
+    specs = {policy.spec.kubernetes for policy in policies} - {None}
+    if not specs:
         yield lambda _, sample: sample
         return
     from planner.sources.kubernetes import KubernetesApi, read_workload  # noqa: PLC0415  needs the kubernetes extra
 
-    def complete(policy: ConsumerScalingPolicy, sample: GroupSample) -> Said:
+    def complete(policy: ConsumerScalingPolicy, sample: GroupSample) -> SampleOrError:
         if policy.spec.kubernetes is None:
             return sample
         namespace, name = policy.metadata.namespace, policy.spec.scale_target_ref.name
         try:
-            found = read_workload(apis[policy.spec.kubernetes], namespace, name, sample.at)
+            deployment = read_workload(apis[policy.spec.kubernetes], namespace, name, sample.at)
         except UnknownNameError as error:
             return error
         except OutOfReachError as error:
             problem = f"Deployment {namespace}/{name} was not read: {error}"
             return replace(sample, problems=(*sample.problems, problem))
-        return replace(sample, deployment=found)
+        return replace(sample, deployment=deployment)
 
     with ExitStack() as opened:
         apis = {
             spec: opened.enter_context(KubernetesApi.connect(spec.kubeconfig_file, spec.context))
-            for spec in wanted
+            for spec in specs
             if spec is not None
         }
         yield complete

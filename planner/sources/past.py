@@ -1,4 +1,4 @@
-"""A group's past out of metrics, for policies that name a Prometheus server: history from before we first looked."""
+"""A group's past out of metrics, for policies that name a Prometheus server: history from before our first sample."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ FIRST_TIME: Final = timedelta(days=14)
 
 
 def check_past(policy: ConsumerScalingPolicy) -> None:
-    """Raise what keeps the server from being asked at all, without asking it: told before anybody waits for a watch.
+    """Raise what keeps the server from being asked at all, without asking it: known before anybody waits for a watch.
 
     ``MissingExtraError`` without the extra ``prometheus``, ``BadInputError`` for settings that cannot be. Nothing where
     the policy names no server.
@@ -42,7 +42,7 @@ def past_or_problem(
 
 
 def read_past(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -> MetricHistory | None:
-    """Return what metrics tell of the policy's group, ``None`` where the policy names no server.
+    """Return what metrics show of the policy's group, ``None`` where the policy names no server.
 
     The cluster is the policy's: exporters name it as they like, or not at all. Raises what
     ``planner.sources.prometheus.history`` raises, and ``MissingExtraError`` without the extra ``prometheus``.
@@ -53,6 +53,6 @@ def read_past(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -
         return None
     from planner.sources.prometheus import Access, Prometheus, Wanted, history  # noqa: PLC0415  needs the extra
 
-    wanted = Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers)
+    query = Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers)
     with Prometheus(Access(server.url, server.bearer_token_file, server.basic_auth_file, server.ca_file)) as prometheus:
-        return replace(history(prometheus, wanted, since, until), cluster=source.cluster)
+        return replace(history(prometheus, query, since, until), cluster=source.cluster)

@@ -1,6 +1,7 @@
-"""Look at many groups several times: what ``planner doctor`` draws its pictures from.
+"""Read many groups several times: what ``planner doctor`` takes its evidence from.
 
-A group that fails at one look keeps its other looks; one that failed at the last is named, as what is told is older.
+A group that fails at one reading keeps its other samples; one that failed at the last is named, as its samples are
+older.
 """
 
 import time
@@ -13,25 +14,25 @@ from typing import Final
 
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
-from planner.sources.live import LEAST_LOOKS, SAMPLE_EVERY_S, Pace
-from planner.sources.looks import add
+from planner.sources.kept_samples import add
+from planner.sources.live import LEAST_READINGS, SAMPLE_EVERY_S, Pace
 
 ANY_GROUP: Final = "*"
-"""Stands for groups that nobody can name, as a broker did not list its own."""
+"""Stands for groups whose names are not known, as a broker did not list its own."""
 
-Tell = Callable[[str], None]
+ShowProgress = Callable[[str], None]
 """Show one line of progress."""
 
-Look = Callable[[Sequence[str], datetime], Iterator[tuple[str, GroupSample | PlannerError]]]
+ReadGroups = Callable[[Sequence[str], datetime], Iterator[tuple[str, GroupSample | PlannerError]]]
 """Read these groups once; each comes back with its sample, or with the reason why there is none."""
 
 
 @dataclass
 class Survey:
-    """The samples of each group in time order, and the groups that could not be read at the last look, with the reason.
+    """The samples of each group in time order, and the groups that failed at the last reading, with the reason.
 
     ``unused`` are groups that brokers list in their settings only: no members, no commits. ``pace`` knows how far apart
-    the looks lie. ``problems`` say what else could not be read, each with its group, or ``ANY_GROUP``.
+    the readings lie. ``problems`` say what else could not be read, each with its group, or ``ANY_GROUP``.
     """
 
     samples: dict[str, list[GroupSample]] = field(default_factory=dict)
@@ -40,26 +41,26 @@ class Survey:
     pace: Pace = field(default_factory=Pace)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
-    def note(self, group: str, said: GroupSample | PlannerError, *, named: bool) -> None:
-        """Add what a look at a group came to; ``named`` as in ``survey``."""
-        if isinstance(said, GroupSample):
-            add(self.samples.setdefault(group, []), said)
+    def note(self, group: str, answer: GroupSample | PlannerError, *, named: bool) -> None:
+        """Add what the reading of a group came to; ``named`` as in ``survey``."""
+        if isinstance(answer, GroupSample):
+            add(self.samples.setdefault(group, []), answer)
             self.failures.pop(group, None)
-        elif isinstance(said, UnknownNameError) and not named and group not in self.samples:
+        elif isinstance(answer, UnknownNameError) and not named and group not in self.samples:
             self.unused.add(group)
         else:
-            self.failures[group] = said
+            self.failures[group] = answer
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """An installation that is open for looks: the groups that there are, and the way to read them.
+    """An installation that is open for readings: its groups, and a function that reads them.
 
     ``problems`` say which brokers did not list theirs, so that groups may be missing.
     """
 
     groups: tuple[str, ...]
-    look: Look
+    read: ReadGroups
     problems: tuple[str, ...] = ()
 
 
@@ -75,9 +76,10 @@ def open_rocketmq(
 ) -> Iterator[Ground]:
     """Hold the connections to a RocketMQ installation; no ``groups`` means all that its brokers know.
 
-    ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds whom to trust, and means TLS.
+    ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds the authorities to trust, and means
+    TLS.
 
-    Raises ``OutOfReachError`` when nobody answers, ``UnknownNameError`` for a cluster that is not there,
+    Raises ``OutOfReachError`` when no server answers, ``UnknownNameError`` for a cluster that does not exist,
     ``BadInputError`` where there is no group at all.
     """
     from planner.sources.rocketmq import (  # noqa: PLC0415  only this system
@@ -96,7 +98,7 @@ def open_rocketmq(
         _check(listed.names, listed.problems, name_servers)
         yield Ground(
             listed.names,
-            lambda wanted, at: observe_groups(admin, groups=wanted, cluster=cluster, at=at),
+            lambda names, at: observe_groups(admin, groups=names, cluster=cluster, at=at),
             listed.problems,
         )
 
@@ -110,16 +112,16 @@ def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = 
     from planner.sources.kafka import KafkaAdmin, KafkaSettings, observe_groups  # noqa: PLC0415  needs the kafka extra
 
     settings = KafkaSettings.read(account) if account else None
-    with KafkaAdmin([part.strip() for part in bootstrap.split(",") if part.strip()], settings=settings) as admin:
+    with KafkaAdmin([server.strip() for server in bootstrap.split(",") if server.strip()], settings=settings) as admin:
         listed = None if groups else admin.list_groups()
-        there = (one.group for one in listed.groups if one.is_consumer_group) if listed else groups
-        names, problems = tuple(dict.fromkeys(there)), listed.problems if listed else ()
+        known = (listing.group for listing in listed.groups if listing.is_consumer_group) if listed else groups
+        names, problems = tuple(dict.fromkeys(known)), listed.problems if listed else ()
         _check(names, problems, bootstrap)
 
-        def look(wanted: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
-            yield from observe_groups(admin, cluster=None, groups=dict.fromkeys(wanted), at=at).items()
+        def read(asked: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
+            yield from observe_groups(admin, cluster=None, groups=dict.fromkeys(asked), at=at).items()
 
-        yield Ground(names, look, problems)
+        yield Ground(names, read, problems)
 
 
 def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
@@ -129,47 +131,49 @@ def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
         raise BadInputError(f"{where} knows no consumer group yet: start a consumer, or check address and cluster")
 
 
-def survey(ground: Ground, watch_s: float, tell: Tell, *, named: bool) -> Survey:
-    """Return what looks at all groups showed over ``watch_s`` seconds, two at least.
+def survey(installation: Ground, watch_s: float, show: ShowProgress, *, named: bool) -> Survey:
+    """Return what readings of all groups showed over ``watch_s`` seconds, two at least.
 
     ``named`` says that the groups were asked for by name: then one that does not exist is a failure, else it is
     merely unused.
     """
-    found = Survey(problems=[(ANY_GROUP, problem) for problem in ground.problems])
+    result = Survey(problems=[(ANY_GROUP, problem) for problem in installation.problems])
     started = due = time.monotonic()
-    wanted: Sequence[str] = ground.groups
+    groups: Sequence[str] = installation.groups
     number = 0
-    while number < LEAST_LOOKS or due - started < watch_s:  # slow looks must not cut the watch short
+    while number < LEAST_READINGS or due - started < watch_s:  # slow readings must not cut the watch short
         if number:
             due = max(min(due + SAMPLE_EVERY_S, started + max(watch_s, 1.0)), time.monotonic())
-            _wait(due, tell, len(wanted), watch_s)
+            _wait(due, show, len(groups), watch_s)
         number += 1
-        _look(found, ground, wanted, number, tell, named=named)
-        wanted = [group for group in wanted if group not in found.unused]
-    return found
+        _read_once(result, installation, groups, number, show, named=named)
+        groups = [group for group in groups if group not in result.unused]
+    return result
 
 
-def _look(found: Survey, ground: Ground, wanted: Sequence[str], number: int, tell: Tell, *, named: bool) -> None:
-    """Look at these groups once. When nobody answers at all, what earlier looks showed is kept, and marked as older.
+def _read_once(
+    result: Survey, installation: Ground, groups: Sequence[str], number: int, show: ShowProgress, *, named: bool
+) -> None:
+    """Read these groups once. When no server answers at all, earlier samples are kept, and marked as older.
 
-    Raises what keeps the first look from being taken.
+    Raises what keeps the first reading from being done.
     """
-    began, told = time.monotonic(), set[str]()
+    began, answered = time.monotonic(), set[str]()
     try:
-        for group, said in ground.look(wanted, datetime.now(UTC)):
-            told.add(group)
-            tell(f"look {number}: {len(told)} of {len(wanted)} groups read")
-            found.note(group, said, named=named)
+        for group, answer in installation.read(groups, datetime.now(UTC)):
+            answered.add(group)
+            show(f"look {number}: {len(answered)} of {len(groups)} groups read")
+            result.note(group, answer, named=named)
     except (OutOfReachError, UnknownNameError) as error:
-        if not found.samples:
+        if not result.samples:
             raise
-        found.failures |= {group: error for group in wanted if group not in told}
-    if not found.failures.keys() >= set(wanted):
-        found.pace.note(time.monotonic() - began)
+        result.failures |= {group: error for group in groups if group not in answered}
+    if not result.failures.keys() >= set(groups):
+        result.pace.note(time.monotonic() - began)
 
 
-def _wait(until: float, tell: Tell, groups: int, watch_s: float) -> None:
+def _wait(until: float, show: ShowProgress, groups: int, watch_s: float) -> None:
     left = until - time.monotonic()
     if left > 0:
-        tell(f"watching {groups} {'group' if groups == 1 else 'groups'} for {watch_s:.0f} s, so that rates can be told")
+        show(f"watching {groups} {'group' if groups == 1 else 'groups'} for {watch_s:.0f} s, so that rates can be told")
         time.sleep(left)

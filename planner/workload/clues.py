@@ -1,4 +1,4 @@
-"""What a member of a group says of itself that could also be said of a pod."""
+"""What a member of a group reports of itself that could also be said of a pod."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from planner.model.membership import GroupMember, Member
 
 @dataclass(frozen=True, slots=True)
 class MemberClues:
-    """What tells a member's pod: IP addresses without port, and names that the application may have taken from it.
+    """What identifies a member's pod: IP addresses without port, and names that the application may have taken from it.
 
     ``identity`` is the client id (RocketMQ) or member id (Kafka).
     """

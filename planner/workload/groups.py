@@ -32,17 +32,17 @@ class Sharing:
 def pods_by_clues(members: Sequence[MemberClues]) -> tuple[Sharing, ...]:
     """Return the members by the pod that they name or, without one, by the address that they share.
 
-    Client ids that begin with a pod's name tell the pod (``is_pod``), whatever the address. An address tells only that
-    its members may be of one pod: it can be a node's, a gateway's or a host's. Members on loopback run on the broker's
-    own host, where each process is one of its own: they share something only where they show one process.
+    Client ids that begin with a pod's name identify the pod (``is_pod``), whatever the address. An address shows only
+    that its members may be of one pod: it can be a node's, a gateway's or a host's. Members on loopback run on the
+    broker's own host, where each process is one of its own: they share something only where they show one process.
     """
     shared: defaultdict[tuple[str, bool], list[str]] = defaultdict(list)
     for member in members:
-        shared[_place(member, members)].append(member.identity)
-    return tuple(Sharing(by, tuple(sorted(found)), is_pod) for (by, is_pod), found in sorted(shared.items()))
+        shared[_location(member, members)].append(member.identity)
+    return tuple(Sharing(by, tuple(sorted(identities)), is_pod) for (by, is_pod), identities in sorted(shared.items()))
 
 
-def _place(member: MemberClues, members: Sequence[MemberClues]) -> tuple[str, bool]:
+def _location(member: MemberClues, members: Sequence[MemberClues]) -> tuple[str, bool]:
     for name in member.names:
         if (pod := _POD.match(name)) is not None:
             return f"pod {pod['pod']}", True
@@ -59,11 +59,11 @@ def _is_loopback(address: str) -> bool:
 
 def _is_numbered_with_another(member: MemberClues, members: Sequence[MemberClues]) -> bool:
     """Return whether another member on the same address shows the same process: by process id, or by its numbering."""
-    there = [one for one in members if one is not member and one.addresses[:1] == member.addresses[:1]]
-    return any(_is_one_process(name, other) for name in member.names for one in there for other in one.names)
+    others = [other for other in members if other is not member and other.addresses[:1] == member.addresses[:1]]
+    return any(_is_same_process(mine, theirs) for mine in member.names for other in others for theirs in other.names)
 
 
-def _is_one_process(name: str, other: str) -> bool:
+def _is_same_process(name: str, other: str) -> bool:
     mine, theirs = _PROCESS.fullmatch(name), _PROCESS.fullmatch(other)
     if mine and theirs:
         return mine["pid"] == theirs["pid"]

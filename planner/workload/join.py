@@ -13,8 +13,8 @@ from planner.workload.clues import MemberClues
 class Evidence(StrEnum):
     """What a link rests on.
 
-    ``NODE_ADDRESS`` is the weakest: the member comes from the node's address, and of the pods looked at this is the
-    only one there. Pods that were not looked at may be there too.
+    ``NODE_ADDRESS`` is the weakest: the member comes from the node's address, and of the pods that were read this is
+    the only one there. Pods that were not read may be there too.
     """
 
     LABEL = "label"
@@ -24,7 +24,7 @@ class Evidence(StrEnum):
 
 
 CURE: Final = "give each client its pod's name as client id or instance name"
-"""What makes a member tell its pod, whatever the network does."""
+"""What makes a member name its pod, whatever the network does."""
 _NAMED: Final = 5
 """Pods that one sentence names before it says "and N more"."""
 
@@ -70,21 +70,21 @@ class _Clue:
     """One piece of evidence and the pods that it leaves."""
 
     kind: Evidence
-    said: str
+    text: str
     pods: frozenset[Pod]
 
 
 def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str | None = None) -> Join:
     """Return which pod is which member.
 
-    Four things can tell, and those that apply must agree on one pod:
+    Four things can identify it, and those that apply must agree on one pod:
 
     - the value of the pods' label ``label``, where given, is one of the member's names;
     - one of the member's names is the pod's, or goes on after it (``pod-7d4-x2-thread-1``); names that merely go on
       count for pods with a controller only, as ``consumer-1`` is no proof of a pod ``consumer``;
     - one of the member's addresses is the pod's own;
-    - one of them is the node's: this narrows the others; by itself it tells a pod with host network, when it is the
-      only pod there.
+    - one of them is the node's: this narrows the others; by itself it identifies a pod with host network, when it is
+      the only pod there.
 
     A member that several pods could be, none is, or whose clues contradict each other is left without a pod and named.
     """
@@ -93,12 +93,12 @@ def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str
     problems: list[str] = []
     left: list[str] = []
     for member in members:
-        found = _match(member, live, label)
-        if isinstance(found, Link):
-            links.append(found)
+        match = _match(member, live, label)
+        if isinstance(match, Link):
+            links.append(match)
         else:
             left.append(member.identity)
-            problems.append(found)
+            problems.append(match)
     taken = {link.pod for link in links}
     idle = tuple(pod for pod in live if pod not in taken and not pod.is_ending)
     pod_problems = (*_uneven(links), *(_idle(pod) for pod in idle))
@@ -108,7 +108,7 @@ def join_members(pods: Iterable[Pod], members: Iterable[MemberClues], label: str
 def _match(member: MemberClues, pods: Sequence[Pod], label: str | None) -> Link | str:
     clues = _clues(member, pods, label)
     if not clues:
-        return f"member {member.identity} runs in none of the pods looked at: {_said(member)}; {CURE}"
+        return f"member {member.identity} runs in none of the pods looked at: {_describe_clues(member)}; {CURE}"
     used = [clue for clue in clues if clue.kind is not Evidence.NODE_ADDRESS] or clues
     left = _common(used)
     # A node's address narrows what else is known. Against it, it counts for nothing: gateways have addresses too.
@@ -118,7 +118,7 @@ def _match(member: MemberClues, pods: Sequence[Pod], label: str | None) -> Link 
         return _unclear(member, used, left)
     (pod,) = left
     link = Link(member.identity, pod, tuple(dict.fromkeys(clue.kind for clue in used)))
-    return _translated(link) if link.by == (Evidence.NODE_ADDRESS,) and not pod.uses_host_network else link
+    return _translation_problem(link) if link.by == (Evidence.NODE_ADDRESS,) and not pod.uses_host_network else link
 
 
 def _clues(member: MemberClues, pods: Sequence[Pod], label: str | None) -> list[_Clue]:
@@ -137,12 +137,12 @@ def _by_name(name: str, pods: Sequence[Pod]) -> _Clue:
 
 
 def _by_address(address: str, pods: Sequence[Pod]) -> _Clue:
-    said = f"address {address}"
+    text = f"address {address}"
     own = frozenset(pod for pod in pods if address in pod.addresses and not pod.uses_host_network)
     if own:
-        return _Clue(Evidence.ADDRESS, said, own)
-    there = frozenset(pod for pod in pods if address in (*pod.addresses, pod.host_address))
-    return _Clue(Evidence.NODE_ADDRESS, said, there)
+        return _Clue(Evidence.ADDRESS, text, own)
+    on_node = frozenset(pod for pod in pods if address in (*pod.addresses, pod.host_address))
+    return _Clue(Evidence.NODE_ADDRESS, text, on_node)
 
 
 def _common(clues: Sequence[_Clue]) -> frozenset[Pod]:
@@ -172,20 +172,20 @@ def _idle(pod: Pod) -> str:
     return f"pod {pod.name} ({state}){at} runs no member of the group that could be recognised"
 
 
-def _said(member: MemberClues) -> str:
-    named = [f"address {one}" for one in member.addresses] + [f"name {one}" for one in member.names]
-    return f"it has {', '.join(named)}" if named else "it shows neither address nor name"
+def _describe_clues(member: MemberClues) -> str:
+    clues = [f"address {address}" for address in member.addresses] + [f"name {name}" for name in member.names]
+    return f"it has {', '.join(clues)}" if clues else "it shows neither address nor name"
 
 
 def _unclear(member: MemberClues, clues: Sequence[_Clue], left: frozenset[Pod]) -> str:
     if left:
-        told = " and ".join(f"its {clue.said}" for clue in clues)
-        return f"member {member.identity} could be any of the pods {_names(left)}: {told} tells no more; {CURE}"
-    told = "; ".join(f"its {clue.said} says {_names(clue.pods)}" for clue in clues)
-    return f"member {member.identity} contradicts itself: {told}; {CURE}"
+        evidence = " and ".join(f"its {clue.text}" for clue in clues)
+        return f"member {member.identity} could be any of the pods {_names(left)}: {evidence} tells no more; {CURE}"
+    evidence = "; ".join(f"its {clue.text} says {_names(clue.pods)}" for clue in clues)
+    return f"member {member.identity} contradicts itself: {evidence}; {CURE}"
 
 
-def _translated(link: Link) -> str:
+def _translation_problem(link: Link) -> str:
     return (
         f"member {link.member} comes from address {link.pod.host_address} of node {link.pod.node}, as all pods there "
         f"do behind address translation: that tells no pod; {CURE}"

@@ -15,13 +15,13 @@ def member_label(pods: Sequence[Pod], members: Sequence[MemberClues]) -> str | N
     if len(live) < FEWEST or len(live) != len(members):
         return None
     keys = {key for pod in live for key, _ in pod.labels}
-    telling = [key for key in sorted(keys) if _tells(key, live, members)]
-    return telling[0] if len(telling) == 1 else None
+    identifying = [key for key in sorted(keys) if _identifies_members(key, live, members)]
+    return identifying[0] if len(identifying) == 1 else None
 
 
-def _tells(key: str, pods: Sequence[Pod], members: Sequence[MemberClues]) -> bool:
+def _identifies_members(key: str, pods: Sequence[Pod], members: Sequence[MemberClues]) -> bool:
     values = [pod.label(key) for pod in pods]
     if len(set(values)) != len(values):
         return False
-    named = [[value for value in values if value in member.names] for member in members]
-    return all(len(one) == 1 for one in named) and len({one[0] for one in named}) == len(values)
+    matches = [[value for value in values if value in member.names] for member in members]
+    return all(len(match) == 1 for match in matches) and len({match[0] for match in matches}) == len(values)

@@ -171,7 +171,7 @@ def _await(is_met: Callable[[], bool], within_s: float = 300.0) -> None:
 def test_every_name_we_rely_on_is_in_the_exposition(story: Story) -> None:
     shown = set(re.findall(r"(?m)^(\w+)\{", story.exposition))
     family = ROCKETMQ_BROKER
-    for metric in (family.arrived, family.lag_time, family.members, *family.sightings):
+    for metric in (family.arrived, family.lag_time, family.members, *family.group_metrics):
         assert set(metric.names) & shown, f"none of {metric.names}"
 
 

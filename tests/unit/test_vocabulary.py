@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DONE = ("planner/forecast", "planner/inference")
+DONE = (
+    "planner/forecast",
+    "planner/history",
+    "planner/inference",
+    "planner/model",
+    "planner/snapshot",
+    "planner/sources",
+    "planner/workload",
+)
 """Grows room by room, until it is everything in ``planner``, ``spark_apps`` and ``dags``."""
 
 
@@ -29,8 +37,11 @@ REFUSED_OF = {
 }
 """Where the system has a word of its own: rejoin notified, missed sync, fenced, revoked, assigned; registrations."""
 
-OF_OTHER_ROOMS = {"place"}
-"""Names that rooms which are not done give to what these rooms use: ``MessageQueue.place``."""
+OF_OTHER_ROOMS = {"Ground", "Wanted", "one_line", "parts", "place"}
+"""``GroupSnapshot.parts``, which JSON has, and names that rooms which are not done give or use."""
+
+UPSTREAM = {"FileNotFoundError", "NOT_FOUND", "QUERY_NOT_FOUND", "QUERY_TOPIC_CONSUME_BY_WHO"}
+"""Of Python, HTTP and RocketMQ."""
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -76,5 +87,5 @@ def test_no_name_is_of_the_old_dialect(room: str) -> None:
         place = path.relative_to(ROOT)
         old += [f"{place}: the file's name"] if refused.intersection(words(path.stem)) else []
         lines = old_names(path.read_text(encoding="utf-8"), refused)
-        old += [f"{place}:{line}: {name}" for line, name in lines if name not in OF_OTHER_ROOMS]
+        old += [f"{place}:{line}: {name}" for line, name in lines if name not in OF_OTHER_ROOMS | UPSTREAM]
     assert old == [], "name the thing itself: docs/glossary.md"

@@ -14,7 +14,7 @@ from planner.execution.ports import ConflictError
 from planner.model.queues import RETRY_PREFIX, MessageQueue
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq import Credentials, RocketMQAdmin, Tls
-from planner.sources.rocketmq.look import brokers_of
+from planner.sources.rocketmq.query_session import brokers_of
 from planner.sources.rocketmq.topics import DEAD_LETTER_PREFIX
 
 WRITE_WITHIN_S: Final = 10.0

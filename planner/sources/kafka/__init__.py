@@ -1,6 +1,6 @@
-"""What Kafka brokers say of consumer groups, read only.
+"""What Kafka brokers report of consumer groups, read only.
 
-Each module knows only those before it: ``errors``, ``wire`` (fields), ``subscription`` (what classic members say),
+Each module knows only those before it: ``errors``, ``wire`` (fields), ``subscription`` (what classic members declare),
 ``requests`` (the only ones that we can send), ``settings`` (properties), ``sasl``, ``connection``, ``links``,
 ``answers``, ``library`` (``confluent-kafka``), ``describe`` (groups), ``client`` (``KafkaAdmin``), ``observe``.
 """

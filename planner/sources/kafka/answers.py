@@ -22,7 +22,7 @@ class Node:
 class ClusterInfo:
     """The cluster's own id and its brokers by number.
 
-    Which one is the controller is not told: under KRaft a broker names any of its peers to clients.
+    It has no controller: under KRaft a broker names any of its peers to clients.
     """
 
     cluster_id: str
@@ -50,7 +50,7 @@ class GroupListing:
 
 @dataclass(frozen=True, slots=True)
 class GroupList:
-    """All groups that the account may see, by name, and which brokers did not tell theirs."""
+    """All groups that the account may see, by name, and which brokers did not list theirs."""
 
     groups: tuple[GroupListing, ...]
     problems: tuple[str, ...]
@@ -58,7 +58,7 @@ class GroupList:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One consumer group by its coordinator's word; ``members`` by member id, ``problems`` what it does not tell.
+    """One consumer group as its coordinator describes it; ``members`` by member id, ``problems`` what it does not show.
 
     ``protocol`` is ``classic`` or ``consumer``. ``epoch`` is a KIP-848 group's own and ``assignment_epoch`` the one
     that its target assignment was computed for; no request shows a classic group's generation.

@@ -1,4 +1,4 @@
-"""``KafkaAdmin``: what the brokers of one cluster say, read by typed methods, each with a deadline.
+"""``KafkaAdmin``: what the brokers of one cluster report, read by typed methods, each with a deadline.
 
 Offsets, topics and configuration come through ``confluent-kafka``. It has no way to a member's subscription, rack or
 epoch, so groups are described over connections of our own (``describe``), where we know the account's mechanism;
@@ -26,7 +26,7 @@ from planner.sources.kafka.commits import committed_offsets
 from planner.sources.kafka.connection import Address, can_connect
 from planner.sources.kafka.describe import Described, describe_groups, host_of, unknown_group
 from planner.sources.kafka.errors import answer_error
-from planner.sources.kafka.library import Library, in_parts
+from planner.sources.kafka.library import Library, in_batches
 from planner.sources.kafka.links import Links
 from planner.sources.kafka.settings import KafkaSettings
 
@@ -47,7 +47,7 @@ class TimeLimits:
 class KafkaAdmin:
     """A read-only client of one cluster; a context manager that knows on entering whether it is let in.
 
-    ``bootstrap_servers`` are ``host:port``; ``settings`` say how to get in. ``read_committed`` takes the last stable
+    ``bootstrap_servers`` are ``host:port``; ``settings`` have the way in. ``read_committed`` takes the last stable
     offset for a partition's end, as consumers with ``isolation.level=read_committed`` do, not the high watermark.
     ``own_connections=False`` leaves groups to the library. Raises ``BadInputError`` for addresses and properties that
     cannot be, ``OutOfReachError`` when no broker answers, ``RefusedError`` when the account is not let in.
@@ -101,21 +101,21 @@ class KafkaAdmin:
         """Return the cluster's id and brokers."""
         if self._obstacle:
             return self._cluster_by_library()
-        # By ourselves: we can say what is wrong, while the library says mostly that time is over; and it asks the
+        # By ourselves: we can name what is wrong, while the library mostly reports that time is over; and it asks the
         # broker that passes for the controller, which may be the one that is down.
         with self._links.lock:
             cluster_id, nodes = self._links.anywhere(
                 lambda link: link.ask(requests.METADATA, requests.brokers_request())
             )
-        brokers = (Node(one.number, str(Address(one.host, one.port)), one.rack) for one in nodes)
+        brokers = (Node(node.number, str(Address(node.host, node.port)), node.rack) for node in nodes)
         return ClusterInfo(cluster_id, tuple(sorted(brokers, key=lambda node: node.number)))
 
     # Groups.
 
     def list_groups(self) -> GroupList:
-        """Return every group that the account may see, of whatever kind; each broker tells those it coordinates.
+        """Return every group that the account may see, of whatever kind; each broker lists those it coordinates.
 
-        Without connections of our own only consumer groups are seen.
+        Without connections of our own only consumer groups are listed.
         """
         if self._obstacle:
             return self._listed_by_library()
@@ -133,7 +133,7 @@ class KafkaAdmin:
             except OutOfReachError as error:
                 problems.append(f"broker {node.number} does not list its groups: {error}")
             else:
-                groups |= {one.group: _listing(one) for one in listings}
+                groups |= {listing.group: _listing(listing) for listing in listings}
         return GroupList(tuple(groups[name] for name in sorted(groups)), tuple(problems))
 
     def describe_groups(self, groups: Sequence[str]) -> Described:
@@ -152,21 +152,24 @@ class KafkaAdmin:
 
         The broker leaves other topics out without a word: see with ``topics`` which they are.
         """
-        wanted = sorted(set(groups))
+        names = sorted(set(groups))
         if self._obstacle:
-            return self._committed_by_library(wanted)
+            return self._committed_by_library(names)
         with self._links.lock:
-            return committed_offsets(self._links, wanted)
+            return committed_offsets(self._links, names)
 
     # Topics.
 
     def topics(self, names: Iterable[str]) -> dict[str, Routes | PlannerError]:
         """Return topic -> where its partitions lie, or the error that stands in the way."""
-        wanted = sorted(set(names))
-        if not wanted:
+        ordered = sorted(set(names))
+        if not ordered:
             return {}
-        told = self._library.results("describe_topics", TopicCollection(wanted))
-        return {topic: one if isinstance(one, PlannerError) else _routes(topic, one) for topic, one in told.items()}
+        descriptions = self._library.results("describe_topics", TopicCollection(ordered))
+        return {
+            topic: description if isinstance(description, PlannerError) else _routes(topic, description)
+            for topic, description in descriptions.items()
+        }
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | PlannerError]:
         """Return partition -> the offset of the next record: high watermark, or last stable offset (see the class).
@@ -183,10 +186,10 @@ class KafkaAdmin:
         self, partitions: Iterable[TopicPartition], at: datetime
     ) -> dict[TopicPartition, int | PlannerError]:
         """Return partition -> the offset of the first record of ``at`` or later, the next record's where none is."""
-        wanted = tuple(partitions)
-        found = self._offsets(wanted, OffsetSpec.for_timestamp(round(at.timestamp() * 1000)))
-        late = [one for one, offset in found.items() if isinstance(offset, int) and offset < 0]
-        return found | (self.end_offsets(late) if late else {})
+        asked = tuple(partitions)
+        offsets = self._offsets(asked, OffsetSpec.for_timestamp(round(at.timestamp() * 1000)))
+        late = [partition for partition, offset in offsets.items() if isinstance(offset, int) and offset < 0]
+        return offsets | (self.end_offsets(late) if late else {})
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """Return a topic's settings (``cleanup.policy``, ``retention.ms``, ...); secrets are never among them."""
@@ -206,122 +209,140 @@ class KafkaAdmin:
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec
     ) -> dict[TopicPartition, int | PlannerError]:
         level = IsolationLevel.READ_COMMITTED if self._read_committed else IsolationLevel.READ_UNCOMMITTED
-        found: dict[TopicPartition, int | PlannerError] = {}
-        for part in in_parts(sorted(set(partitions)), _PARTITIONS_TOGETHER):
-            wanted = {TheirPartition(one.topic, one.partition): spec for one in part}
-            told = self._library.results("list_offsets", wanted, isolation_level=level)
-            found |= {
-                TopicPartition(one.topic, one.partition): said if isinstance(said, PlannerError) else said.offset
-                for one, said in told.items()
+        offsets: dict[TopicPartition, int | PlannerError] = {}
+        for batch in in_batches(sorted(set(partitions)), _PARTITIONS_TOGETHER):
+            specs = {TheirPartition(partition.topic, partition.partition): spec for partition in batch}
+            answers = self._library.results("list_offsets", specs, isolation_level=level)
+            offsets |= {
+                TopicPartition(partition.topic, partition.partition): answer
+                if isinstance(answer, PlannerError)
+                else answer.offset
+                for partition, answer in answers.items()
             }
-        return found
+        return offsets
 
     def _committed_by_library(self, groups: Sequence[str]) -> dict[str, Commits | PlannerError]:
         """Return the same by librdkafka, which may abort the process over a late answer: see ``commits``."""
-        found: dict[str, Commits | PlannerError] = {}
-        for part in in_parts(groups, _GROUPS_TOGETHER):
-            asked = [[ConsumerGroupTopicPartitions(group)] for group in part]
-            told = self._library.results_of_many("list_consumer_group_offsets", asked)
-            found |= {g: one if isinstance(one, PlannerError) else self._commits(one) for g, one in told.items()}
-        return found
+        commits: dict[str, Commits | PlannerError] = {}
+        for batch in in_batches(groups, _GROUPS_TOGETHER):
+            asked = [[ConsumerGroupTopicPartitions(group)] for group in batch]
+            answers = self._library.results_of_many("list_consumer_group_offsets", asked)
+            commits |= {
+                group: answer if isinstance(answer, PlannerError) else self._commits(answer)
+                for group, answer in answers.items()
+            }
+        return commits
 
-    def _commits(self, said: Any) -> Commits:
-        parts = {TopicPartition(one.topic, one.partition): one for one in said.topic_partitions}
+    def _commits(self, answer: Any) -> Commits:
+        by_partition = {TopicPartition(commit.topic, commit.partition): commit for commit in answer.topic_partitions}
         return Commits(
-            offsets={part: one.offset for part, one in parts.items() if one.error is None and one.offset >= 0},
+            offsets={
+                partition: commit.offset
+                for partition, commit in by_partition.items()
+                if commit.error is None and commit.offset >= 0
+            },
             errors={
-                part: self._library.refusal(f"commit on {part}", one.error)
-                for part, one in parts.items()
-                if one.error is not None
+                partition: self._library.refusal(f"commit on {partition}", commit.error)
+                for partition, commit in by_partition.items()
+                if commit.error is not None
             },
         )
 
     def _config(self, kind: str, name: str) -> dict[str, str]:
-        told = self._library.results("describe_configs", [ConfigResource(kind, name)])
-        said = next(iter(told.values()))
-        if isinstance(said, PlannerError):
-            raise said
-        return {key: one.value for key, one in sorted(said.items()) if one.value is not None and not one.is_sensitive}
+        answers = self._library.results("describe_configs", [ConfigResource(kind, name)])
+        entries = next(iter(answers.values()))
+        if isinstance(entries, PlannerError):
+            raise entries
+        return {
+            key: entry.value
+            for key, entry in sorted(entries.items())
+            if entry.value is not None and not entry.is_sensitive
+        }
 
     def _cluster_by_library(self) -> ClusterInfo:
-        said = self._library.result("describe_cluster")
-        nodes = (Node(one.id, str(Address(one.host, one.port)), one.rack or "") for one in said.nodes or ())
-        return ClusterInfo(said.cluster_id or "", tuple(sorted(nodes, key=lambda node: node.number)))
+        cluster = self._library.result("describe_cluster")
+        nodes = (Node(node.id, str(Address(node.host, node.port)), node.rack or "") for node in cluster.nodes or ())
+        return ClusterInfo(cluster.cluster_id or "", tuple(sorted(nodes, key=lambda node: node.number)))
 
     def _listed_by_library(self) -> GroupList:
-        said = self._library.result("list_consumer_groups")
+        listing = self._library.result("list_consumer_groups")
         groups = (
             GroupListing(
-                one.group_id, one.type.name.lower() if one.type else "", _state(one.state), one.is_simple_consumer_group
+                group.group_id,
+                group.type.name.lower() if group.type else "",
+                _state(group.state),
+                group.is_simple_consumer_group,
             )
-            for one in said.valid
+            for group in listing.valid
         )
-        problems = (self._library.failure("list of groups", error) for error in said.errors)
-        return GroupList(tuple(sorted(groups, key=lambda one: one.group)), tuple(map(str, problems)))
+        problems = (self._library.failure("list of groups", error) for error in listing.errors)
+        return GroupList(tuple(sorted(groups, key=lambda group: group.group)), tuple(map(str, problems)))
 
     def _described_by_library(self, groups: Sequence[str]) -> Described:
-        told = self._library.results("describe_consumer_groups", sorted(set(groups)))
-        return {group: self._description(group, one) for group, one in told.items()}
+        answers = self._library.results("describe_consumer_groups", sorted(set(groups)))
+        return {group: self._description(group, answer) for group, answer in answers.items()}
 
     def _description(
-        self, group: str, said: ConsumerGroupDescription | PlannerError
+        self, group: str, answer: ConsumerGroupDescription | PlannerError
     ) -> GroupDescription | PlannerError:
-        if isinstance(said, PlannerError):
-            return said
-        state = _state(said.state)
+        if isinstance(answer, PlannerError):
+            return answer
+        state = _state(answer.state)
         if state == "Dead":
             return unknown_group(group)
         problem = (
             f"group {group} was described by the library, as {self._obstacle}: "
             f"subscriptions, racks and epochs of its members are not known"
         )
-        is_classic = said.type.name == "CLASSIC"
+        is_classic = answer.type.name == "CLASSIC"
         shows_owners = state == "Stable" or not is_classic
         members = (
             KafkaMember(
-                member_id=one.member_id,
-                client_id=one.client_id,
-                host=host_of(one.host),
-                instance_id=one.group_instance_id or None,
-                owned=_owned(one) if shows_owners else None,
+                member_id=member.member_id,
+                client_id=member.client_id,
+                host=host_of(member.host),
+                instance_id=member.group_instance_id or None,
+                owned=_assignment(member) if shows_owners else None,
             )
-            for one in said.members
+            for member in answer.members
         )
         return GroupDescription(
             group=group,
             protocol="classic" if is_classic else "consumer",
             state=state,
-            assignor=said.partition_assignor or None,
-            coordinator=said.coordinator.id,
-            members=tuple(sorted(members, key=lambda one: one.member_id)),
+            assignor=answer.partition_assignor or None,
+            coordinator=answer.coordinator.id,
+            members=tuple(sorted(members, key=lambda member: member.member_id)),
             problems=(problem,),
         )
 
 
-def _listing(one: requests.Listing) -> GroupListing:
-    is_simple = one.protocol_type == ""
-    kind = one.kind or "classic"
-    if kind == "classic" and one.protocol_type not in {"", "consumer"}:
-        kind = one.protocol_type  # connect, or somebody's own
-    return GroupListing(one.group, kind, one.state, is_simple)
+def _listing(listing: requests.Listing) -> GroupListing:
+    is_simple = listing.protocol_type == ""
+    kind = listing.kind or "classic"
+    if kind == "classic" and listing.protocol_type not in {"", "consumer"}:
+        kind = listing.protocol_type  # connect, or a kind of its own
+    return GroupListing(listing.group, kind, listing.state, is_simple)
 
 
 def _state(state: Enum) -> str:
     return _STATES.get(state.name, state.name.capitalize())
 
 
-def _owned(member: Any) -> tuple[TopicPartition, ...]:
-    return tuple(sorted(TopicPartition(one.topic, one.partition) for one in member.assignment.topic_partitions))
+def _assignment(member: Any) -> tuple[TopicPartition, ...]:
+    return tuple(
+        sorted(TopicPartition(partition.topic, partition.partition) for partition in member.assignment.topic_partitions)
+    )
 
 
-def _routes(topic: str, said: Any) -> Routes:
+def _routes(topic: str, description: Any) -> Routes:
     routes = (
         PartitionRoute(
-            TopicPartition(topic, one.id),
-            one.leader.id if one.leader and one.leader.id >= 0 else None,
-            tuple(node.id for node in one.replicas),
-            tuple(node.rack or "" for node in one.replicas),
+            TopicPartition(topic, partition.id),
+            partition.leader.id if partition.leader and partition.leader.id >= 0 else None,
+            tuple(node.id for node in partition.replicas),
+            tuple(node.rack or "" for node in partition.replicas),
         )
-        for one in said.partitions
+        for partition in description.partitions
     )
     return tuple(sorted(routes, key=lambda route: route.partition))

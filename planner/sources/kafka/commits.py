@@ -23,16 +23,20 @@ def committed_offsets(links: Links, groups: Sequence[str]) -> dict[str, Commits 
 
 
 def _by_coordinator(link: Connection, _: int, groups: Sequence[str]) -> Mapping[str, Commits | PlannerError]:
-    told = link.ask(requests.OFFSET_FETCH, requests.commits_request(tuple(groups)))
-    return {one.group: _commits(one) for one in told}
+    answers = link.ask(requests.OFFSET_FETCH, requests.commits_request(tuple(groups)))
+    return {answer.group: _commits(answer) for answer in answers}
 
 
-def _commits(said: WireCommits) -> Commits | PlannerError:
-    if said.code:
-        return answer_error(f"commits of group {said.group}", said.code)
+def _commits(answer: WireCommits) -> Commits | PlannerError:
+    if answer.code:
+        return answer_error(f"commits of group {answer.group}", answer.code)
     return Commits(
-        offsets={one.partition: one.offset for one in said.commits if not one.code and one.offset >= 0},
+        offsets={
+            commit.partition: commit.offset for commit in answer.commits if not commit.code and commit.offset >= 0
+        },
         errors={
-            one.partition: answer_error(f"commit on {one.partition}", one.code) for one in said.commits if one.code
+            commit.partition: answer_error(f"commit on {commit.partition}", commit.code)
+            for commit in answer.commits
+            if commit.code
         },
     )

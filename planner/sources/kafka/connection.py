@@ -51,8 +51,8 @@ class Address:
 class Connection:
     """A connection that is ready for requests; a context manager.
 
-    Raises ``OutOfReachError`` where nobody listens or answers in time, ``RefusedError`` for an account that the broker
-    does not let in, ``ProtocolError`` for what is not Kafka or speaks another security protocol.
+    Raises ``OutOfReachError`` where no server listens or answers in time, ``RefusedError`` for an account that the
+    broker does not let in, ``ProtocolError`` for what is not Kafka or speaks another security protocol.
     """
 
     def __init__(self, address: Address, settings: KafkaSettings, timeout_s: float) -> None:
@@ -61,7 +61,7 @@ class Connection:
         self._timeout_s = timeout_s
         self._correlation = 0
         self._deadline = time.monotonic() + timeout_s
-        self._socket = self._connected()
+        self._socket = self._connect()
         try:
             self._versions = self._read_versions()
             if settings.uses_sasl:
@@ -118,15 +118,15 @@ class Connection:
             raise ProtocolError(f"broker {self.address}, answer to {api.name} {version}: {error}") from error
 
     def _frame(self, name: str) -> bytes:
-        start = self._received(4, name)
+        start = self._receive(4, name)
         if start[:2] in _TLS_RECORDS:
             raise ProtocolError(f"broker {self.address} speaks TLS, security.protocol is {self._protocol}: correct it")
         length = int.from_bytes(start, signed=True)
         if not 4 <= length <= _MAX_ANSWER:
             raise ProtocolError(f"{self.address} announces an answer of {length} bytes: it is not a Kafka broker")
-        return self._received(length, name)
+        return self._receive(length, name)
 
-    def _received(self, count: int, name: str) -> bytes:
+    def _receive(self, count: int, name: str) -> bytes:
         content = bytearray()
         while len(content) < count:
             self._socket.settimeout(self._left())
@@ -145,7 +145,7 @@ class Connection:
             raise TimeoutError
         return left
 
-    def _connected(self) -> socket.socket:
+    def _connect(self) -> socket.socket:
         context = _tls_context(self._settings) if self._settings.uses_tls else None
         try:
             plain = socket.create_connection((self.address.host, self.address.port), self._timeout_s)
@@ -214,7 +214,9 @@ def can_connect(settings: KafkaSettings) -> str:
     if settings.uses_sasl and settings.mechanism not in sasl.MECHANISMS:
         return f"sasl.mechanism {settings.mechanism} is left to librdkafka"
     if settings.uses_tls:
-        beyond = [one for one in ("ssl.keystore.location", "ssl.certificate.pem", "ssl.key.pem") if settings.get(one)]
+        beyond = [
+            name for name in ("ssl.keystore.location", "ssl.certificate.pem", "ssl.key.pem") if settings.get(name)
+        ]
         if beyond:
             return f"{beyond[0]} is left to librdkafka"
     return ""

@@ -32,45 +32,52 @@ def _by_coordinator(link: Connection, node: int, groups: Sequence[str]) -> Descr
     modern: dict[str, WireGroup] = {}
     body = requests.groups_request(tuple(groups))
     if link.version(requests.CONSUMER_GROUP_DESCRIBE) is not None:
-        modern = {one.group: one for one in link.ask(requests.CONSUMER_GROUP_DESCRIBE, body)}
+        modern = {answer.group: answer for answer in link.ask(requests.CONSUMER_GROUP_DESCRIBE, body)}
     others = tuple(group for group in groups if group not in modern or modern[group].code in _NO_SUCH_GROUP)
     classic: dict[str, WireGroup] = {}
     if others:
-        classic = {one.group: one for one in link.ask(requests.DESCRIBE_GROUPS, requests.groups_request(others))}
+        classic = {
+            answer.group: answer for answer in link.ask(requests.DESCRIBE_GROUPS, requests.groups_request(others))
+        }
     kinds = _kinds(link, classic.values())
     return {group: _description(classic.get(group) or modern[group], node, kinds) for group in groups}
 
 
 def _kinds(link: Connection, groups: Iterable[WireGroup]) -> Mapping[str, str]:
     """Return group -> kind for the groups of other kinds, where neither request knew one of ``groups``."""
-    if not any(one.state == "Dead" for one in groups):
+    if not any(group.state == "Dead" for group in groups):
         return {}
     _, listings = link.ask(requests.LIST_GROUPS, requests.listing_request)
-    # A consumer group among them began after it was asked for: it was not there, and the next look will see it.
-    return {one.group: one.kind for one in listings if one.kind not in {"", "classic", "consumer"}}
+    # A consumer group among them began after it was asked for: it did not exist, and the next sample will show it.
+    return {group.group: group.kind for group in listings if group.kind not in {"", "classic", "consumer"}}
 
 
-def _description(said: WireGroup, node: int, kinds: Mapping[str, str]) -> GroupDescription | PlannerError:
-    if said.code == _TOPIC_REFUSED:
-        problem = f"group {said.group} does not show its members: {answer_error('its topics', said.code, said.remark)}"
-        return GroupDescription(said.group, "consumer", "Unknown", None, node, (), problems=(problem,))
-    if said.code:
-        return answer_error(f"group {said.group}", said.code, said.remark)
-    if said.state == "Dead":
-        return unknown_group(said.group, kinds.get(said.group, ""))
-    if said.protocol_type not in {"", "consumer"}:
-        return unknown_group(said.group, said.protocol_type)
-    members = [_classic_member(said, one) if said.epoch is None else _consumer_member(one) for one in said.members]
+def _description(group: WireGroup, node: int, kinds: Mapping[str, str]) -> GroupDescription | PlannerError:
+    if group.code == _TOPIC_REFUSED:
+        problem = (
+            f"group {group.group} does not show its members: {answer_error('its topics', group.code, group.remark)}"
+        )
+        return GroupDescription(group.group, "consumer", "Unknown", None, node, (), problems=(problem,))
+    if group.code:
+        return answer_error(f"group {group.group}", group.code, group.remark)
+    if group.state == "Dead":
+        return unknown_group(group.group, kinds.get(group.group, ""))
+    if group.protocol_type not in {"", "consumer"}:
+        return unknown_group(group.group, group.protocol_type)
+    members = [
+        _classic_member(group, wire_member) if group.epoch is None else _consumer_member(wire_member)
+        for wire_member in group.members
+    ]
     return GroupDescription(
-        group=said.group,
-        protocol="classic" if said.epoch is None else "consumer",
-        state=said.state,
-        assignor=said.assignor or None,
+        group=group.group,
+        protocol="classic" if group.epoch is None else "consumer",
+        state=group.state,
+        assignor=group.assignor or None,
         coordinator=node,
         members=tuple(sorted((member for member, _ in members), key=lambda member: member.member_id)),
-        epoch=said.epoch,
-        assignment_epoch=said.assignment_epoch,
-        problems=(*_state_problems(said), *(problem for _, problem in members if problem)),
+        epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        problems=(*_state_problems(group), *(problem for _, problem in members if problem)),
     )
 
 
@@ -81,46 +88,48 @@ def unknown_group(group: str, kind: str = "") -> PlannerError:
     return UnknownNameError(f"there is no consumer group {group}: check the spelling and the cluster")
 
 
-def _state_problems(said: WireGroup) -> tuple[str, ...]:
-    if said.state in {"Stable", "Empty"}:
+def _state_problems(group: WireGroup) -> tuple[str, ...]:
+    if group.state in {"Stable", "Empty"}:
         return ()
-    if said.epoch is None:
-        return (f"group {said.group} is {said.state}: until it is Stable it shows no subscriptions and no owners",)
-    return (f"group {said.group} is {said.state}: partitions are still changing owners",)
+    if group.epoch is None:
+        return (f"group {group.group} is {group.state}: until it is Stable it shows no subscriptions and no owners",)
+    return (f"group {group.group} is {group.state}: partitions are still changing owners",)
 
 
-def _classic_member(group: WireGroup, said: WireMember) -> tuple[KafkaMember, str]:
+def _classic_member(group: WireGroup, member: WireMember) -> tuple[KafkaMember, str]:
     """Read the member's own bytes, which the broker shows in a Stable group only."""
-    plain = KafkaMember(said.member_id, said.client_id, host_of(said.host), said.instance_id, protocol="classic")
-    if not said.metadata or group.state != "Stable":
+    plain = KafkaMember(
+        member.member_id, member.client_id, host_of(member.host), member.instance_id, protocol="classic"
+    )
+    if not member.metadata or group.state != "Stable":
         return plain, ""
     try:
-        subscription, owned = read_subscription(said.metadata), read_assignment(said.assignment)
+        subscription, owned = read_subscription(member.metadata), read_assignment(member.assignment)
     except ProtocolError as error:
-        return plain, f"member {said.member_id} has a subscription of its own making, which we cannot read: {error}"
-    told = replace(
+        return plain, f"member {member.member_id} has a subscription of its own making, which we cannot read: {error}"
+    known = replace(
         plain, topics=subscription.topics, rack=subscription.rack, owned=owned, epoch=subscription.generation
     )
-    return told, ""
+    return known, ""
 
 
-def _consumer_member(said: WireMember) -> tuple[KafkaMember, str]:
+def _consumer_member(wire: WireMember) -> tuple[KafkaMember, str]:
     member = KafkaMember(
-        member_id=said.member_id,
-        client_id=said.client_id,
-        host=host_of(said.host),
-        instance_id=said.instance_id,
-        rack=said.rack,
-        topics=None if said.pattern else tuple(sorted(said.topics)),
-        owned=said.owned,
-        epoch=said.epoch,
-        protocol=None if said.is_classic is None else ("classic" if said.is_classic else "consumer"),
+        member_id=wire.member_id,
+        client_id=wire.client_id,
+        host=host_of(wire.host),
+        instance_id=wire.instance_id,
+        rack=wire.rack,
+        topics=None if wire.pattern else tuple(sorted(wire.topics)),
+        owned=wire.owned,
+        epoch=wire.epoch,
+        protocol=None if wire.is_classic is None else ("classic" if wire.is_classic else "consumer"),
     )
-    if not said.pattern:
+    if not wire.pattern:
         return member, ""
     return (
         member,
-        f"member {said.member_id} subscribes to the pattern {said.pattern}: which topics that are is not told",
+        f"member {wire.member_id} subscribes to the pattern {wire.pattern}: which topics that are is not told",
     )
 
 

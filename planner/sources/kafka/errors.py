@@ -2,7 +2,7 @@
 
 ::
 
-    OutOfReachError            nobody listens, or no answer in time
+    OutOfReachError            no server listens, or no answer in time
     ├── ConnectionEndedError   the connection ended before the answer came
     ├── AnswerError            the broker answered with an error code of its own
     │   └── RefusedError       it does not let this account do that: grant the right, or correct the account
@@ -68,11 +68,11 @@ def error_name(code: int) -> str:
 
 def answer_error(what: str, code: int, remark: str = "") -> AnswerError:
     """Return the error for an answer to ``what`` that carries ``code``, and the broker's own words on it."""
-    said = f" ({remark})" if remark else ""
+    shown = f" ({remark})" if remark else ""
     if code in REFUSALS:
         return RefusedError(
-            f"{what}: the broker refuses with {error_name(code)}{said}: "
+            f"{what}: the broker refuses with {error_name(code)}{shown}: "
             f"check the account and grant it the rights of docs/connect-kafka.md",
             code=code,
         )
-    return AnswerError(f"{what}: the broker answers {error_name(code)}{said}: try again, then see its log", code=code)
+    return AnswerError(f"{what}: the broker answers {error_name(code)}{shown}: try again, then see its log", code=code)

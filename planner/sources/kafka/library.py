@@ -15,29 +15,29 @@ from planner.sources.kafka.settings import KafkaSettings
 _T = TypeVar("_T")
 _GRACE_S: Final = 2.0  # the library keeps its own deadline; ours is for the case that it does not
 _UNKNOWN_TOPIC: Final = 3
-_GROUP_ID_NOT_FOUND: Final = 69
+_UNKNOWN_GROUP: Final = 69  # GROUP_ID_NOT_FOUND
 _AUTHENTICATION: Final = -169  # RD_KAFKA_RESP_ERR__AUTHENTICATION
 _LATE: Final = {-185, -192}  # RD_KAFKA_RESP_ERR__TIMED_OUT, __MSG_TIMED_OUT
 
 
 class Library:
-    """An ``AdminClient`` and the last thing that it said of its connections.
+    """An ``AdminClient`` and the last error that it reported of its connections.
 
-    After a time-out it is replaced before the next call: one that lost a frozen broker was seen to wait for it in vain
-    long after the broker was back, while a new one had its answer at once (librdkafka 2.16).
+    After a time-out it is replaced before the next call: one that lost a frozen broker was observed to wait for it in
+    vain long after the broker was back, while a new one had its answer at once (librdkafka 2.16).
     """
 
     def __init__(self, bootstrap: str, settings: KafkaSettings, timeout_s: float) -> None:
         self.bootstrap = bootstrap
         self._settings = settings
         self._timeout_s = timeout_s
-        self._heard: KafkaError | None = None
+        self._last_error: KafkaError | None = None
         self._is_stuck = False
-        self._client = self._opened()
+        self._client = self._open()
 
     def results(self, method: str, *arguments: object, **options: object) -> dict[Any, Any]:
         """Return what each of a call's futures gave: its result, or why there is none as an error of ours."""
-        return self._awaited(method, self._started(method, *arguments, **options))
+        return self._await_all(method, self._start(method, *arguments, **options))
 
     def results_of_many(self, method: str, arguments: Iterable[object]) -> dict[Any, Any]:
         """Return the same for one call an argument, all of them under way at the same time."""
@@ -45,27 +45,27 @@ class Library:
         futures: dict[Any, Future[Any]] = {}
         for argument in arguments:
             futures |= getattr(client, method)(argument, request_timeout=self._timeout_s)
-        return self._awaited(method, futures)
+        return self._await_all(method, futures)
 
     def result(self, method: str) -> Any:
         """Return what a call of one future gave; raise an error of ours."""
-        found = self._result(method, self._started(method))
-        if isinstance(found, PlannerError):
-            raise found
-        return found
+        result = self._result(method, self._start(method))
+        if isinstance(result, PlannerError):
+            raise result
+        return result
 
-    def _started(self, method: str, *arguments: object, **options: object) -> Any:
+    def _start(self, method: str, *arguments: object, **options: object) -> Any:
         try:
             return getattr(self._fresh(), method)(*arguments, request_timeout=self._timeout_s, **options)
         except Exception as error:  # KafkaException, ValueError and TypeError alike
             raise self.failure(method, error) from error
 
-    def _awaited(self, what: str, futures: Mapping[Any, "Future[Any]"]) -> dict[Any, Any]:
-        return {key: self._result(f"{what} {_named(key)}", future) for key, future in futures.items()}
+    def _await_all(self, what: str, futures: Mapping[Any, "Future[Any]"]) -> dict[Any, Any]:
+        return {key: self._result(f"{what} {_key_name(key)}", future) for key, future in futures.items()}
 
     def _fresh(self) -> AdminClient:
         if self._is_stuck:
-            self._client, self._is_stuck, self._heard = self._opened(), False, None
+            self._client, self._is_stuck, self._last_error = self._open(), False, None
         return self._client
 
     def _result(self, what: str, future: "Future[Any]") -> Any:
@@ -85,23 +85,25 @@ class Library:
 
     def refusal(self, what: str, error: KafkaError) -> PlannerError:
         """Return an error code as one of our errors."""
-        code, said = error.code(), self._settings.redacted(error.str())
-        if code in {_UNKNOWN_TOPIC, _GROUP_ID_NOT_FOUND}:
-            return UnknownNameError(f"Kafka at {self.bootstrap}, {what}: {said}: check the spelling and the cluster")
+        code, text = error.code(), self._settings.redacted(error.str())
+        if code in {_UNKNOWN_TOPIC, _UNKNOWN_GROUP}:
+            return UnknownNameError(f"Kafka at {self.bootstrap}, {what}: {text}: check the spelling and the cluster")
         if code > 0:
-            return answer_error(f"Kafka at {self.bootstrap}, {what}", code, said)
+            return answer_error(f"Kafka at {self.bootstrap}, {what}", code, text)
         self._is_stuck = True
-        self._client.poll(0)  # lets the library tell what it knows of its connections
-        told = f"; it says: {self._settings.redacted(self._heard.str())}" if self._heard is not None else ""
-        if self._heard is not None and self._heard.code() == _AUTHENTICATION:
-            return RefusedError(f"Kafka at {self.bootstrap}, {what}: {said}{told}: check the account", code=code)
-        late = f"no answer within {self._timeout_s:g} s" if code in _LATE else said
+        self._client.poll(0)  # lets the library report what it knows of its connections
+        last_error = (
+            f"; it says: {self._settings.redacted(self._last_error.str())}" if self._last_error is not None else ""
+        )
+        if self._last_error is not None and self._last_error.code() == _AUTHENTICATION:
+            return RefusedError(f"Kafka at {self.bootstrap}, {what}: {text}{last_error}: check the account", code=code)
+        late = f"no answer within {self._timeout_s:g} s" if code in _LATE else text
         return OutOfReachError(
-            f"Kafka at {self.bootstrap}, {what}: {late}{told}: check the address and security.protocol "
+            f"Kafka at {self.bootstrap}, {what}: {late}{last_error}: check the address and security.protocol "
             f"({self._settings.protocol})"
         )
 
-    def _opened(self) -> AdminClient:
+    def _open(self) -> AdminClient:
         config: dict[str, Any] = {
             "client.id": "consumer-planner",
             **self._settings.properties,
@@ -112,18 +114,18 @@ class Library:
         try:
             return AdminClient(config)
         except Exception as error:
-            said = self._settings.redacted(str(error))
-            raise BadInputError(f"the Kafka properties cannot be used: {said}") from None
+            text = self._settings.redacted(str(error))
+            raise BadInputError(f"the Kafka properties cannot be used: {text}") from None
 
     def _listen(self, error: KafkaError) -> None:
-        self._heard = error
+        self._last_error = error
 
 
-def _named(key: object) -> str:
+def _key_name(key: object) -> str:
     topic, partition = getattr(key, "topic", None), getattr(key, "partition", None)
     return str(key) if topic is None else f"{topic}/{partition}"
 
 
-def in_parts(items: Sequence[_T], size: int) -> list[Sequence[_T]]:
+def in_batches(items: Sequence[_T], size: int) -> list[Sequence[_T]]:
     """Return ``items`` in order, at most ``size`` together."""
     return [items[start : start + size] for start in range(0, len(items), size)]

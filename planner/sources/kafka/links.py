@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Links:
-    """Connections by address. One thread at a time: whoever uses it holds ``lock``."""
+    """Connections by address. One thread at a time: the one that uses it holds ``lock``."""
 
     def __init__(self, bootstrap: Sequence[Address], settings: KafkaSettings, timeout_s: float) -> None:
         self.bootstrap = tuple(bootstrap)
@@ -37,12 +37,12 @@ class Links:
         return self._ask(address, ask)
 
     def anywhere(self, ask: Callable[[Connection], _T]) -> _T:
-        """Return what ``ask`` gets from the first bootstrap server that answers; raise what all of them said."""
+        """Return what ``ask`` gets from the first bootstrap server that answers; raise what all of them answered."""
         failures = []
         for address in self.bootstrap:
             try:
                 return self.at(address, ask)
-            except (AnswerError, ProtocolError) as error:  # the others would say the same
+            except (AnswerError, ProtocolError) as error:  # the others would answer the same
                 check_system("kafka", address.host, address.port, error)
                 raise
             except OutOfReachError as error:

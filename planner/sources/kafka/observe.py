@@ -1,6 +1,6 @@
-"""``observe_group`` and ``observe_groups``: one look at consumer groups, what could not be read named.
+"""``observe_group`` and ``observe_groups``: one sample of consumer groups, what could not be read named.
 
-First who is there, then what is committed, last where the partitions end: read the other way round, a lag could come
+First the members, then the commits, last the partitions' ends: read in the opposite order, a lag could come
 out too small. Many groups share their requests: a topic's offsets are asked once for all groups that read it.
 """
 
@@ -27,11 +27,11 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class _Topics:
-    """What the brokers said of all topics of a look: routes, newest and oldest offsets."""
+    """What the brokers reported of all topics of a sample: routes, newest and oldest offsets."""
 
     routes: Mapping[str, Routes | PlannerError]
-    ends: Mapping[TopicPartition, int | PlannerError]
-    firsts: Mapping[TopicPartition, int | PlannerError]
+    end_offsets: Mapping[TopicPartition, int | PlannerError]
+    first_offsets: Mapping[TopicPartition, int | PlannerError]
 
 
 def observe_group(
@@ -39,7 +39,7 @@ def observe_group(
 ) -> GroupSample:
     """Return members, ownership, partitions and offsets of ``group``, and what of it could not be read.
 
-    ``cluster`` becomes the sample's; ``None`` takes the cluster's own id. ``topics`` limits the look to some topics;
+    ``cluster`` becomes the sample's; ``None`` takes the cluster's own id. ``topics`` limits the sample to some topics;
     ``None`` takes all that members subscribe to or own or that the group has committed on. ``at`` becomes the
     sample's time. A partition without commit has ``consumer_offset=None``; one whose end could not be read has no
     offsets at all, and a problem says why.
@@ -59,46 +59,54 @@ def observe_groups(
 ) -> dict[str, GroupSample | PlannerError]:
     """Return group -> its sample as ``observe_group`` gives it, or the error that it would raise.
 
-    ``groups`` are names with the topics to look at, ``None`` for all. Raises ``OutOfReachError`` when no broker
-    answers. ``took_s`` of each sample is the time of the whole look.
+    ``groups`` are names with the topics to read, ``None`` for all. Raises ``OutOfReachError`` when no broker
+    answers. ``took_s`` of each sample is the time of all requests together.
     """
     start = time.monotonic()
     info = admin.cluster()
     described = admin.describe_groups(list(groups))
-    committed = admin.committed(name for name, one in described.items() if isinstance(one, GroupDescription))
-    described |= _described_again(admin, described, committed)
-    known = {name: one for name, one in described.items() if isinstance(one, GroupDescription)}
-    wanted = {name: _wanted(one, committed[name], groups[name]) for name, one in known.items()}
-    topics = _topics(admin, {topic for names in wanted.values() for topic in names})
+    committed = admin.committed(
+        name for name, description in described.items() if isinstance(description, GroupDescription)
+    )
+    described |= _recheck_empty_groups(admin, described, committed)
+    descriptions = {
+        name: description for name, description in described.items() if isinstance(description, GroupDescription)
+    }
+    topics_of = {
+        name: _topics_of(description, committed[name], groups[name]) for name, description in descriptions.items()
+    }
+    topics = _topics(admin, {topic for names in topics_of.values() for topic in names})
     took_s = time.monotonic() - start
     log.debug("groups observed", extra={"groups": len(groups), "took_s": took_s})
-    found: dict[str, GroupSample | PlannerError] = {}
+    samples: dict[str, GroupSample | PlannerError] = {}
     for name, description in described.items():
         if isinstance(description, PlannerError):
-            found[name] = description
+            samples[name] = description
         elif error := _missing(groups[name], topics):
-            found[name] = error
+            samples[name] = error
         else:
-            found[name] = _sample(
+            samples[name] = _sample(
                 description,
                 committed[name],
-                _Topics({topic: topics.routes[topic] for topic in wanted[name]}, topics.ends, topics.firsts),
+                _Topics(
+                    {topic: topics.routes[topic] for topic in topics_of[name]}, topics.end_offsets, topics.first_offsets
+                ),
                 info,
                 cluster or info.cluster_id,
                 at,
                 took_s,
             )
-    return found
+    return samples
 
 
-def _described_again(
+def _recheck_empty_groups(
     admin: KafkaAdmin, described: Described, committed: Mapping[str, Commits | PlannerError]
 ) -> Described:
-    """Return what is said now of groups without members and commits: of a deleted group, no commits are told either."""
+    """Return new descriptions of groups without members and commits: a deleted group has no commits either."""
     doubtful = [
         name
-        for name, one in described.items()
-        if isinstance(one, GroupDescription) and not one.members and committed[name] == Commits({}, {})
+        for name, description in described.items()
+        if isinstance(description, GroupDescription) and not description.members and committed[name] == Commits({}, {})
     ]
     return admin.describe_groups(doubtful) if doubtful else {}
 
@@ -106,34 +114,38 @@ def _described_again(
 # Topics.
 
 
-def _wanted(
+def _topics_of(
     description: GroupDescription, commits: Commits | PlannerError, topics: Sequence[str] | None
 ) -> tuple[str, ...]:
     if topics is not None:
         return tuple(sorted(set(topics)))
     subscribed = {topic for member in description.members for topic in member.topics or ()}
-    owned = {part.topic for member in description.members for part in member.owned or ()}
-    held = set() if isinstance(commits, PlannerError) else {part.topic for part in (*commits.offsets, *commits.errors)}
-    return tuple(sorted(subscribed | owned | held))
+    owned = {partition.topic for member in description.members for partition in member.owned or ()}
+    committed = (
+        set()
+        if isinstance(commits, PlannerError)
+        else {partition.topic for partition in (*commits.offsets, *commits.errors)}
+    )
+    return tuple(sorted(subscribed | owned | committed))
 
 
 def _topics(admin: KafkaAdmin, names: Iterable[str]) -> _Topics:
     routes = admin.topics(names)
-    # Nobody can tell the offsets of a partition without leader: asking for it would only cost the deadline.
+    # No broker has the offsets of a partition without leader: asking for it would only cost the deadline.
     led = [
         route.partition
-        for one in routes.values()
-        if not isinstance(one, PlannerError)
-        for route in one
+        for of_topic in routes.values()
+        if not isinstance(of_topic, PlannerError)
+        for route in of_topic
         if route.leader is not None
     ]
     return _Topics(routes, admin.end_offsets(led), admin.first_offsets(led))
 
 
 def _missing(named: Sequence[str] | None, topics: _Topics) -> PlannerError | None:
-    """Return the error for a topic that somebody asked for by name and that is not there."""
+    """Return the error for a topic that was asked for by name and that does not exist."""
     errors = (topics.routes[topic] for topic in named or ())
-    return next((one for one in errors if isinstance(one, PlannerError) and not _is_partial(one)), None)
+    return next((error for error in errors if isinstance(error, PlannerError) and not _is_partial(error)), None)
 
 
 def _is_partial(error: PlannerError) -> bool:
@@ -153,8 +165,10 @@ def _sample(
     at: datetime,
     took_s: float,
 ) -> GroupSample:
-    routes = [route for one in topics.routes.values() if not isinstance(one, PlannerError) for route in one]
-    offsets = [one for route in routes if (one := _offsets(route.partition, commits, topics)) is not None]
+    routes = [
+        route for of_topic in topics.routes.values() if not isinstance(of_topic, PlannerError) for route in of_topic
+    ]
+    offsets = [known for route in routes if (known := _offsets(route.partition, commits, topics)) is not None]
     return GroupSample(
         system="kafka",
         cluster=cluster,
@@ -185,15 +199,15 @@ def _brokers(info: ClusterInfo, cluster: str) -> tuple[BrokerAddress, ...]:
     return tuple(BrokerAddress(str(node.number), cluster, node.address) for node in info.nodes)
 
 
-def _offsets(part: TopicPartition, commits: Commits | PlannerError, topics: _Topics) -> QueueOffsets | None:
-    """Return a partition's offsets, ``None`` without its end: what the group has committed says nothing alone."""
-    end, first = topics.ends.get(part), topics.firsts.get(part)
+def _offsets(partition: TopicPartition, commits: Commits | PlannerError, topics: _Topics) -> QueueOffsets | None:
+    """Return a partition's offsets, ``None`` without its end: what the group has committed shows nothing alone."""
+    end, first = topics.end_offsets.get(partition), topics.first_offsets.get(partition)
     if not isinstance(end, int):
         return None
     return QueueOffsets(
-        queue=part,
+        queue=partition,
         broker_offset=end,
-        consumer_offset=None if isinstance(commits, PlannerError) else commits.offsets.get(part),
+        consumer_offset=None if isinstance(commits, PlannerError) else commits.offsets.get(partition),
         first_offset=first if isinstance(first, int) else None,
     )
 
@@ -203,9 +217,9 @@ def _offsets(part: TopicPartition, commits: Commits | PlannerError, topics: _Top
 
 def _topic_problems(topics: _Topics) -> tuple[str, ...]:
     return tuple(
-        f"topic {topic}: its partitions are not known, nor is what the group committed there: {one}"
-        for topic, one in topics.routes.items()
-        if isinstance(one, PlannerError)
+        f"topic {topic}: its partitions are not known, nor is what the group committed there: {error}"
+        for topic, error in topics.routes.items()
+        if isinstance(error, PlannerError)
     )
 
 
@@ -217,32 +231,42 @@ def _commit_problems(group: str, commits: Commits | PlannerError) -> tuple[str, 
 
 def _end_problems(routes: Sequence[PartitionRoute], topics: _Topics) -> tuple[str, ...]:
     leaderless = [str(route.partition) for route in routes if route.leader is None]
-    parts = [route.partition for route in routes]
-    ends = {part: error for part in parts if isinstance(error := topics.ends.get(part), PlannerError)}
-    firsts = {
-        part: error for part in parts if part not in ends and isinstance(error := topics.firsts.get(part), PlannerError)
+    partitions = [route.partition for route in routes]
+    without_end = {
+        partition: error
+        for partition in partitions
+        if isinstance(error := topics.end_offsets.get(partition), PlannerError)
+    }
+    without_first = {
+        partition: error
+        for partition in partitions
+        if partition not in without_end and isinstance(error := topics.first_offsets.get(partition), PlannerError)
     }
     gone = (f"without a leader, so that their offsets are not known: {_some(leaderless)}",) if leaderless else ()
-    return (*gone, *_by_reason("has no readable end", ends), *_by_reason("has no readable first offset", firsts))
+    return (
+        *gone,
+        *_by_reason("has no readable end", without_end),
+        *_by_reason("has no readable first offset", without_first),
+    )
 
 
 def _by_reason(what: str, errors: Mapping[TopicPartition, PlannerError]) -> tuple[str, ...]:
     """Return one sentence for all partitions of a topic, which mostly fail for the same reason."""
     by_topic: dict[str, list[TopicPartition]] = {}
-    for part in sorted(errors):
-        by_topic.setdefault(part.topic, []).append(part)
+    for partition in sorted(errors):
+        by_topic.setdefault(partition.topic, []).append(partition)
     return tuple(
-        f"topic {topic} {what} for {len(parts)} partitions ({_some(str(one.partition) for one in parts)}): "
-        f"{errors[parts[0]]}"
-        for topic, parts in by_topic.items()
+        f"topic {topic} {what} for {len(partitions)} partitions ({_some(str(each.partition) for each in partitions)}): "
+        f"{errors[partitions[0]]}"
+        for topic, partitions in by_topic.items()
     )
 
 
 def _contradictions(offsets: Iterable[QueueOffsets]) -> tuple[str, ...]:
     ahead = [
-        f"{one.queue} ({one.consumer_offset} of {one.broker_offset})"
-        for one in offsets
-        if one.consumer_offset is not None and one.consumer_offset > one.broker_offset
+        f"{entry.queue} ({entry.consumer_offset} of {entry.broker_offset})"
+        for entry in offsets
+        if entry.consumer_offset is not None and entry.consumer_offset > entry.broker_offset
     ]
     if not ahead:
         return ()

@@ -1,6 +1,6 @@
 """The requests that we send by ourselves, all of them only read: there is no way to send another.
 
-``confluent-kafka`` tells neither subscriptions, racks and epochs nor groups of other kinds; these requests do.
+``confluent-kafka`` shows neither subscriptions, racks and epochs nor groups of other kinds; these requests do.
 Layouts: https://kafka.apache.org/protocol and the JSON files of ``org.apache.kafka.common.message`` (Kafka 4.3).
 """
 
@@ -67,9 +67,9 @@ class Listing:
 class WireMember:
     """One member as the broker describes it.
 
-    ``metadata`` and ``assignment`` are a classic member's bytes, empty while the group rebalances. The rest is told of
+    ``metadata`` and ``assignment`` are a classic member's bytes, empty while the group rebalances. The rest is known of
     the members of KIP-848 groups only: ``topics`` and ``pattern`` are its subscription, ``target`` is what it shall
-    own once everybody has given up what they must; ``is_classic`` says that it joined by the classic protocol.
+    own once all members have given up what they must; ``is_classic`` means that it joined by the classic protocol.
     """
 
     member_id: str
@@ -104,7 +104,7 @@ class WireGroup:
 
 @dataclass(frozen=True, slots=True)
 class WireCommit:
-    """What a group has committed on one partition: -1 for nothing; ``code`` is not 0 where it may not be told."""
+    """What a group has committed on one partition: -1 for nothing; ``code`` is not 0 where we may not read it."""
 
     partition: TopicPartition
     offset: int
@@ -113,7 +113,7 @@ class WireCommit:
 
 @dataclass(frozen=True, slots=True)
 class WireCommits:
-    """All that one group has committed, or why it is not told (``code`` not 0)."""
+    """All that one group has committed, or why it is not known (``code`` not 0)."""
 
     group: str
     code: int
@@ -131,7 +131,7 @@ def token_request(token: bytes) -> bytes:
 
 
 def brokers_request() -> bytes:
-    """Return the body of ``Metadata`` 9 for the brokers alone: no topics, none created, no operations told."""
+    """Return the body of ``Metadata`` 9 for the brokers alone: no topics, none created, no operations listed."""
     return wire.compact_texts(()) + 3 * wire.int8(0) + NO_TAGS
 
 
@@ -158,10 +158,10 @@ def listing_request(version: int) -> bytes:
 
 
 def _versions(reader: Reader, _: int) -> tuple[int, dict[int, tuple[int, int]]]:
-    def one() -> tuple[int, tuple[int, int]]:
+    def version_range() -> tuple[int, tuple[int, int]]:
         return reader.int16(), (reader.int16(), reader.int16())
 
-    return reader.int16(), dict(reader.array(one))
+    return reader.int16(), dict(reader.array(version_range))
 
 
 def _mechanisms(reader: Reader, _: int) -> tuple[int, tuple[str, ...]]:
@@ -173,36 +173,36 @@ def _token(reader: Reader, _: int) -> tuple[int, str, bytes]:
 
 
 def _brokers(reader: Reader, _: int) -> tuple[str, tuple[WireNode, ...]]:
-    def one() -> WireNode:
+    def broker() -> WireNode:
         node = WireNode(reader.int32(), reader.compact_text() or "", reader.int32(), reader.compact_text() or "")
         reader.skip_tags()
         return node
 
     reader.int32()  # throttle time
-    nodes = reader.compact_array(one)
+    nodes = reader.compact_array(broker)
     return reader.compact_text() or "", nodes  # what follows is of no use here: see ``answers.ClusterInfo``
 
 
 def _coordinators(reader: Reader, _: int) -> tuple[Coordinator, ...]:
-    def one() -> Coordinator:
+    def coordinator() -> Coordinator:
         group, node, host, port = reader.compact_text() or "", reader.int32(), reader.compact_text(), reader.int32()
         code, remark = reader.int16(), reader.compact_text()
         reader.skip_tags()
         return Coordinator(group, node, host or "", port, code, remark or "")
 
     reader.int32()  # throttle time
-    return reader.compact_array(one)
+    return reader.compact_array(coordinator)
 
 
 def _listings(reader: Reader, version: int) -> tuple[int, tuple[Listing, ...]]:
-    def one() -> Listing:
+    def listing() -> Listing:
         group, protocol_type, state = (reader.compact_text() or "" for _ in range(3))
         kind = (reader.compact_text() or "").lower() if version >= 5 else ""
         reader.skip_tags()
         return Listing(group, protocol_type, state, kind)
 
     reader.int32()  # throttle time
-    return reader.int16(), reader.compact_array(one)
+    return reader.int16(), reader.compact_array(listing)
 
 
 def _classic_groups(reader: Reader, _: int) -> tuple[WireGroup, ...]:
@@ -235,7 +235,7 @@ def _consumer_groups(reader: Reader, version: int) -> tuple[WireGroup, ...]:
     def partitions() -> tuple[TopicPartition, ...]:
         by_topic = reader.compact_array(partitions_of_topic)
         reader.skip_tags()
-        return tuple(sorted(one for some in by_topic for one in some))
+        return tuple(sorted(partition for of_topic in by_topic for partition in of_topic))
 
     def member() -> WireMember:
         member_id, instance_id, rack = reader.compact_text() or "", reader.compact_text(), reader.compact_text()
@@ -289,7 +289,7 @@ def _commits(reader: Reader, _: int) -> tuple[WireCommits, ...]:
     def group() -> WireCommits:
         name, by_topic, code = reader.compact_text() or "", reader.compact_array(commits_of_topic), reader.int16()
         reader.skip_tags()
-        return WireCommits(name, code, tuple(one for some in by_topic for one in some))
+        return WireCommits(name, code, tuple(commit for of_topic in by_topic for commit in of_topic))
 
     reader.int32()  # throttle time
     return reader.compact_array(group)

@@ -40,29 +40,29 @@ def _scram(hash_name: str, username: str, password: str) -> Exchange:
     iterations = int(fields["i"]) if fields["i"].isdecimal() and len(fields["i"]) <= _MAX_DIGITS else 0
     if not fields["r"].startswith(nonce) or not _MIN_ITERATIONS <= iterations <= _MAX_ITERATIONS:
         raise ProtocolError("SCRAM: the broker answers with a nonce or a number of rounds that cannot be")
-    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), _decoded(fields["s"]), iterations)
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), _decode(fields["s"]), iterations)
     without_proof = f"c=biws,r={fields['r']}"
     spoken = f"{first},{server_first.decode()},{without_proof}".encode()
     client_key = hmac.digest(salted, b"Client Key", hash_name)
     signature = hmac.digest(hashlib.new(hash_name, client_key).digest(), spoken, hash_name)
-    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+    proof = bytes(mine ^ theirs for mine, theirs in zip(client_key, signature, strict=True))
     server_final = yield f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
     expected = hmac.digest(hmac.digest(salted, b"Server Key", hash_name), spoken, hash_name)
-    if not hmac.compare_digest(_decoded(_fields(server_final, "v")["v"]), expected):
+    if not hmac.compare_digest(_decode(_fields(server_final, "v")["v"]), expected):
         raise ProtocolError("SCRAM: the broker does not know the password either: it is not who it says it is")
 
 
-def _fields(message: bytes, wanted: str) -> dict[str, str]:
+def _fields(message: bytes, required: str) -> dict[str, str]:
     try:
-        found = dict(part.split("=", 1) for part in message.decode().split(","))
+        fields = dict(pair.split("=", 1) for pair in message.decode().split(","))
     except ValueError as error:  # also what is not UTF-8
         raise ProtocolError("SCRAM: the broker's message cannot be read") from error
-    if absent := [name for name in wanted if name not in found]:
+    if absent := [name for name in required if name not in fields]:
         raise ProtocolError(f"SCRAM: the broker's message lacks {', '.join(absent)}")
-    return found
+    return fields
 
 
-def _decoded(content: str) -> bytes:
+def _decode(content: str) -> bytes:
     try:
         return base64.b64decode(content, validate=True)
     except ValueError as error:

@@ -60,19 +60,19 @@ class KafkaSettings:
             reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise BadInputError(f"cannot read the Kafka properties {path}: {reason}") from error
         try:
-            return cls(_translated(_parsed(lines)))
+            return cls(_translate(_parse(lines)))
         except BadInputError as error:
             raise BadInputError(f"{path}: {error}") from error
 
     @classmethod
     def _of_connection(cls, reference: str) -> "KafkaSettings":
-        """Return what the connection's extra says, with its login and password as the account."""
-        found = connection(reference)
-        account = {"sasl.username": found.login, "sasl.password": found.password}
+        """Return what the connection's extra states, with its login and password as the account."""
+        credentials = connection(reference)
+        account = {"sasl.username": credentials.login, "sasl.password": credentials.password}
         given = {name: value for name, value in account.items() if value}
-        given |= {name: _text(value) for name, value in found.fields().items()}
+        given |= {name: _text(value) for name, value in credentials.fields().items()}
         try:
-            return cls(_translated(given))
+            return cls(_translate(given))
         except BadInputError as error:
             raise BadInputError(f"{reference}: {error}") from error
 
@@ -93,7 +93,7 @@ class KafkaSettings:
 
     @property
     def verifies_certificates(self) -> bool:
-        """False when any certificate is taken: the properties say so."""
+        """False when any certificate is taken, by the properties."""
         return self.get("enable.ssl.certificate.verification").lower() != "false"
 
     @property
@@ -106,7 +106,7 @@ class KafkaSettings:
         return self.properties.get(name, otherwise)
 
     def redacted(self, text: str) -> str:
-        """Return ``text``, which somebody else wrote, without our secrets."""
+        """Return ``text``, which others wrote, without our secrets."""
         for name, value in self.properties.items():
             if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, _HIDDEN)
@@ -118,10 +118,10 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _parsed(text: str) -> dict[str, str]:
+def _parse(text: str) -> dict[str, str]:
     """Return the pairs of a Java properties file: comments, continued lines, ``=``, ``:`` or blanks between."""
     joined = re.sub(r"(?<!\\)((?:\\\\)*)\\\n[ \t]*", r"\1", text.replace("\r\n", "\n"))
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in enumerate(joined.split("\n"), start=1):
         content = line.strip()
         if not content or content[0] in "#!":
@@ -130,18 +130,18 @@ def _parsed(text: str) -> dict[str, str]:
         if pair is None:
             raise BadInputError(f"line {number} is no property: write name=value")
         name, value = pair.groups()
-        if name in found:
+        if name in properties:
             raise BadInputError(f"property {name} stands there twice: remove one")
-        found[name] = _unescaped(value)
-    return found
+        properties[name] = _unescape(value)
+    return properties
 
 
-def _unescaped(value: str) -> str:
+def _unescape(value: str) -> str:
     plain = {"n": "\n", "t": "\t", "r": "\r"}
     return re.sub(r"\\(.)", lambda match: plain.get(match[1], match[1]), value)
 
 
-def _translated(given: Mapping[str, str]) -> dict[str, str]:
+def _translate(given: Mapping[str, str]) -> dict[str, str]:
     settings: dict[str, str] = {}
     for name, value in given.items():
         for own_name, own_value in _translation(name, value, given).items():
@@ -169,7 +169,7 @@ def _jaas(value: str, _: Mapping[str, str]) -> dict[str, str]:
     login = _JAAS.fullmatch(value)
     if login is None:
         raise BadInputError(f"property sasl.jaas.config is not one of PlainLoginModule or ScramLoginModule: {_ADVICE}")
-    options = {one[1]: next(part for part in one.groups()[1:] if part is not None) for one in _options(login)}
+    options = {option[1]: next(text for text in option.groups()[1:] if text is not None) for option in _options(login)}
     if not options.keys() >= {"username", "password"}:
         raise BadInputError("property sasl.jaas.config lacks username or password: add it")
     return {f"sasl.{name}": re.sub(r"\\(.)", r"\1", options[name]) for name in ("username", "password")}
@@ -211,7 +211,7 @@ def _store_type(value: str, _: Mapping[str, str]) -> dict[str, str]:
 
 
 _FROM_JAVA: Final[dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
-    "bootstrap.servers": lambda _, __: {},  # the policy says where; the same file often serves other tools, too
+    "bootstrap.servers": lambda _, __: {},  # the policy names the brokers; the same file often serves other tools, too
     "security.protocol": lambda value, _: {"security.protocol": value.upper()},
     "sasl.mechanism": lambda value, _: {"sasl.mechanisms": value},
     "sasl.jaas.config": _jaas,

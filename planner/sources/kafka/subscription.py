@@ -1,4 +1,4 @@
-"""What a classic member tells its group's leader, and what it is told back: versions 0 to 3, and newer by their start.
+"""What a classic member sends to its group's leader, and what comes back: versions 0 to 3, and newer by their start.
 
 A broker passes these bytes on without reading them. Source: ``ConsumerProtocolSubscription.json``,
 ``ConsumerProtocolAssignment.json`` (Kafka 4.3): later versions only add fields at the end.
@@ -15,7 +15,7 @@ class Subscription:
     """A member's subscription when it last joined.
 
     ``owned`` is what it held at that moment (nothing under an eager protocol) and ``generation`` the one in which it
-    did, ``None`` for a newcomer and for clients that do not tell (before Kafka 3.4, librdkafka). ``rack`` is its
+    did, ``None`` for a newcomer and for clients that do not send it (before Kafka 3.4, librdkafka). ``rack`` is its
     ``client.rack``.
     """
 

@@ -110,7 +110,7 @@ class Reader:
 
     def text(self) -> str:
         """Return a string with a length of two bytes; none counts as empty."""
-        return self._decoded(self.raw(max(0, self.int16())))
+        return self._decode(self.raw(max(0, self.int16())))
 
     def data(self) -> bytes | None:
         """Return bytes with a length of four bytes, ``None`` for none."""
@@ -130,7 +130,7 @@ class Reader:
     def compact_text(self) -> str | None:
         """Return a string of a flexible version, ``None`` for none."""
         content = self.compact_data()
-        return None if content is None else self._decoded(content)
+        return None if content is None else self._decode(content)
 
     def compact_data(self) -> bytes | None:
         """Return bytes of a flexible version, ``None`` for none."""
@@ -159,7 +159,7 @@ class Reader:
             raise ProtocolError(f"more than {MOST_ELEMENTS} elements in one answer, at byte {self._at}")
         return tuple(read() for _ in range(count))
 
-    def _decoded(self, content: bytes) -> str:
+    def _decode(self, content: bytes) -> str:
         try:
             return content.decode()
         except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What an API server says of a consumer Deployment: facts, pods, and who else sets its replicas. Only reads.
+"""What an API server reports of a consumer Deployment: facts, pods, and what else sets its replicas. Only reads.
 
 Needs the extra ``kubernetes``. ``errors``, ``api`` (the one module that touches the official client), ``objects`` (JSON
 to our types), ``workload`` (``read_workload``, ``read_pods``).

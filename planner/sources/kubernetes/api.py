@@ -96,20 +96,20 @@ class KubernetesApi:
         self._client.rest_client.pool_manager.clear()
 
     def deployment(self, namespace: str, name: str) -> Json:
-        """Return one Deployment; raises ``UnknownNameError``, with those that are there, when it is not."""
+        """Return one Deployment; raises ``UnknownNameError``, with those that exist, when it does not."""
         _check_name("namespace", namespace)
         _check_name("Deployment", name)
         request = f"get Deployment {namespace}/{name}"
-        found = self._within(
+        deployment = self._within(
             request, lambda: self._ask(request, self._apps.read_namespaced_deployment, name, namespace)
         )
-        if found is None:
+        if deployment is None:
             raise UnknownNameError(
                 f"{self.server} has no Deployment {name} in namespace {namespace}"
-                f"{self._there(namespace, name)}: correct namespace and name (in a policy: metadata.namespace and "
-                "scaleTargetRef)"
+                f"{self._list_others(namespace, name)}: correct namespace and name (in a policy: metadata.namespace "
+                "and scaleTargetRef)"
             )
-        return found
+        return deployment
 
     def replica_sets(self, namespace: str | None, selector: str | None = None) -> list[Json]:
         """Return ReplicaSets, those that ``selector`` (a label selector) takes."""
@@ -137,13 +137,13 @@ class KubernetesApi:
 
         return self._list("ScaledObjects", namespace, listing, None)
 
-    def _there(self, namespace: str, name: str) -> str:
+    def _list_others(self, namespace: str, name: str) -> str:
         try:
-            found = self._list("Deployments", namespace, self._apps.list_namespaced_deployment, None)
+            deployments = self._list("Deployments", namespace, self._apps.list_namespaced_deployment, None)
         except OutOfReachError as error:
             log.debug("other Deployments not listed", extra={"namespace": namespace, "reason": str(error)})
             return ""
-        names = nearest_first(name, (one["metadata"]["name"] for one in found))
+        names = nearest_first(name, (each["metadata"]["name"] for each in deployments))
         return f", but {some(names, 10)}" if names else ", and no other"
 
     def _list(self, kind: str, namespace: str | None, listing: Callable[..., Any], selector: str | None) -> list[Json]:
@@ -157,18 +157,18 @@ class KubernetesApi:
             return self._ask(request, listing, *where, limit=_PAGE, **options, **({"_continue": more} if more else {}))
 
         try:
-            return self._turned(request, page)
+            return self._all_pages(request, page)
         except _ListExpiredError as error:
             log.debug("list expired between two pages, read again", extra={"request": request, "reason": str(error)})
-            return self._turned(request, page)
+            return self._all_pages(request, page)
 
-    def _turned(self, request: str, page: Callable[[str], Json | None]) -> list[Json]:
+    def _all_pages(self, request: str, page: Callable[[str], Json | None]) -> list[Json]:
         items: list[Json] = []
         more = ""
-        while (found := page(more)) is not None:  # None: the kind itself is not there
+        while (listing := page(more)) is not None:  # None: the kind itself is not there
             try:
-                items += found["items"] or []
-                more = found["metadata"].get("continue") or ""
+                items += listing["items"] or []
+                more = listing["metadata"].get("continue") or ""
             except (KeyError, TypeError, AttributeError) as error:
                 raise AnswerError(f"{self.server}: {request}: the answer is no list of Kubernetes objects") from error
             if not more:
@@ -193,9 +193,9 @@ class KubernetesApi:
                 f"{self.server} cannot be reached: {request}: {_words(str(cause))}: is it up?"
             ) from error
         text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
-        return self._decoded(request, status, text)
+        return self._decode(request, status, text)
 
-    def _decoded(self, request: str, status: int, text: str) -> Json | None:
+    def _decode(self, request: str, status: int, text: str) -> Json | None:
         if status == 404:
             return None
         if status not in (200, 201, 202):
@@ -211,26 +211,26 @@ class KubernetesApi:
         return decoded
 
     def _refusal(self, request: str, status: int, text: str) -> OutOfReachError:
-        said = _words(_message(text))
+        reason = _words(_message(text))
         if status == 401:
-            return NotLetInError(f"{self.server} does not know us: {request}: {said}: renew the token or certificate")
+            return NotLetInError(f"{self.server} does not know us: {request}: {reason}: renew the token or certificate")
         if status == 403:
-            return ForbiddenError(f"{self.server} does not allow it: {request}: {said}: grant the role in k8s/rbac")
+            return ForbiddenError(f"{self.server} does not allow it: {request}: {reason}: grant the role in k8s/rbac")
         if status == 0:
             return OutOfReachError(
-                f"{self.server} cannot be reached: {request}: {said}: check its address and authority"
+                f"{self.server} cannot be reached: {request}: {reason}: check its address and authority"
             )
         if status == 429:
-            return OutOfReachError(f"{self.server} has too much to do: {request}: {said}: try again later")
+            return OutOfReachError(f"{self.server} has too much to do: {request}: {reason}: try again later")
         kind = _ListExpiredError if status == _GONE else AnswerError
-        return kind(f"{self.server}: {request}: answered {status}: {said}")
+        return kind(f"{self.server}: {request}: answered {status}: {reason}")
 
 
 def _kubeconfig_of(reference: str) -> Json:
     """Return the kubeconfig in a connection's extra; its ``kube_config`` is an object, or the text of one."""
-    found = connection(reference).fields().get("kube_config")
+    kubeconfig = connection(reference).fields().get("kube_config")
     try:
-        content = yaml.safe_load(found) if isinstance(found, str) else found
+        content = yaml.safe_load(kubeconfig) if isinstance(kubeconfig, str) else kubeconfig
     except yaml.YAMLError:
         content = None
     if not isinstance(content, dict):
@@ -277,7 +277,7 @@ def _load(configuration: official.Configuration, kubeconfig: Path | Json | None,
 def _within(deadline_s: float, what: str, call: Callable[[], _T]) -> _T:
     """Return ``call()`` on a thread of its own, or raise ``OutOfReachError`` once ``deadline_s`` seconds have passed.
 
-    Socket limits alone do not bound it: looking a name up has none, a server may send a byte now and then, and a
+    Socket limits alone do not bound it: resolving a name has none, a server may send a byte now and then, and a
     kubeconfig may start a program that asks for a password.
     """
     outcome: Future[_T] = Future()

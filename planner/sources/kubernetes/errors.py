@@ -17,11 +17,11 @@ from planner.errors import OutOfReachError
 
 
 class NotLetInError(OutOfReachError):
-    """The API server does not know who we are; a retry helps once the token or certificate was renewed."""
+    """The API server does not know us; a retry helps once the token or certificate was renewed."""
 
 
 class ForbiddenError(OutOfReachError):
-    """A right is missing; a retry helps once somebody has granted it."""
+    """A right is missing; a retry helps once it has been granted."""
 
     can_retry = False
 

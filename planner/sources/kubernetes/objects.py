@@ -33,7 +33,7 @@ _DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 SET_BY: Final = "consumerplanner.dev/set-by"
 """On an autoscaler: the plan's step that set it last, as claims are written."""
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
-_WAYS: Final = ("scaleUp", "scaleDown")
+_DIRECTIONS: Final = ("scaleUp", "scaleDown")
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _MOST_DIGITS: Final = 19
 """Of a 64 bit number: an annotation may hold thousands, at which Python's own reading fails."""
@@ -41,7 +41,7 @@ _COST: Final = re.compile(r"-0*[0-9]{1,10}|0|[1-9][0-9]{0,9}")
 
 
 def deployment_of(
-    found: Json,
+    deployment: Json,
     *,
     at: datetime,
     pods: tuple[Pod, ...] | None,
@@ -49,7 +49,7 @@ def deployment_of(
     problems: tuple[str, ...],
 ) -> Deployment:
     """Return a Deployment (``apps/v1``) with what was read around it."""
-    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
+    meta, spec, status = deployment["metadata"], deployment["spec"], (deployment.get("status") or {})
     template = spec["template"]["spec"]
     return Deployment(
         namespace=meta["namespace"],
@@ -74,19 +74,19 @@ def deployment_of(
         autoscalers=autoscalers,
         replicas_set_by=replicas_set_by(meta),
         problems=problems,
-        revision=revision_of(found),
+        revision=revision_of(deployment),
     )
 
 
-def revision_of(found: Mapping[str, Any]) -> int | None:
+def revision_of(controller: Mapping[str, Any]) -> int | None:
     """Return the revision of a Deployment or ReplicaSet, ``None`` before its controller has given it one."""
-    return _count((found["metadata"].get("annotations") or {}).get(_REVISION))
+    return _count((controller["metadata"].get("annotations") or {}).get(_REVISION))
 
 
-def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
+def pod_of(pod: Json, workloads: Mapping[str, Workload]) -> Pod:
     """Return a pod; ``workloads`` is uid of a ReplicaSet -> its Deployment."""
-    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
-    conditions = {one["type"]: one for one in (status.get("conditions") or [])}
+    meta, spec, status = pod["metadata"], pod["spec"], (pod.get("status") or {})
+    conditions = {entry["type"]: entry for entry in (status.get("conditions") or [])}
     ready = conditions.get("Ready") or {}
     is_ready = ready.get("status") == "True"
     return Pod(
@@ -102,7 +102,7 @@ def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
         is_ending="deletionTimestamp" in meta,
         started_at=_time(status.get("startTime")),
         ready_at=_time(ready.get("lastTransitionTime")) if is_ready else None,
-        restarts=sum(one.get("restartCount", 0) for one in (status.get("containerStatuses") or [])),
+        restarts=sum(entry.get("restartCount", 0) for entry in (status.get("containerStatuses") or [])),
         labels=tuple(sorted((meta.get("labels") or {}).items())),
         workload=_workload(meta, workloads),
         created_at=_time(meta.get("creationTimestamp")),
@@ -112,64 +112,67 @@ def pod_of(found: Json, workloads: Mapping[str, Workload]) -> Pod:
 
 def deployments_by_replica_set(replica_sets: Iterable[Json]) -> dict[str, Workload]:
     """Return uid of a ReplicaSet -> the Deployment that controls it, or the ReplicaSet itself where none does."""
-    found = {}
-    for one in replica_sets:
-        meta = one["metadata"]
+    deployments = {}
+    for replica_set in replica_sets:
+        meta = replica_set["metadata"]
         owner = _controller(meta) or {"kind": "ReplicaSet", "name": meta["name"]}
-        found[meta["uid"]] = Workload(owner["kind"], meta["namespace"], owner["name"])
-    return found
+        deployments[meta["uid"]] = Workload(owner["kind"], meta["namespace"], owner["name"])
+    return deployments
 
 
 def replica_sets_of(deployment: Json, replica_sets: Iterable[Json]) -> list[Json]:
     """Return those of ``replica_sets`` that this very Deployment controls (by uid, not by name)."""
     uid = deployment["metadata"]["uid"]
-    return [one for one in replica_sets if (_controller(one["metadata"]) or {}).get("uid") == uid]
+    return [
+        replica_set for replica_set in replica_sets if (_controller(replica_set["metadata"]) or {}).get("uid") == uid
+    ]
 
 
-def is_controlled_by(found: Json, uids: Iterable[str]) -> bool:
+def is_controlled_by(kubernetes_object: Json, uids: Iterable[str]) -> bool:
     """True when the object's controller has one of ``uids``."""
-    owner = _controller(found["metadata"])
+    owner = _controller(kubernetes_object["metadata"])
     return owner is not None and owner["uid"] in uids
 
 
 def selector_of(deployment: Json) -> str:
     """Return a Deployment's selector as a label selector in text."""
     selector = deployment["spec"]["selector"]
-    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
-    parts += [_expression(one) for one in (selector.get("matchExpressions") or [])]
-    return ",".join(parts)
+    requirements = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    requirements += [_expression(expression) for expression in (selector.get("matchExpressions") or [])]
+    return ",".join(requirements)
 
 
-def hpas_of(deployment: Json, found: Sequence[Json]) -> tuple[Autoscaler, ...]:
+def hpas_of(deployment: Json, hpas: Sequence[Json]) -> tuple[Autoscaler, ...]:
     """Return the HorizontalPodAutoscalers (``autoscaling/v2``) whose target this Deployment is."""
-    return tuple(_hpa(one) for one in found if _targets(deployment, one["spec"]["scaleTargetRef"], default_kind=""))
+    return tuple(_hpa(hpa) for hpa in hpas if _targets(deployment, hpa["spec"]["scaleTargetRef"], default_kind=""))
 
 
-def scaled_objects_of(deployment: Json, found: Sequence[Json]) -> tuple[Autoscaler, ...]:
+def scaled_objects_of(deployment: Json, scaled_objects: Sequence[Json]) -> tuple[Autoscaler, ...]:
     """Return KEDA's ScaledObjects whose target this Deployment is; limits not given are KEDA's own, 0 and 100."""
     return tuple(
-        _scaled_object(one)
-        for one in found
-        if _targets(deployment, one["spec"]["scaleTargetRef"], default_kind="Deployment")
+        _scaled_object(scaled_object)
+        for scaled_object in scaled_objects
+        if _targets(deployment, scaled_object["spec"]["scaleTargetRef"], default_kind="Deployment")
     )
 
 
 def replicas_set_by(meta: Json) -> tuple[FieldManager, ...]:
     """Return the field managers of ``spec.replicas``, as far as the server notes them.
 
-    Whoever creates an object without a number counts as having set the server's default of 1; ``kubectl apply`` leaves
-    a copy of what it was given, by which we tell that and leave it out. Server-side apply without a number notes
-    nobody, and then the server does not note who scales later either (seen on 1.36.4): an empty answer proves nothing.
+    A client that creates an object without a number counts as having set the server's default of 1; ``kubectl apply``
+    leaves a copy of what it was given, by which we recognise that and leave it out. Server-side apply without a number
+    notes no manager, and then the server does not note a later one that scales either (observed on 1.36.4): an empty
+    answer proves nothing.
     """
     return tuple(
         FieldManager(
-            manager=one.get("manager", ""),
-            operation=one["operation"],
-            subresource=one.get("subresource") or None,
-            at=_time(one.get("time")),
+            manager=manager.get("manager", ""),
+            operation=manager["operation"],
+            subresource=manager.get("subresource") or None,
+            at=_time(manager.get("time")),
         )
-        for one in (meta.get("managedFields") or [])
-        if "f:replicas" in (one.get("fieldsV1") or {}).get("f:spec", {}) and not _by_default(one, meta)
+        for manager in (meta.get("managedFields") or [])
+        if "f:replicas" in (manager.get("fieldsV1") or {}).get("f:spec", {}) and not _by_default(manager, meta)
     )
 
 
@@ -183,45 +186,45 @@ def _by_default(manager: Json, meta: Json) -> bool:
         return False
 
 
-def _strategy(found: Json) -> UpdateStrategy:
-    limits = found.get("rollingUpdate")
+def _strategy(strategy: Json) -> UpdateStrategy:
+    limits = strategy.get("rollingUpdate")
     if limits is None:
-        return UpdateStrategy(found["type"])
-    return UpdateStrategy(found["type"], str(limits["maxSurge"]), str(limits["maxUnavailable"]))
+        return UpdateStrategy(strategy["type"])
+    return UpdateStrategy(strategy["type"], str(limits["maxSurge"]), str(limits["maxUnavailable"]))
 
 
-def _container(found: Json) -> Container:
-    probe, hook = found.get("readinessProbe"), (found.get("lifecycle") or {}).get("preStop")
+def _container(container: Json) -> Container:
+    probe, hook = container.get("readinessProbe"), (container.get("lifecycle") or {}).get("preStop")
     return Container(
-        name=found["name"],
-        image=found.get("image", ""),
+        name=container["name"],
+        image=container.get("image", ""),
         readiness=None if probe is None else _probe(probe),
         pre_stop=None if hook is None else _pre_stop(hook),
     )
 
 
-def _probe(found: Json) -> ReadinessProbe:
+def _probe(probe: Json) -> ReadinessProbe:
     return ReadinessProbe(
-        kind=_kind(found, _PROBES),
-        initial_delay_s=found.get("initialDelaySeconds", 0),
-        period_s=found["periodSeconds"],
-        timeout_s=found["timeoutSeconds"],
-        success_threshold=found["successThreshold"],
-        failure_threshold=found["failureThreshold"],
+        kind=_kind(probe, _PROBES),
+        initial_delay_s=probe.get("initialDelaySeconds", 0),
+        period_s=probe["periodSeconds"],
+        timeout_s=probe["timeoutSeconds"],
+        success_threshold=probe["successThreshold"],
+        failure_threshold=probe["failureThreshold"],
     )
 
 
-def _pre_stop(found: Json) -> PreStop:
-    kind = _kind(found, _HOOKS)
-    return PreStop(kind, found["sleep"]["seconds"] if kind == "sleep" else None)
+def _pre_stop(hook: Json) -> PreStop:
+    kind = _kind(hook, _HOOKS)
+    return PreStop(kind, hook["sleep"]["seconds"] if kind == "sleep" else None)
 
 
-def _kind(found: Json, known: Iterable[str]) -> str:
-    return next((kind for kind in known if kind in found), "unknown")
+def _kind(spec: Json, known: Iterable[str]) -> str:
+    return next((kind for kind in known if kind in spec), "unknown")
 
 
 def _addresses(status: Json) -> tuple[str, ...]:
-    several = [one["ip"] for one in (status.get("podIPs") or []) if "ip" in one]
+    several = [entry["ip"] for entry in (status.get("podIPs") or []) if "ip" in entry]
     return tuple(several or ([status["podIP"]] if status.get("podIP") else []))
 
 
@@ -244,7 +247,7 @@ def _workload(meta: Json, workloads: Mapping[str, Workload]) -> Workload | None:
 
 
 def _controller(meta: Json) -> Json | None:
-    return next((one for one in (meta.get("ownerReferences") or []) if one.get("controller")), None)
+    return next((owner for owner in (meta.get("ownerReferences") or []) if owner.get("controller")), None)
 
 
 def _targets(deployment: Json, reference: Json, default_kind: str) -> bool:
@@ -253,25 +256,28 @@ def _targets(deployment: Json, reference: Json, default_kind: str) -> bool:
     return (group, kind, reference["name"]) == ("apps", "Deployment", deployment["metadata"]["name"])
 
 
-def _hpa(found: Json) -> Autoscaler:
-    meta, spec, status = found["metadata"], found["spec"], (found.get("status") or {})
+def _hpa(hpa: Json) -> Autoscaler:
+    meta, spec, status = hpa["metadata"], hpa["spec"], (hpa.get("status") or {})
     maker = _controller(meta)
     return Autoscaler(
         kind="HorizontalPodAutoscaler",
         name=meta["name"],
         minimum=spec.get("minReplicas", 1),
         maximum=spec["maxReplicas"],
-        # Before its first look an HPA says 0, which it can want only where it may go down to 0.
+        # Before its first evaluation an HPA shows 0, which it can want only where it may go down to 0.
         desired=status.get("desiredReplicas") or None,
         made_by=None if maker is None else f"{maker['kind']} {maker['name']}",
-        is_paused=all(((spec.get("behavior") or {}).get(way) or {}).get("selectPolicy") == "Disabled" for way in _WAYS),
+        is_paused=all(
+            ((spec.get("behavior") or {}).get(direction) or {}).get("selectPolicy") == "Disabled"
+            for direction in _DIRECTIONS
+        ),
         set_by=(meta.get("annotations") or {}).get(SET_BY),
         resource_version=meta.get("resourceVersion", ""),
     )
 
 
-def _scaled_object(found: Json) -> Autoscaler:
-    meta, spec = found["metadata"], found["spec"]
+def _scaled_object(scaled_object: Json) -> Autoscaler:
+    meta, spec = scaled_object["metadata"], scaled_object["spec"]
     notes = meta.get("annotations") or {}
     return Autoscaler(
         kind="ScaledObject",
@@ -298,8 +304,8 @@ def _count(text: str | None) -> int | None:
     return int(text) if text is not None and is_number else None
 
 
-def _expression(found: Json) -> str:
-    key, operator, values = found["key"], found["operator"], ",".join(found.get("values") or [])
+def _expression(expression: Json) -> str:
+    key, operator, values = expression["key"], expression["operator"], ",".join(expression.get("values") or [])
     if operator in ("In", "NotIn"):
         return f"{key} {operator.lower()} ({values})"
     return f"{'!' if operator == 'DoesNotExist' else ''}{key}"

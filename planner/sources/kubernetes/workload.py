@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 def read_workload(api: KubernetesApi, namespace: str, name: str, at: datetime) -> Deployment:
-    """Return the Deployment ``name`` with its pods, its autoscalers and who set its replicas; ``at`` is now, in UTC.
+    """Return the Deployment ``name`` with its pods, autoscalers and managers of replicas; ``at`` is now, in UTC.
 
     Five reads. Pods are those that its ReplicaSets control, not all that its selector takes. Where a part around the
     Deployment is forbidden (403), ``problems`` says which right is missing; ``pods`` is then ``None``, and
@@ -35,16 +35,16 @@ def read_workload(api: KubernetesApi, namespace: str, name: str, at: datetime) -
     return complete_workload(api, f"{namespace}/{name}", api.deployment(namespace, name), at)
 
 
-def complete_workload(api: KubernetesApi, name: str, found: Json, at: datetime) -> Deployment:
+def complete_workload(api: KubernetesApi, name: str, deployment: Json, at: datetime) -> Deployment:
     """Return a Deployment that was read already, with what ``read_workload`` reads around it, which is four reads.
 
     ``name`` is its namespace and name, for errors: what was read may lack them. Raises as ``read_workload`` does.
     """
     problems: list[str] = []
     with _kubernetes_shapes(api, f"Deployment {name}"):
-        pods = _allowed(lambda: _pods_of(api, found), problems)
-        autoscalers = _autoscalers(api, found, problems)
-        return deployment_of(found, at=at, pods=pods, autoscalers=autoscalers, problems=tuple(problems))
+        pods = _unless_forbidden(lambda: _pods_of(api, deployment), problems)
+        autoscalers = _autoscalers(api, deployment, problems)
+        return deployment_of(deployment, at=at, pods=pods, autoscalers=autoscalers, problems=tuple(problems))
 
 
 def read_pods(api: KubernetesApi, namespace: str | None) -> tuple[Pod, ...]:
@@ -56,7 +56,7 @@ def read_pods(api: KubernetesApi, namespace: str | None) -> tuple[Pod, ...]:
         pods = api.pods(namespace)
         # After the pods: a ReplicaSet is there before its first pod.
         workloads = deployments_by_replica_set(api.replica_sets(namespace))
-        return tuple(pod_of(one, workloads) for one in pods)
+        return tuple(pod_of(pod, workloads) for pod in pods)
 
 
 def _pods_of(api: KubernetesApi, deployment: Json) -> tuple[Pod, ...]:
@@ -65,19 +65,19 @@ def _pods_of(api: KubernetesApi, deployment: Json) -> tuple[Pod, ...]:
     # After the pods: a ReplicaSet is there before its first pod.
     ours = replica_sets_of(deployment, api.replica_sets(namespace, selector))
     workloads = deployments_by_replica_set(ours)
-    return tuple(pod_of(one, workloads) for one in pods if is_controlled_by(one, workloads))
+    return tuple(pod_of(pod, workloads) for pod in pods if is_controlled_by(pod, workloads))
 
 
 def _autoscalers(api: KubernetesApi, deployment: Json, problems: list[str]) -> tuple[Autoscaler, ...] | None:
     namespace = deployment["metadata"]["namespace"]
-    scaled = _allowed(lambda: scaled_objects_of(deployment, api.scaled_objects(namespace)), problems)
-    hpas = _allowed(lambda: hpas_of(deployment, api.horizontal_pod_autoscalers(namespace)), problems)
-    found = (*(scaled or ()), *(hpas or ()))
-    # What was found is there, whatever else may be; that nothing was found counts only where all could be looked at.
-    return found if found or (scaled is not None and hpas is not None) else None
+    scaled = _unless_forbidden(lambda: scaled_objects_of(deployment, api.scaled_objects(namespace)), problems)
+    hpas = _unless_forbidden(lambda: hpas_of(deployment, api.horizontal_pod_autoscalers(namespace)), problems)
+    autoscalers = (*(scaled or ()), *(hpas or ()))
+    # Those that were read exist, whatever else may; that there is none counts only where all could be read.
+    return autoscalers if autoscalers or (scaled is not None and hpas is not None) else None
 
 
-def _allowed(read: Callable[[], _T], problems: list[str]) -> _T | None:
+def _unless_forbidden(read: Callable[[], _T], problems: list[str]) -> _T | None:
     try:
         return read()
     except ForbiddenError as error:

@@ -2,7 +2,7 @@
 
 From the wire up, each module knows only those before it: ``errors``, ``access`` (URL, account, TLS), ``answers`` (JSON
 to series), ``client`` (``Prometheus``), ``families`` (which names mean what), ``choice`` (which family has the group),
-``sheet`` (one metric over time), ``figures`` (rates and levels), ``history`` and ``observe`` (what others call).
+``metric_table`` (one metric over time), ``figures`` (rates and levels), ``history`` and ``observe`` (what others call).
 Needs the extra ``prometheus`` (httpx).
 """
 

@@ -27,12 +27,12 @@ class Access:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if "@" in parts.netloc:
+        url = urlsplit(self.url)
+        if "@" in url.netloc:
             raise BadInputError(
                 "the Prometheus URL holds an account: take it out and name a file with user:password (basicAuthFile)"
             )
-        if parts.scheme not in ("http", "https") or not _is_place(parts) or parts.query or parts.fragment:
+        if url.scheme not in ("http", "https") or not _is_address(url) or url.query or url.fragment:
             raise BadInputError(
                 f"{self.url!r} is no URL of a Prometheus server: write http://host:port or https://host/prefix"
             )
@@ -65,24 +65,24 @@ class Access:
             raise BadInputError(f"authorities {self.ca_file} cannot be read ({error}): give a PEM file") from error
 
 
-def _is_place(parts: SplitResult) -> bool:
+def _is_address(url: SplitResult) -> bool:
     try:
-        return bool(parts.hostname) and parts.port != 0
+        return bool(url.hostname) and url.port != 0
     except ValueError:  # no number, or none that is a port
         return False
 
 
-def _token(place: Path | str) -> str:
-    if isinstance(place, Path):
-        return _secret(place)
-    (token,) = connection(place).required(password="token")  # noqa: S106
-    return _one_line(token, place)
+def _token(source: Path | str) -> str:
+    if isinstance(source, Path):
+        return _secret(source)
+    (token,) = connection(source).required(password="token")  # noqa: S106
+    return _single_line(token, source)
 
 
-def _account(place: Path | str) -> str:
-    if isinstance(place, Path):
-        return _secret(place)
-    return _one_line(":".join(connection(place).required(login="user", password="password")), place)  # noqa: S106
+def _account(source: Path | str) -> str:
+    if isinstance(source, Path):
+        return _secret(source)
+    return _single_line(":".join(connection(source).required(login="user", password="password")), source)  # noqa: S106
 
 
 def _secret(path: Path) -> str:
@@ -91,10 +91,10 @@ def _secret(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise BadInputError(f"cannot read the secret {path}: {reason}") from error
-    return _one_line(text, path)
+    return _single_line(text, path)
 
 
-def _one_line(text: str, place: Path | str) -> str:
+def _single_line(text: str, source: Path | str) -> str:
     if not text or not text.isascii() or not text.isprintable():
-        raise BadInputError(f"secret {place} is empty, has several lines or is not ASCII: write one line")
+        raise BadInputError(f"secret {source} is empty, has several lines or is not ASCII: write one line")
     return text

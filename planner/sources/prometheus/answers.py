@@ -35,25 +35,25 @@ def data_of(body: bytes, where: str) -> Any:
         raise TooLargeError(f"{where}: {error}: take a longer step or a shorter span") from None
     except ValueError:
         raise AnswerError(
-            f"{where}: no JSON came but {_shown(body)}: check the URL and what stands before it"
+            f"{where}: no JSON came but {_shorten(body)}: check the URL and what stands before it"
         ) from None
     if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
-        raise AnswerError(f"{where}: JSON came that is no Prometheus answer, {_shown(body)}: check the URL")
+        raise AnswerError(f"{where}: JSON came that is no Prometheus answer, {_shorten(body)}: check the URL")
     if answer.get("warnings"):
-        said = "; ".join(map(str, answer["warnings"]))[: 2 * _SHOWN]
+        warnings = "; ".join(map(str, answer["warnings"]))[: 2 * _SHOWN]
         raise AnswerError(
-            f"{where}: the server says that its answer is not whole ({said}): see to its stores, try again"
+            f"{where}: the server says that its answer is not whole ({warnings}): see to its stores, try again"
         )
     return answer["data"]
 
 
 def error_of(body: bytes) -> str:
-    """Return what an error answer says, in the server's words; of a page, its beginning."""
+    """Return what an error answer states, in the server's words; of a page, its beginning."""
     try:
         answer = bounded_json(body)
         return f"{answer['errorType']}: {answer['error']}"[: 4 * _SHOWN]
     except (ValueError, TypeError, KeyError):
-        return _shown(body)
+        return _shorten(body)
 
 
 def matrix(data: Any, where: str) -> tuple[Series, ...]:
@@ -61,24 +61,24 @@ def matrix(data: Any, where: str) -> tuple[Series, ...]:
     try:
         if data["resultType"] != "matrix":
             raise AnswerError(f"{where}: a {data['resultType']} came where a matrix was asked for: check the URL")
-        return tuple(_series(one) for one in data["result"])
+        return tuple(_series(series) for series in data["result"])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise AnswerError(f"{where}: an answer of another shape came ({error!r}): check the URL") from error
 
 
 def label_sets(data: Any, where: str) -> tuple[Mapping[str, str], ...]:
     """Return the label sets of a series listing. Raises ``AnswerError``."""
-    if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
+    if not isinstance(data, list) or not all(isinstance(label_set, dict) for label_set in data):
         raise AnswerError(f"{where}: something else than a list of label sets came: check the URL")
-    return tuple({str(name): str(value) for name, value in one.items()} for one in data)
+    return tuple({str(name): str(value) for name, value in label_set.items()} for label_set in data)
 
 
-def _series(one: Any) -> Series:
-    pairs = [(float(time), float(value)) for time, value in one["values"]]
+def _series(entry: Any) -> Series:
+    pairs = [(float(time), float(value)) for time, value in entry["values"]]
     table = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-    return Series({str(name): str(value) for name, value in one["metric"].items()}, table[:, 0], table[:, 1])
+    return Series({str(name): str(value) for name, value in entry["metric"].items()}, table[:, 0], table[:, 1])
 
 
-def _shown(body: bytes) -> str:
+def _shorten(body: bytes) -> str:
     text = " ".join(body[: 4 * _SHOWN].decode(errors="replace").split())
     return repr(text[:_SHOWN] + ("..." if len(text) > _SHOWN else ""))

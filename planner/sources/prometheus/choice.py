@@ -1,4 +1,4 @@
-"""Which family of metrics tells of a group, what else does, and which selectors read it."""
+"""Which family of metrics describes a group, what else does, and which selectors read it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class Wanted:
 class Choice:
     """The family that is read, its label sets, those that were there too, and what follows from the label sets."""
 
-    wanted: Wanted
+    query: Wanted
     family: Family
     also: tuple[str, ...]
     topics: tuple[str, ...]
@@ -61,7 +61,7 @@ class Choice:
 
     def selectors(self, metric: Metric) -> tuple[str, ...]:
         """Return the selectors that read a metric: one, or one for every few topics where it has no group."""
-        equal = {**dict(metric.only), **self.wanted.equal(self.family, metric.dimensions)}
+        equal = {**dict(metric.only), **self.query.equal(self.family, metric.dimensions)}
         if "group" in metric.dimensions:
             return (selector(metric.names, equal, {}),)
         return tuple(
@@ -70,93 +70,93 @@ class Choice:
         )
 
 
-def choose(prometheus: Prometheus, wanted: Wanted, since: datetime, until: datetime) -> Choice:
+def choose(prometheus: Prometheus, query: Wanted, since: datetime, until: datetime) -> Choice:
     """Return the best family that has the group in the span.
 
     Raises ``UnknownNameError`` for a group or topic that no family knows, ``AmbiguousSeriesError`` when the group is
     in several clusters.
     """
     asked = [
-        (family, _sightings(prometheus, family, wanted, since, until))
-        for family in families_of(wanted.system, wanted.labels)
+        (family, _series_of_group(prometheus, family, query, since, until))
+        for family in families_of(query.system, query.labels)
     ]
-    found = [(family, label_sets) for family, label_sets in asked if label_sets]
-    if not found:
-        raise _unknown_group(prometheus, wanted, since, until)
-    (family, label_sets), *others = found
+    known = [(family, label_sets) for family, label_sets in asked if label_sets]
+    if not known:
+        raise _unknown_group(prometheus, query, since, until)
+    (family, label_sets), *others = known
     return Choice(
-        wanted=wanted,
+        query=query,
         family=family,
-        also=tuple(one.name for one, _ in others),
-        topics=_topics(family, wanted, label_sets),
-        cluster=_cluster(family, wanted, label_sets),
+        also=tuple(another.name for another, _ in others),
+        topics=_topics(family, query, label_sets),
+        cluster=_cluster(family, query, label_sets),
     )
 
 
 def list_groups(
-    prometheus: Prometheus, wanted: Wanted, since: datetime, until: datetime
+    prometheus: Prometheus, query: Wanted, since: datetime, until: datetime
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the groups that each family of ``wanted.system`` knows in the span, as (family, names in order).
+    """Return the groups that each family of ``query.system`` knows in the span, as (family, names in order).
 
-    ``wanted.group`` is not looked at. Families without any group are left out.
+    ``query.group`` is not used. Families without any group are left out.
     """
-    found = []
-    for family in families_of(wanted.system, wanted.labels):
-        asked = [selector(metric.names, dict(wanted.matchers), {}) for metric in family.sightings]
-        names = {one.get(family.label("group"), "") for one in prometheus.series(asked, since, until)}
+    groups = []
+    for family in families_of(query.system, query.labels):
+        asked = [selector(metric.names, dict(query.matchers), {}) for metric in family.group_metrics]
+        names = {label_set.get(family.label("group"), "") for label_set in prometheus.series(asked, since, until)}
         if names - {""}:
-            found.append((family.name, tuple(sorted(names - {""}))))
-    return tuple(found)
+            groups.append((family.name, tuple(sorted(names - {""}))))
+    return tuple(groups)
 
 
-def _sightings(
-    prometheus: Prometheus, family: Family, wanted: Wanted, since: datetime, until: datetime
+def _series_of_group(
+    prometheus: Prometheus, family: Family, query: Wanted, since: datetime, until: datetime
 ) -> tuple[Mapping[str, str], ...]:
     asked = [
-        selector((name,), wanted.equal(family, metric.dimensions), {})
-        for metric in family.sightings
+        selector((name,), query.equal(family, metric.dimensions), {})
+        for metric in family.group_metrics
         for name in metric.names
     ]
     return prometheus.series(asked, since, until)
 
 
-def _topics(family: Family, wanted: Wanted, label_sets: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    seen = {one.get(family.label("topic"), "") for one in label_sets}
-    topics = {one for one in seen if one and not one.startswith(_SIDE_TOPICS)}
-    if wanted.topics is None:
+def _topics(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    names = {label_set.get(family.label("topic"), "") for label_set in label_sets}
+    topics = {name for name in names if name and not name.startswith(_SIDE_TOPICS)}
+    if query.topics is None:
         return tuple(sorted(topics))
-    for topic in wanted.topics:
+    for topic in query.topics:
         if topic not in topics:
             raise UnknownNameError(
-                f"metrics of {family.name} know no topic {topic} of group {wanted.group}, but "
+                f"metrics of {family.name} know no topic {topic} of group {query.group}, but "
                 f"{_some(sorted(topics))}: correct the name"
             )
-    return tuple(sorted(wanted.topics))
+    return tuple(sorted(query.topics))
 
 
-def _cluster(family: Family, wanted: Wanted, label_sets: Sequence[Mapping[str, str]]) -> str:
+def _cluster(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, str]]) -> str:
     label = family.roles.get("cluster")
-    names = sorted({one[label] for one in label_sets if one.get(label)}) if label is not None else []
+    names = sorted({label_set[label] for label_set in label_sets if label_set.get(label)}) if label is not None else []
     if len(names) > 1:
         raise AmbiguousSeriesError(
-            f"group {wanted.group} is in {len(names)} clusters ({_some(names)}): name one of them by a matcher, "
+            f"group {query.group} is in {len(names)} clusters ({_some(names)}): name one of them by a matcher, "
             f"for example {label}={names[0]!r}"
         )
-    return wanted.cluster or "".join(names)
+    return query.cluster or "".join(names)
 
 
-def _unknown_group(prometheus: Prometheus, wanted: Wanted, since: datetime, until: datetime) -> UnknownNameError:
-    known = list_groups(prometheus, wanted, since, until)
+def _unknown_group(prometheus: Prometheus, query: Wanted, since: datetime, until: datetime) -> UnknownNameError:
+    known = list_groups(prometheus, query, since, until)
     span = f"between {since:%Y-%m-%d %H:%M} and {until:%Y-%m-%d %H:%M} UTC"
     if not known:
-        names = ", ".join(one.name for one in families_of(wanted.system, wanted.labels))
+        names = ", ".join(family.name for family in families_of(query.system, query.labels))
         return UnknownNameError(
-            f"Prometheus {prometheus.url} has no metrics of {wanted.system} groups {span} (looked for {names}): see "
+            f"Prometheus {prometheus.url} has no metrics of {query.system} groups {span} (looked for {names}): see "
             f"whether it scrapes one of these, and whether labels are renamed"
         )
-    told = "; ".join(f"{family} knows {_some(groups)}" for family, groups in known)
+    hint = "; ".join(f"{family} knows {_some(groups)}" for family, groups in known)
     return UnknownNameError(
-        f"Prometheus {prometheus.url} knows no {wanted.system} group {wanted.group} {span}; {told}: check the spelling"
+        f"Prometheus {prometheus.url} knows no {query.system} group {query.group} {span}; {hint}: check the spelling"
     )
 
 

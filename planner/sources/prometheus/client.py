@@ -36,9 +36,9 @@ _SHOWN: Final = 300
 class Prometheus:
     """One server; a context manager. Only GET requests are sent, to paths that read.
 
-    ``timeout_s`` limits each wait and, checked with every piece that comes, each try. A try that found nobody, ran out
-    of time or met a busy server (429, 5xx) is followed by one more. Redirects are not followed: they lead to pages for
-    people, or take the account elsewhere.
+    ``timeout_s`` limits each wait and, checked with every piece that comes, each try. A try that reached no server, ran
+    out of time or met a busy server (429, 5xx) is followed by one more. Redirects are not followed: they lead to pages
+    for people, or take the account elsewhere.
     """
 
     def __init__(self, access: Access, *, timeout_s: float = 30.0) -> None:
@@ -66,11 +66,11 @@ class Prometheus:
         first, last = since.timestamp(), until.timestamp()
         points = int(max(0.0, last - first) / step_s) + 1
         each = max(1, min(MOST_POINTS, int(SPAN_S / step_s)))
-        parts = [
-            self._part(query, first + start * step_s, first + (min(start + each, points) - 1) * step_s, step_s)
+        answers = [
+            self._range_within(query, first + start * step_s, first + (min(start + each, points) - 1) * step_s, step_s)
             for start in range(0, points, each)
         ]
-        return _joined(parts)
+        return _join(answers)
 
     def series(self, selectors: Sequence[str], since: datetime, until: datetime) -> tuple[Mapping[str, str], ...]:
         """Return the label sets of all series that match any selector and have samples in the span."""
@@ -79,7 +79,7 @@ class Prometheus:
         where = self._where(", ".join(selectors))
         return label_sets(data_of(self._get("series", asked, where), where), where)
 
-    def _part(self, query: str, first: float, last: float, step_s: float) -> tuple[Series, ...]:
+    def _range_within(self, query: str, first: float, last: float, step_s: float) -> tuple[Series, ...]:
         asked = [("query", query), ("start", f"{first:.3f}"), ("end", f"{last:.3f}"), ("step", f"{step_s:.3f}")]
         where = self._where(query)
         try:
@@ -91,8 +91,8 @@ class Prometheus:
         else:
             _check_times(answer, first, last, step_s, where)
             return answer
-        early = self._part(query, first, first + half * step_s, step_s)
-        return _joined([early, self._part(query, first + (half + 1) * step_s, last, step_s)])
+        early = self._range_within(query, first, first + half * step_s, step_s)
+        return _join([early, self._range_within(query, first + (half + 1) * step_s, last, step_s)])
 
     def _where(self, query: str) -> str:
         shown = query if len(query) <= _SHOWN else f"{query[:_SHOWN]}..."
@@ -165,16 +165,18 @@ def _reason(error: Exception) -> str:
 
 
 def _refusal(status: int, body: bytes, where: str) -> Exception:
-    said = f"{where}: status {status} came, {error_of(body)}"
+    problem = f"{where}: status {status} came, {error_of(body)}"
     if status in _REFUSED:
-        return RefusedError(f"{said}: give an account that may read (bearerTokenFile or basicAuthFile)")
+        return RefusedError(f"{problem}: give an account that may read (bearerTokenFile or basicAuthFile)")
     if status == _BUSY or status >= 500:
-        return OutOfReachError(f"{said}: see whether the server is well, then try again")
+        return OutOfReachError(f"{problem}: see whether the server is well, then try again")
     if 300 <= status < 400:
-        return RefusedError(f"{said}: it wants to lead us elsewhere; give the API's own URL, and an account if it asks")
+        return RefusedError(
+            f"{problem}: it wants to lead us elsewhere; give the API's own URL, and an account if it asks"
+        )
     if status == httpx.codes.NOT_FOUND:
-        return QueryError(f"{said}: there is no Prometheus API below this URL; correct it (a prefix is missing?)")
-    return QueryError(f"{said}: ask for less (a longer step, fewer topics), or correct the settings")
+        return QueryError(f"{problem}: there is no Prometheus API below this URL; correct it (a prefix is missing?)")
+    return QueryError(f"{problem}: ask for less (a longer step, fewer topics), or correct the settings")
 
 
 def _check_times(answer: Sequence[Series], first: float, last: float, step_s: float, where: str) -> None:
@@ -193,14 +195,16 @@ def _check_times(answer: Sequence[Series], first: float, last: float, step_s: fl
             )
 
 
-def _joined(parts: Sequence[tuple[Series, ...]]) -> tuple[Series, ...]:
-    if len(parts) == 1:
-        return parts[0]
+def _join(ranges: Sequence[tuple[Series, ...]]) -> tuple[Series, ...]:
+    if len(ranges) == 1:
+        return ranges[0]
     pieces: dict[tuple[tuple[str, str], ...], list[Series]] = {}
-    for part in parts:
-        for one in part:
-            pieces.setdefault(tuple(sorted(one.labels.items())), []).append(one)
+    for series_of_range in ranges:
+        for series in series_of_range:
+            pieces.setdefault(tuple(sorted(series.labels.items())), []).append(series)
     return tuple(
-        Series(dict(key), np.concatenate([one.times for one in of]), np.concatenate([one.values for one in of]))
+        Series(
+            dict(key), np.concatenate([series.times for series in of]), np.concatenate([series.values for series in of])
+        )
         for key, of in pieces.items()
     )

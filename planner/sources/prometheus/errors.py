@@ -5,8 +5,8 @@
     BadInputError              exit 2
     ├── QueryError             the server read the query and will not answer it: too costly, too old, wrong
     ├── RefusedError           it does not let this account in (401, 403)
-    └── AmbiguousSeriesError   one figure comes from several places, and nobody said which of them is meant
-    OutOfReachError            exit 3: nobody listens, no answer in time, 5xx
+    └── AmbiguousSeriesError   one figure comes from several places, and no matcher states which of them is meant
+    OutOfReachError            exit 3: no server listens, no answer in time, 5xx
     └── AnswerError            what came is not what a Prometheus server sends, or only a part of it
         └── TooLargeError      more came than is read (``planner.bounded``)
 

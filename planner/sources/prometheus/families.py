@@ -1,4 +1,4 @@
-"""The families of metrics that tell of consumer groups: their names, labels and habits, one value for each family.
+"""The families of metrics that describe consumer groups: their names, labels and habits, one value for each family.
 
 Sources: RocketMQ 5.5.0 ``BrokerMetricsConstant`` and what a real broker shows; rocketmq-exporter 0.0.3
 ``RMQMetricsCollector``; kafka_exporter 1.9 ``kafka_exporter.go``; kafka-lag-exporter 0.8 README and ``Metrics.scala``.
@@ -30,11 +30,11 @@ class Total(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: the names it goes by, the labels that tell its series apart, and how to sum them.
+    """One metric: the names it goes by, the labels that distinguish its series, and how to sum them.
 
     ``dimensions`` are roles or label names; two series that agree in all of them give the same figure twice.
     ``unit`` times a value is messages, seconds or members. ``only`` are matchers that always apply.
-    ``only_grows``: a counter, or an offset. ``zero_is_unknown``: the exporter also says 0 of what it cannot see.
+    ``only_grows``: a counter, or an offset. ``zero_is_unknown``: the exporter also shows 0 for what it cannot read.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What one exporter tells of a group.
+    """What one exporter shows of a group.
 
     ``arrived`` and ``consumed`` only grow between resets: counters, or offsets. With ``is_by_queue`` they are offsets
     of single partitions. ``consumed`` is ``None`` where no metric counts what the group is done with: that is then what
@@ -74,11 +74,11 @@ class Family:
     churning: frozenset[str] = field(default_factory=frozenset)
 
     @property
-    def sightings(self) -> tuple[Metric, ...]:
-        """The metrics whose series prove that the group is, or was, there."""
-        return tuple(one for one in (self.lag, self.consumed, self.handed_out) if one is not None)
+    def group_metrics(self) -> tuple[Metric, ...]:
+        """The metrics whose series prove that the group exists, or did."""
+        return tuple(metric for metric in (self.lag, self.consumed, self.handed_out) if metric is not None)
 
-    def renamed(self, labels: Mapping[str, str]) -> "Family":
+    def with_labels(self, labels: Mapping[str, str]) -> "Family":
         """Return the family with other labels for some roles. Raises ``BadInputError`` for an unknown role."""
         for role in labels.keys() - set(ROLES):
             raise BadInputError(f"label setting {role!r} is none of {', '.join(ROLES)}: correct it")
@@ -163,19 +163,19 @@ FAMILIES: Final = (ROCKETMQ_BROKER, ROCKETMQ_EXPORTER, KAFKA_EXPORTER, KAFKA_LAG
 
 def families_of(system: str, labels: Mapping[str, str]) -> tuple[Family, ...]:
     """Return the system's families, best first, with renamed labels. Raises ``BadInputError``, ``UnknownNameError``."""
-    found = tuple(one.renamed(labels) for one in FAMILIES if one.system == system)
-    if not found:
-        known = ", ".join(dict.fromkeys(one.system for one in FAMILIES))
+    families = tuple(family.with_labels(labels) for family in FAMILIES if family.system == system)
+    if not families:
+        known = ", ".join(dict.fromkeys(family.system for family in FAMILIES))
         raise UnknownNameError(f"no metrics are known of system {system!r}, but of {known}: correct the name")
-    return found
+    return families
 
 
-def selector(names: Sequence[str], equal: Mapping[str, str], one_of: Mapping[str, Collection[str]]) -> str:
+def selector(names: Sequence[str], equal: Mapping[str, str], allowed: Mapping[str, Collection[str]]) -> str:
     """Return a PromQL selector for series with one of ``names``, equal labels, and labels that are one of several."""
     by_name = names[0] if len(names) == 1 else ""
     among = {} if by_name else {"__name__": names}
-    matchers = [f"{label}={_quoted(value)}" for label, value in sorted(equal.items())]
-    matchers += [f"{label}=~{_quoted(_pattern(values))}" for label, values in sorted({**among, **one_of}.items())]
+    matchers = [f"{label}={_quote(value)}" for label, value in sorted(equal.items())]
+    matchers += [f"{label}=~{_quote(_pattern(values))}" for label, values in sorted({**among, **allowed}.items())]
     return f"{by_name}{{{','.join(matchers)}}}"
 
 
@@ -183,5 +183,5 @@ def _pattern(values: Collection[str]) -> str:
     return "|".join(re.sub(r"([^\w%/:@ -])", r"\\\1", value, flags=re.ASCII) for value in sorted(values))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

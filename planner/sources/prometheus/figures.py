@@ -1,4 +1,4 @@
-"""From sheets to points: what the whole group, or one topic, did between two columns."""
+"""From tables to points: what the whole group, or one topic, did between two columns."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,57 +13,59 @@ from planner.model.points import GroupPoint
 from planner.sources.prometheus.answers import Floats
 from planner.sources.prometheus.errors import AnswerError
 from planner.sources.prometheus.families import Metric, Total
-from planner.sources.prometheus.sheet import Sheet, expected_rows, rates, total
+from planner.sources.prometheus.metric_table import MetricTable, expected_rows, rates, total
 
 _SEPARATE = ("cluster", "broker", "topic", "partition")
 """Dimensions whose values are scraped, or lost, one by one; all others are of one scrape."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheets:
+class GroupMetrics:
     """All that is read of one group; ``None`` for what the family does not have."""
 
-    arrived: Sheet
-    consumed: Sheet | None
-    lag: Sheet
-    lag_time: Sheet | None
-    members: Sheet | None
+    arrived: MetricTable
+    consumed: MetricTable | None
+    lag: MetricTable
+    lag_time: MetricTable | None
+    members: MetricTable | None
     members_metric: Metric | None
     period_s: float
 
     @property
-    def all(self) -> tuple[Sheet, ...]:
-        """The sheets that are there."""
+    def all(self) -> tuple[MetricTable, ...]:
+        """The tables that exist."""
         every = (self.arrived, self.consumed, self.lag, self.lag_time, self.members)
-        return tuple(one for one in every if one is not None)
+        return tuple(table for table in every if table is not None)
 
     @property
     def newest_at(self) -> datetime | None:
         """The time of the newest scrape."""
-        known = [float(np.fmax.reduce(one.times, axis=None)) for one in self.all if np.isfinite(one.times).any()]
+        known = [float(np.fmax.reduce(table.times, axis=None)) for table in self.all if np.isfinite(table.times).any()]
         return moment(max(known)) if known else None
 
 
-def group_points(sheets: Sheets, topics: Collection[str], topic: str | None = None) -> tuple[GroupPoint, ...]:
+def group_points(metrics: GroupMetrics, topics: Collection[str], topic: str | None = None) -> tuple[GroupPoint, ...]:
     """Return a point for each column in which a new scrape shows, oldest first.
 
     The first column has no point: nothing is known of what came before. With ``topic`` only that topic counts, and
-    members, who read all topics, are unknown.
+    members, which read all topics, are unknown.
     """
-    wanted = {topic} if topic is not None else set(topics)
-    arrived, lag = _separate(sheets.arrived.of_topics(wanted)), sheets.lag.of_topics(wanted)
-    consumed = _separate(sheets.consumed.of_topics(wanted)) if sheets.consumed is not None else None
-    arriving = rates(arrived, sheets.period_s)
-    consuming = rates(consumed, sheets.period_s) if consumed is not None else None
+    chosen = {topic} if topic is not None else set(topics)
+    arrived, lag = _separate(metrics.arrived.of_topics(chosen)), metrics.lag.of_topics(chosen)
+    consumed = _separate(metrics.consumed.of_topics(chosen)) if metrics.consumed is not None else None
+    arriving = rates(arrived, metrics.period_s)
+    consuming = rates(consumed, metrics.period_s) if consumed is not None else None
     lines = _Lines(
         arrival=total(arriving.by_row, expected_rows(arrived)),
         consumption=total(consuming.by_row, expected_rows(consumed)) if consuming and consumed else None,
         lag=total(lag.values, expected_rows(lag)),
-        lag_s=_largest(sheets.lag_time.of_topics(wanted)) if sheets.lag_time is not None else None,
-        members=_members(sheets) if topic is None else None,
+        lag_s=_largest(metrics.lag_time.of_topics(chosen)) if metrics.lag_time is not None else None,
+        members=_members(metrics) if topic is None else None,
         is_gap=_any(arriving.is_gap, consuming.is_gap if consuming else None),
     )
-    return lines.points(_most(np.vstack([one.times for one in (arrived, consumed, lag) if one is not None])), topic)
+    return lines.points(
+        _most(np.vstack([table.times for table in (arrived, consumed, lag) if table is not None])), topic
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,11 @@ class Levels:
     members: int | None
 
 
-def latest_levels(sheets: Sheets) -> Levels:
+def latest_levels(metrics: GroupMetrics) -> Levels:
     """Return the levels in the last column."""
-    lag = total(sheets.lag.values, expected_rows(sheets.lag))
-    lag_s = _largest(sheets.lag_time) if sheets.lag_time is not None else None
-    members = _members(sheets)
+    lag = total(metrics.lag.values, expected_rows(metrics.lag))
+    lag_s = _largest(metrics.lag_time) if metrics.lag_time is not None else None
+    members = _members(metrics)
     return Levels(
         lag=_count(lag[-1]),
         lag_s=None if lag_s is None else _number(lag_s[-1]),
@@ -136,8 +138,8 @@ def moment(seconds: float) -> datetime:
         ) from error
 
 
-def _separate(sheet: Sheet) -> Sheet:
-    return sheet.onto([one for one in sheet.dimensions if one in _SEPARATE])
+def _separate(table: MetricTable) -> MetricTable:
+    return table.onto([dimension for dimension in table.dimensions if dimension in _SEPARATE])
 
 
 def _any(first: NDArray[np.bool_], second: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -146,19 +148,19 @@ def _any(first: NDArray[np.bool_], second: NDArray[np.bool_] | None) -> NDArray[
     return every
 
 
-def _largest(sheet: Sheet) -> Floats:
+def _largest(table: MetricTable) -> Floats:
     """Return the largest value of each column, NaN where an expected row is missing."""
-    is_whole = np.isfinite(total(sheet.values, expected_rows(sheet)))
-    return np.where(is_whole, _most(sheet.values), np.nan)
+    is_whole = np.isfinite(total(table.values, expected_rows(table)))
+    return np.where(is_whole, _most(table.values), np.nan)
 
 
-def _members(sheets: Sheets) -> Floats | None:
-    sheet, metric = sheets.members, sheets.members_metric
-    if sheet is None or metric is None:
+def _members(metrics: GroupMetrics) -> Floats | None:
+    table, metric = metrics.members, metrics.members_metric
+    if table is None or metric is None:
         return None
     if metric.total is Total.LARGEST_BROKER:
-        sheet = sheet.onto(["cluster", "broker"])
-    return _most(sheet.values)
+        table = table.onto(["cluster", "broker"])
+    return _most(table.values)
 
 
 def _most(values: Floats) -> Floats:

@@ -1,10 +1,10 @@
-"""Our read-only RocketMQ admin client: what name servers, brokers and members say of one consumer group.
+"""Our read-only RocketMQ admin client: what name servers, brokers and members report of one consumer group.
 
 From the wire up, each module knows only those before it: ``errors``, ``requests`` (the allow-list), ``fastjson``,
 ``credentials`` (signing), ``codec`` (frames), ``transport`` (TCP and TLS), ``connection`` (one connection), ``links``
 (all of them), ``name_servers``, ``shapes``, ``answers`` and ``broker_answers`` (bodies to our types), ``client``
-(``RocketMQAdmin``); then one look at groups: ``look`` (what groups share), ``views`` (what each broker says),
-``broker_states``, ``topics``, ``offsets``, ``members``, ``groups`` (which there are), ``observe``.
+(``RocketMQAdmin``); then samples of groups: ``query_session`` (what groups share), ``broker_reports`` (one of each
+broker), ``broker_states``, ``topics``, ``offsets``, ``members``, ``groups`` (which there are), ``observe``.
 Standard library only.
 """
 

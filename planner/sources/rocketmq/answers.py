@@ -1,7 +1,7 @@
 """Bodies of answers as our types: pure functions, one per request.
 
 Each raises ``JsonError`` for what is not JSON and ``BodyError``, with the place, for JSON of another shape. Fields
-that are not used are not looked at, so a server may add its own. Shapes: RocketMQ 4.9 to 5.5, ``protocol.body``.
+that are not used are not read, so a server may add its own. Shapes: RocketMQ 4.9 to 5.5, ``protocol.body``.
 """
 
 import math
@@ -88,7 +88,7 @@ class ConsumeStats:
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """What one member says of itself: its tuning, the queues it owns (dropped ones left out), what it wants; sorted."""
+    """What one member reports of itself: tuning, owned queues (dropped ones left out), subscriptions; sorted."""
 
     tuning: ClientTuning
     owned: tuple[MessageQueue, ...]
@@ -133,7 +133,7 @@ def _broker_id(key: Key, name: str) -> int:
 def topic_route(body: bytes, topic: str) -> Route:
     """Return the route in the answer to 105; readable and writable or not, brokers in name order."""
     fields = shapes.mapping(fastjson.parse(body), f"route of {topic}")
-    parts = [
+    brokers = [
         BrokerQueues(
             broker=shapes.text(entry.get("brokerName"), f"queueDatas[{index}].brokerName"),
             read_queues=_queue_count(entry.get("readQueueNums"), f"queueDatas[{index}].readQueueNums"),
@@ -143,7 +143,9 @@ def topic_route(body: bytes, topic: str) -> Route:
         for index, entry in enumerate(shapes.mappings(fields.get("queueDatas"), "queueDatas"))
     ]
     is_static = bool(fields.get("topicQueueMappingByBroker"))
-    return Route(TopicRoute(topic, tuple(sorted(parts, key=lambda part: part.broker)), is_static), is_static=is_static)
+    return Route(
+        TopicRoute(topic, tuple(sorted(brokers, key=lambda broker: broker.broker)), is_static), is_static=is_static
+    )
 
 
 def _queue_count(value: Json, where: str) -> int:
@@ -155,7 +157,7 @@ def _queue_count(value: Json, where: str) -> int:
 
 
 def member_ids(body: bytes) -> tuple[str, ...]:
-    """Return the client ids in the answer to 38, sorted; an id that is there twice is connected twice."""
+    """Return the client ids in the answer to 38, sorted; an id that is listed twice is connected twice."""
     fields = shapes.mapping(fastjson.parse(body), "consumer list")
     return shapes.texts(fields.get("consumerIdList"), "consumerIdList")
 
@@ -163,7 +165,7 @@ def member_ids(body: bytes) -> tuple[str, ...]:
 def connections(body: bytes) -> GroupConnections:
     """Return the connections and subscribed topics in the answer to 203."""
     fields = shapes.mapping(fastjson.parse(body), "consumer connections")
-    found = [
+    listed = [
         ClientConnection(
             client_id=shapes.text(entry.get("clientId"), f"connectionSet[{index}].clientId"),
             address=shapes.text(entry.get("clientAddr"), f"connectionSet[{index}].clientAddr"),
@@ -173,7 +175,7 @@ def connections(body: bytes) -> GroupConnections:
         for index, entry in enumerate(shapes.mappings(fields.get("connectionSet"), "connectionSet"))
     ]
     return GroupConnections(
-        connections=tuple(sorted(found, key=lambda one: (one.client_id, one.address))),
+        connections=tuple(sorted(listed, key=lambda connection: (connection.client_id, connection.address))),
         topics=tuple(
             sorted(str(topic) for topic in shapes.mapping(fields.get("subscriptionTable") or {}, "subscriptionTable"))
         ),
@@ -194,7 +196,7 @@ def stats_of(fields: Mapping[Key, Json]) -> ConsumeStats:
     offsets = [_offsets(key, entry) for key, entry in table.items()]
     return ConsumeStats(
         delivered_per_s=shapes.number(fields.get("consumeTps", 0.0), "consumeTps"),
-        offsets=tuple(sorted(offsets, key=lambda one: one.queue)),
+        offsets=tuple(sorted(offsets, key=lambda entry: entry.queue)),
     )
 
 
@@ -210,19 +212,19 @@ def _offsets(key: Key, entry: Json) -> QueueOffsets:
 
 
 def running_info(body: bytes) -> RunningInfo:
-    """Return what a member says of itself in the answer to 307."""
+    """Return what a member reports of itself in the answer to 307."""
     fields = shapes.mapping(fastjson.parse(body), "running info")
     table = shapes.mapping(fields.get("mqTable") or {}, "mqTable")
     owned = [
         queue
         for queue, entry in ((shapes.queue(key, "mqTable"), entry) for key, entry in table.items())
-        if not _dropped(entry, queue)
+        if not _is_dropped(entry, queue)
     ]
-    wanted = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
+    subscribed = shapes.mappings(fields.get("subscriptionSet") or [], "subscriptionSet")
     return RunningInfo(
         tuning=_tuning(fields),
         owned=tuple(sorted(owned)),
-        subscriptions=tuple(sorted(map(_subscription, wanted), key=lambda one: one.topic)),
+        subscriptions=tuple(sorted(map(_subscription, subscribed), key=lambda subscription: subscription.topic)),
     )
 
 
@@ -235,7 +237,7 @@ def _subscription(entry: Mapping[Key, Json]) -> Subscription:
     )
 
 
-def _dropped(entry: Json, queue: MessageQueue) -> bool:
+def _is_dropped(entry: Json, queue: MessageQueue) -> bool:
     # "droped" is RocketMQ's own spelling; the correct one would be read as well, should it come one day.
     fields = shapes.mapping(entry, f"mqTable of {queue}")
     return bool(fields.get("droped") or fields.get("dropped"))
@@ -272,7 +274,9 @@ def _count(properties: Mapping[str, str], *names: str) -> int | None:
 def _figures(table: Mapping[Key, Json]) -> tuple[TopicFigures, ...]:
     entries = ((str(topic), shapes.mapping(entry, f"statusTable of {topic}")) for topic, entry in table.items())
     figures = (_topic_figures(topic, entry) for topic, entry in entries)
-    return tuple(sorted((one for one in figures if one is not None), key=lambda one: one.topic))
+    return tuple(
+        sorted((of_topic for of_topic in figures if of_topic is not None), key=lambda of_topic: of_topic.topic)
+    )
 
 
 def _topic_figures(topic: str, entry: Mapping[Key, Json]) -> TopicFigures | None:

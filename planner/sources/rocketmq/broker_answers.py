@@ -44,7 +44,7 @@ class TopicStats:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a group wants of a topic, by the broker's merged view; ``version`` is milliseconds of the client's clock."""
+    """What a group wants of a topic, as the broker has merged it; ``version`` is milliseconds of the client's clock."""
 
     topic: str
     expression: str
@@ -101,7 +101,7 @@ class MemberOffsets:
 class BrokerConsumeStats:
     """All groups of one broker; lags in messages.
 
-    ``in_flight`` is what was pulled but not committed; ``None`` before 5.1, and where the broker tells less than 0:
+    ``in_flight`` is what was pulled but not committed; ``None`` before 5.1, and where the broker reports less than 0:
     5.5.0 takes pull offsets for 0 in this answer, so that its sum is minus all commits.
     """
 
@@ -131,7 +131,7 @@ class BrokerCounter:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRuntime:
-    """What a broker says of itself: version, start in epoch milliseconds, and all its figures as text, by its names."""
+    """What a broker reports of itself: version, start in epoch milliseconds, and all its figures as text, by name."""
 
     version: int | None
     version_name: str
@@ -141,7 +141,7 @@ class BrokerRuntime:
     def per_s(self, name: str) -> tuple[float, ...]:
         """Return messages per second over the last 10, 60 and 600 s of ``putTps`` and the like; fewer after a start."""
         try:
-            return tuple(float(part) for part in self.figures.get(name, "").split())
+            return tuple(float(figure) for figure in self.figures.get(name, "").split())
         except ValueError:
             return ()
 
@@ -164,10 +164,12 @@ def topic_stats(body: bytes) -> TopicStats:
     """Return the offsets in the answer to 202, sorted by queue."""
     fields = shapes.mapping(fastjson.parse(body), "topic stats")
     table = shapes.mapping(fields.get("offsetTable") or {}, "offsetTable")
-    told = fields.get("topicPutTps")
+    puts = fields.get("topicPutTps")
     return TopicStats(
-        queues=tuple(sorted((_range(key, entry) for key, entry in table.items()), key=lambda one: one.queue)),
-        puts_per_s=None if told is None else shapes.number(told, "topicPutTps"),
+        queues=tuple(
+            sorted((_range(key, entry) for key, entry in table.items()), key=lambda queue_range: queue_range.queue)
+        ),
+        puts_per_s=None if puts is None else shapes.number(puts, "topicPutTps"),
     )
 
 
@@ -184,10 +186,10 @@ def _range(key: Key, entry: Json) -> QueueRange:
 
 def subscription(body: bytes) -> Subscription | None:
     """Return what the answer to 345 holds; ``None`` when the group is offline or does not want the topic."""
-    told = shapes.mapping(fastjson.parse(body), "subscription").get("subscriptionData")
-    if told is None:
+    entry = shapes.mapping(fastjson.parse(body), "subscription").get("subscriptionData")
+    if entry is None:
         return None
-    fields = shapes.mapping(told, "subscriptionData")
+    fields = shapes.mapping(entry, "subscriptionData")
     return Subscription(
         topic=shapes.text(fields.get("topic"), "topic"),
         expression=shapes.text(fields.get("subString") or "", "subString"),
@@ -200,8 +202,8 @@ def group_configs(body: bytes) -> tuple[GroupConfig, ...]:
     """Return the groups in the answer to 201, sorted by name, the broker's own (``CID_...``) among them."""
     fields = shapes.mapping(fastjson.parse(body), "group configs")
     table = shapes.mapping(fields.get("subscriptionGroupTable") or {}, "subscriptionGroupTable")
-    found = [_group_config(str(name), shapes.mapping(entry, f"group {name}")) for name, entry in table.items()]
-    return tuple(sorted(found, key=lambda one: one.group))
+    configs = [_group_config(str(name), shapes.mapping(entry, f"group {name}")) for name, entry in table.items()]
+    return tuple(sorted(configs, key=lambda config: config.group))
 
 
 def _group_config(name: str, fields: Mapping[Key, Json]) -> GroupConfig:
@@ -222,8 +224,8 @@ def topic_configs(body: bytes) -> tuple[TopicConfig, ...]:
     """Return the topics in the answer to 21, sorted by name, the broker's own among them."""
     fields = shapes.mapping(fastjson.parse(body), "topic configs")
     table = shapes.mapping(fields.get("topicConfigTable") or {}, "topicConfigTable")
-    found = [_topic_config(str(name), shapes.mapping(entry, f"topic {name}")) for name, entry in table.items()]
-    return tuple(sorted(found, key=lambda one: one.topic))
+    configs = [_topic_config(str(name), shapes.mapping(entry, f"topic {name}")) for name, entry in table.items()]
+    return tuple(sorted(configs, key=lambda config: config.topic))
 
 
 def _topic_config(name: str, fields: Mapping[Key, Json]) -> TopicConfig:
@@ -239,13 +241,13 @@ def _topic_config(name: str, fields: Mapping[Key, Json]) -> TopicConfig:
 def member_offsets(body: bytes) -> tuple[MemberOffsets, ...]:
     """Return what members hold in memory by the answer to 223, sorted by client id."""
     table = shapes.mapping(fastjson.parse(body), "consumer status").get("consumerTable") or {}
-    found = []
+    members = []
     for name, entry in shapes.mapping(table, "consumerTable").items():
         where = f"consumerTable of {name}"
         offsets = shapes.mapping(entry, where).items()
         pairs = sorted((shapes.queue(key, where), shapes.integer(value, where)) for key, value in offsets)
-        found.append(MemberOffsets(str(name), tuple(pairs)))
-    return tuple(sorted(found, key=lambda one: one.client_id))
+        members.append(MemberOffsets(str(name), tuple(pairs)))
+    return tuple(sorted(members, key=lambda member: member.client_id))
 
 
 def all_offsets(body: bytes) -> tuple[CommittedOffsets, ...]:
@@ -255,14 +257,14 @@ def all_offsets(body: bytes) -> tuple[CommittedOffsets, ...]:
     """
     fields = shapes.mapping(fastjson.parse(body), "consumer offsets")
     table = shapes.mapping(fields.get("offsetTable") or {}, "offsetTable")
-    found = []
+    commits = []
     for key, entry in table.items():
         topic, at_sign, group = str(key).partition("@")
         if at_sign and topic and group and "@" not in group:
             offsets = shapes.mapping(entry, f"offsetTable of {key}").items()
             pairs = sorted((_queue_id(name, str(key)), shapes.integer(value, str(key))) for name, value in offsets)
-            found.append(CommittedOffsets(group, topic, tuple(pairs)))
-    return tuple(sorted(found, key=lambda one: (one.group, one.topic)))
+            commits.append(CommittedOffsets(group, topic, tuple(pairs)))
+    return tuple(sorted(commits, key=lambda commit: (commit.group, commit.topic)))
 
 
 def _queue_id(key: Key, where: str) -> int:
@@ -278,15 +280,15 @@ def broker_consume_stats(body: bytes) -> BrokerConsumeStats:
     groups = []
     for entry in shapes.mappings(fields.get("consumeStatsList") or [], "consumeStatsList"):
         for name, listed in entry.items():
-            told = shapes.mappings(listed, f"consumeStatsList of {name}")
-            groups.append((str(name), tuple(answers.stats_of(one) for one in told)))
+            stats = shapes.mappings(listed, f"consumeStatsList of {name}")
+            groups.append((str(name), tuple(answers.stats_of(of_topic) for of_topic in stats)))
     pulled = fields.get("totalInflightDiff")
     in_flight = None if pulled is None else shapes.integer(pulled, "totalInflightDiff")
     return BrokerConsumeStats(
         address=shapes.text(fields.get("brokerAddr") or "", "brokerAddr"),
         lag=shapes.integer(fields.get("totalDiff", 0), "totalDiff"),
         in_flight=in_flight if in_flight is not None and in_flight >= 0 else None,
-        groups=tuple(sorted(groups, key=lambda one: one[0])),
+        groups=tuple(sorted(groups, key=lambda of_topic: of_topic[0])),
     )
 
 
@@ -331,18 +333,18 @@ def properties(body: bytes) -> dict[str, str]:
         lines = body.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise BodyError(f"broker config is not UTF-8, near byte {error.start}") from None
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for line in lines:
         end = _KEY_END.search(line)
         if end is None or line.startswith(("#", "!")):
             continue
-        name = _unescaped(line[: end.start(1)].strip())
-        value = _unescaped(line[end.end() :].lstrip())
-        found[name] = HIDDEN if value and _SECRET_KEY.search(name) else value
-    return found
+        name = _unescape_text(line[: end.start(1)].strip())
+        value = _unescape_text(line[end.end() :].lstrip())
+        settings[name] = HIDDEN if value and _SECRET_KEY.search(name) else value
+    return settings
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return _ESCAPED.sub(_unescape, text)
 
 
@@ -355,7 +357,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 def header_offset(fields: Mapping[str, str]) -> int:
     """Return the offset in the header of the answer to 14, 29, 30 and 31, which has no body."""
-    told = fastjson.integer_key(fields.get("offset", ""))
-    if not isinstance(told, int):
+    offset = fastjson.integer_key(fields.get("offset", ""))
+    if not isinstance(offset, int):
         raise BodyError(f"offset in the header is {fields.get('offset')!r:.60}, expected an integer")
-    return told
+    return offset

@@ -12,7 +12,7 @@ from planner.model.brokers import BrokerState, GroupSettings
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.broker_answers import BrokerRuntime
 from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.look import Look, failure_of
+from planner.sources.rocketmq.query_session import QuerySession, failure_of
 
 _RUNTIME: Final = re.compile(r"(\d+) days?, (\d+) hours?, (\d+) minutes?, (\d+) seconds?")
 now_s = time.time
@@ -23,28 +23,28 @@ _TOLERATED_S: Final = 2.0
 """Clocks within this time of each other are the same for us: samples are seconds apart."""
 
 
-def broker_states(look: Look, group: str) -> tuple[tuple[BrokerState, ...], tuple[str, ...]]:
-    """Return what is known of each broker of the look, in its order, and problems."""
-    known = [look.once.get(("state", broker.broker), partial(_state, look, broker)) for broker in look.brokers]
+def broker_states(session: QuerySession, group: str) -> tuple[tuple[BrokerState, ...], tuple[str, ...]]:
+    """Return what is known of each broker of the session, in its order, and problems."""
+    known = [session.once.get(("state", broker.broker), partial(_state, session, broker)) for broker in session.brokers]
     states = tuple(replace(state, settings=settings.get(group)) for state, settings, _ in known)
     return states, tuple(problem for _, _, problems in known for problem in problems)
 
 
-def _state(look: Look, broker: BrokerAddress) -> tuple[BrokerState, Settings, tuple[str, ...]]:
-    clock = look.ask(broker, _clock_ahead, look.admin)
-    config = look.ask(broker, _config, look.admin)
-    settings = look.ask(broker, _settings, look.admin)
+def _state(session: QuerySession, broker: BrokerAddress) -> tuple[BrokerState, Settings, tuple[str, ...]]:
+    clock = session.ask(broker, _clock_ahead, session.admin)
+    config = session.ask(broker, _config, session.admin)
+    settings = session.ask(broker, _settings, session.admin)
     errors = {
         "clock": failure_of(clock),
         "settings": failure_of(config),
         "groups' settings": failure_of(settings),
     }
-    told = {} if errors["settings"] else config.result()
+    values = {} if errors["settings"] else config.result()
     state = BrokerState(
         broker=broker.broker,
-        version=look.admin.version_of(broker.address),
-        role=told.get("brokerRole"),
-        permission=_integer(told.get("brokerPermission")),
+        version=session.admin.version_of(broker.address),
+        role=values.get("brokerRole"),
+        permission=_integer(values.get("brokerPermission")),
         clock_ahead_s=None if errors["clock"] else clock.result(),
     )
     unknown = (f"broker {broker.broker} does not tell its {what}: {error}" for what, error in errors.items() if error)
@@ -65,15 +65,15 @@ def _clock_problems(state: BrokerState) -> tuple[str, ...]:
 
 
 def clock_ahead_s(runtime: BrokerRuntime, asked_at: float, answered_at: float) -> tuple[float, float] | None:
-    """Return by how many seconds a broker's clock is ahead of ours, from (at least) to (at most); ``None``: not told.
+    """Return by how many seconds a broker's clock is ahead of ours, from (at least) to (at most); ``None``: unknown.
 
-    A broker tells when it started and for how many whole seconds it has been up (``StoreStatsService``); both by its
+    A broker reports when it started and for how many whole seconds it has been up (``StoreStatsService``); both by its
     own clock. ``asked_at`` and ``answered_at`` are by ours, in epoch seconds.
     """
-    told = _RUNTIME.search(runtime.figures.get("runtime", ""))
-    if told is None or runtime.started_at_ms is None:
+    uptime = _RUNTIME.search(runtime.figures.get("runtime", ""))
+    if uptime is None or runtime.started_at_ms is None:
         return None
-    days, hours, minutes, seconds = map(int, told.groups())
+    days, hours, minutes, seconds = map(int, uptime.groups())
     now = runtime.started_at_ms / 1000 + ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     return now - answered_at, now + 1 - asked_at
 
@@ -94,22 +94,22 @@ def _config(address: str, admin: RocketMQAdmin) -> Mapping[str, str]:
 def _settings(address: str, admin: RocketMQAdmin) -> Settings:
     def ask() -> Settings:
         return {
-            one.group: GroupSettings(
-                can_consume=one.can_consume,
-                can_broadcast=one.can_broadcast,
-                notifies_changes=one.notifies_changes,
-                retry_queues=one.retry_queues,
-                retry_max_times=one.retry_max_times,
+            config.group: GroupSettings(
+                can_consume=config.can_consume,
+                can_broadcast=config.can_broadcast,
+                notifies_changes=config.notifies_changes,
+                retry_queues=config.retry_queues,
+                retry_max_times=config.retry_max_times,
             )
-            for one in admin.group_configs(address)
+            for config in admin.group_configs(address)
         }
 
     return admin.standing.get(("groups", address), ask)
 
 
-def settings_of(look: Look, broker: BrokerAddress) -> Settings | PlannerError:
+def settings_of(session: QuerySession, broker: BrokerAddress) -> Settings | PlannerError:
     """Return group -> its settings at a broker, or why they are not known."""
-    asked = look.ask(broker, _settings, look.admin)
+    asked = session.ask(broker, _settings, session.admin)
     return failure_of(asked) or asked.result()
 
 

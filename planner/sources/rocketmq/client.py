@@ -78,7 +78,7 @@ class RocketMQAdmin:
     @property
     def name_servers(self) -> tuple[Address, ...]:
         """The name servers as they were given."""
-        return self._name_servers.told
+        return self._name_servers.configured
 
     def close(self) -> None:
         """Close all connections; a later request opens them anew."""
@@ -131,7 +131,7 @@ class RocketMQAdmin:
         return self._ask(broker, requests.consume_stats(group, topic), answers.consume_stats)
 
     def running_info(self, broker: str, group: str, client_id: str) -> answers.RunningInfo:
-        """Return what a member says of itself, by way of a broker that it is connected to (request 307).
+        """Return what a member reports of itself, by way of a broker that it is connected to (request 307).
 
         Raises ``AnswerError`` with code 1 when it is not connected there, 207 when it did not answer the broker.
         """
@@ -165,14 +165,15 @@ class RocketMQAdmin:
     def topics_of_group(self, broker: str, group: str) -> tuple[str, ...] | None:
         """Return the topics that a group subscribes to or has committed on, sorted (request 343).
 
-        ``None`` from brokers before 5.0, which cannot tell.
+        ``None`` from brokers before 5.0, which do not report it.
         """
         return self._ask_newer(broker, requests.topics_of_group(group), broker_answers.topic_list)
 
     def subscription(self, broker: str, group: str, topic: str) -> broker_answers.Subscription | None:
         """Return what a group wants of a topic (request 345).
 
-        ``None`` when it is offline, does not want the topic, or the broker is older than 5.0 and cannot tell.
+        ``None`` when it is offline, does not subscribe to the topic, or the broker is older than 5.0 and does not
+        report it.
         """
         return self._ask_newer(broker, requests.subscription(group, topic), broker_answers.subscription)
 
@@ -248,7 +249,7 @@ class RocketMQAdmin:
             raise
 
     def broker_runtime(self, broker: str) -> broker_answers.BrokerRuntime:
-        """Return what a broker says of itself (request 28)."""
+        """Return what a broker reports of itself (request 28)."""
         return self._ask(broker, requests.broker_runtime(), broker_answers.runtime)
 
     def broker_config(self, broker: str) -> dict[str, str]:

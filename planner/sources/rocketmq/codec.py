@@ -59,7 +59,7 @@ def encode_request(
 ) -> bytes:
     """Return the frame of ``request``: JSON header, no body, signed when there are ``credentials``.
 
-    Looks at the code again, so that not even a forged ``Request`` leaves with another one.
+    Checks the code once more, so that not even a forged ``Request`` leaves with another one.
     """
     code: object = request.code
     if not isinstance(code, RequestCode):

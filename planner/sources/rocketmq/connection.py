@@ -1,7 +1,7 @@
 """One TCP connection to one address: requests go out as they come, answers are matched by ``opaque``.
 
-Many threads may ask at once. A reader thread hands each answer to whom it belongs, in whatever order they come;
-answers that nobody waits for any more and requests that the server pushes are dropped. The first impossible byte
+Many threads may ask at once. A reader thread hands each answer to the thread that asked, in whatever order they come;
+answers that no thread waits for any more and requests that the server pushes are dropped. The first impossible byte
 closes the connection, since nothing after it can be trusted.
 """
 
@@ -80,7 +80,7 @@ class Connection:
             self._waiting[opaque] = answer
         try:
             self._send(codec.encode_request(request, opaque, credentials=self._credentials))
-            with suppress(TimeoutError):  # told below, by what is there then
+            with suppress(TimeoutError):  # reported below, by what is there then
                 answer.exception(within_s)
         finally:
             with self._lock:
@@ -131,17 +131,17 @@ class Connection:
                 length = codec.frame_length(self._exactly(4), self._max_frame)
                 self._hand_over(codec.decode(self._exactly(length)))
         except Exception as error:
-            # Whatever it was: nobody else reads, so those who wait have to learn of it here.
+            # Whatever it was: no other thread reads, so the waiting ones have to learn of it here.
             self._end(error)
 
     def _exactly(self, size: int) -> bytes:
         """Return the next ``size`` bytes; memory grows with what arrives, not with what a length field claims."""
         data = bytearray()
         while len(data) < size:
-            part = self._stream.recv(min(size - len(data), _RECEIVE))
-            if not part:
+            chunk = self._stream.recv(min(size - len(data), _RECEIVE))
+            if not chunk:
                 raise ConnectionResetError(f"the server closed it, {len(data)} of {size} bytes into a read")
-            data += part
+            data += chunk
         return bytes(data)
 
     def _hand_over(self, command: codec.Command) -> None:

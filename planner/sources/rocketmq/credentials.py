@@ -41,14 +41,14 @@ class Credentials:
 
         ``accessKey``, ``secretKey`` and, where there is one, ``securityToken``, one on each line: as YAML
         (``accessKey: reader``, like RocketMQ's own ``tools.yml``) or as properties (``accessKey=reader``), in quotes or
-        not. Lines that start with ``#`` and other names are left alone. Raises ``BadInputError``, which tells nothing
+        not. Lines that start with ``#`` and other names are left alone. Raises ``BadInputError``, which shows nothing
         of the file's content. A connection has the access key as its login, the secret key as its password and the
         token as ``securityToken`` in its extra.
         """
         if isinstance(path, str):
-            found = connection(path)
-            access_key, secret_key = found.required(login="access key", password="secret key")  # noqa: S106
-            return cls(access_key, secret_key, str(found.fields().get("securityToken", "")))
+            secrets = connection(path)
+            access_key, secret_key = secrets.required(login="access key", password="secret key")  # noqa: S106
+            return cls(access_key, secret_key, str(secrets.fields().get("securityToken", "")))
         try:
             with path.open(encoding="utf-8") as file:
                 text = file.read(_MAX_FILE)
@@ -85,15 +85,15 @@ class Credentials:
 
 
 def _values(text: str) -> dict[str, str]:
-    found = {}
+    values = {}
     for line in text.splitlines():
         # The first of both signs ends the name: secrets in base64 end in "=".
         end = min((line.find(sign) for sign in ":=" if sign in line), default=0)
         name, value = line[:end].strip(), line[end + 1 :].strip()
         if name in _FIELDS:
             is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-            found[_FIELDS[name]] = value[1:-1] if is_quoted else value
-    return found
+            values[_FIELDS[name]] = value[1:-1] if is_quoted else value
+    return values
 
 
 def signature(secret_key: str, content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 ::
 
-    OutOfReachError             nobody listens
+    OutOfReachError             no server listens
     ├── NoAnswerError           no answer in time
     ├── ConnectionEndedError    the connection ended before the answer came
     ├── AnswerError             the server answered with an error code of its own

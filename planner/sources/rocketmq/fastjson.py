@@ -4,7 +4,7 @@ Beyond the standard it uses objects as keys of objects (``{{"queueId":0}:{...}}`
 (``{0:"127.0.0.1:10911"}``) and ``NaN``; bare names as keys and fastjson's own escapes are taken too. Trailing
 commas, comments and single quotes are not: no version writes them.
 
-The reader keeps its own stack, takes ``MOST_DEPTH`` levels and ``MOST_VALUES`` values, and looks at each character
+The reader keeps its own stack, takes ``MOST_DEPTH`` levels and ``MOST_VALUES`` values, and reads each character
 once. Objects and lists without any quirk, which are most of each body, it leaves to the standard library: that is six
 times as fast.
 """
@@ -50,14 +50,14 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _STANDARD: Final = JSONDecoder(strict=False)
 _ATTEMPTS: Final = 16
-"""How often the standard library may fail in one text. Each failure costs up to a look at the whole text."""
+"""How often the standard library may fail in one text. Each failure costs up to a pass over the whole text."""
 _MAY_BE_STANDARD: Final = re.compile(r'\[|\{[ \t\r\n]*["}]')
 _READ_OTHERWISE: Final = re.compile(rf'\\u|"\$ref"|[0-9]{{{MAX_DIGITS}}}')
 """What the standard library takes, too, but reads in another way: lone surrogates, references, endless integers."""
 
 
 def parse(body: bytes) -> Json:
-    """Return what ``body`` (UTF-8) says: objects as dicts, lists as lists, integers as exact ``int``.
+    """Return what ``body`` (UTF-8) holds: objects as dicts, lists as lists, integers as exact ``int``.
 
     A key is text, a number (bare digits, not quoted ones) or an ``ObjectKey``. Of equal keys the last one counts,
     as in a Java map. A reference of fastjson 1 (``{"$ref":"$.path"}``) reads as ``None``. Raises ``JsonError``.
@@ -130,7 +130,7 @@ class _Reader:
             return match["mark"], None
         if kind == "quote":
             self._at = match.start("string") - 1
-            return "string", match["string"] if match["quote"] == '"' else self._escaped(match["string"])
+            return "string", match["string"] if match["quote"] == '"' else self._rest_of_escaped(match["string"])
         self._at = match.start(kind)
         return kind, self._number(match) if kind == "number" else match[kind]
 
@@ -142,17 +142,17 @@ class _Reader:
             raise JsonError(f"integer of {len(digits)} characters, expected at most {MAX_DIGITS}", self._at)
         return int(digits)
 
-    def _escaped(self, start: str) -> str:
+    def _rest_of_escaped(self, start: str) -> str:
         """Return the string whose first backslash has just been read, after ``start``."""
-        parts = [start, self._escape()]
+        pieces = [start, self._escape()]
         while (mark := self._text[self._next : self._next + 1]) != '"':
             if mark == "\\":
                 self._next += 1
-                parts.append(self._escape())
+                pieces.append(self._escape())
             else:
-                parts.append(self._chunk())
+                pieces.append(self._chunk())
         self._next += 1
-        return _paired("".join(parts))
+        return _pair_surrogates("".join(pieces))
 
     def _chunk(self) -> str:
         match = _CHUNK.match(self._text, self._next)
@@ -285,8 +285,8 @@ class _Reader:
             self._state = self._nothing
 
     def _unexpected(self, kind: str, expected: str) -> JsonError:
-        found = "the end" if kind == "end" else repr(self._text[self._at : min(self._next, self._at + 20)])
-        return JsonError(f"found {found}, expected {expected}", self._at)
+        actual = "the end" if kind == "end" else repr(self._text[self._at : min(self._next, self._at + 20)])
+        return JsonError(f"found {actual}, expected {expected}", self._at)
 
 
 def _frozen(items: "dict[Key, Json]") -> ObjectKey:
@@ -294,7 +294,7 @@ def _frozen(items: "dict[Key, Json]") -> ObjectKey:
     return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
-def _paired(text: str) -> str:
+def _pair_surrogates(text: str) -> str:
     """Return ``text`` with pairs of escaped surrogates joined and lone ones replaced, so that it can be encoded."""
     if _SURROGATES.search(text) is None:
         return text

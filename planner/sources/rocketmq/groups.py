@@ -11,7 +11,7 @@ from planner.errors import OutOfReachError
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.broker_states import settings_of
 from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.look import Look, failure_of
+from planner.sources.rocketmq.query_session import QuerySession, failure_of
 
 OWN_GROUPS: Final = frozenset(
     {
@@ -52,34 +52,34 @@ class GroupList:
 def group_names(admin: RocketMQAdmin, cluster: str | None = None) -> tuple[str, ...]:
     """Return all consumer groups of one cluster or of all, sorted, RocketMQ's own left out.
 
-    Asks every broker and takes what is told. Raises ``OutOfReachError`` when none tells anything, ``UnknownNameError``
+    Asks every broker and takes what comes. Raises ``OutOfReachError`` when none lists anything, ``UnknownNameError``
     for a cluster that is not there.
     """
     return list_groups(admin, cluster).names
 
 
 def list_groups(admin: RocketMQAdmin, cluster: str | None = None) -> GroupList:
-    """Return the groups as ``group_names`` does, and which brokers did not tell theirs. Raises the same."""
-    with Look.at(admin, cluster, is_wide=True) as look:
-        return groups_in(look)
+    """Return the groups as ``group_names`` does, and which brokers did not list theirs. Raises the same."""
+    with QuerySession.at(admin, cluster, is_wide=True) as session:
+        return groups_in(session)
 
 
-def groups_in(look: Look) -> GroupList:
-    """Return the groups of a look as ``list_groups`` does."""
-    commits = [look.ask(broker, lambda _, broker=broker: look.commits(broker)) for broker in look.brokers]
-    settings = [settings_of(look, broker) for broker in look.brokers]
+def groups_in(session: QuerySession) -> GroupList:
+    """Return the groups of a session as ``list_groups`` does."""
+    commits = [session.ask(broker, lambda _, broker=broker: session.commits(broker)) for broker in session.brokers]
+    settings = [settings_of(session, broker) for broker in session.brokers]
     names: set[str] = set()
     failures: dict[tuple[BrokerAddress, str], Exception] = {}
     for what, answers in (
         ("have settings", settings),
-        ("committed", [failure_of(one) or one.result() for one in commits]),
+        ("committed", [failure_of(future) or future.result() for future in commits]),
     ):
-        for broker, told in zip(look.brokers, answers, strict=True):
-            if isinstance(told, Exception):
-                failures[broker, what] = told
+        for broker, answer in zip(session.brokers, answers, strict=True):
+            if isinstance(answer, Exception):
+                failures[broker, what] = answer
             else:
-                names |= set(told)
-    if len(failures) == 2 * len(look.brokers):
+                names |= set(answer)
+    if len(failures) == 2 * len(session.brokers):
         raise OutOfReachError(f"no broker tells which groups there are: {next(iter(failures.values()))}")
     problems = (
         f"broker {broker.broker} does not tell which groups {what}, so some may be missing: {error}"

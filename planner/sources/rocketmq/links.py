@@ -31,7 +31,7 @@ class TimeLimits:
     """How long to wait, in seconds.
 
     ``running_info_s`` is longer than ``request_s`` because the broker itself waits up to 10 s for the member.
-    ``members_s`` bounds what silent members may cost one look, however many groups it is about: when so much was
+    ``members_s`` bounds what silent members may cost one session, however many groups it is about: when so much was
     waited in vain by way of a broker, that broker is asked for no further member.
     """
 
@@ -42,12 +42,12 @@ class TimeLimits:
 
 
 class _Line:
-    """The connection to one address, the last failure to open it, and places for requests under way."""
+    """The connection to one address, the last failure to open it, and permits for requests under way."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.places = threading.BoundedSemaphore(AT_ONCE)
-        self.relay_places = threading.BoundedSemaphore(RELAYED_AT_ONCE)
+        self.permits = threading.BoundedSemaphore(AT_ONCE)
+        self.relay_permits = threading.BoundedSemaphore(RELAYED_AT_ONCE)
         self.connection: Connection | None = None
         self.is_closed = False
         self.failure: OutOfReachError | None = None
@@ -82,12 +82,12 @@ class Links:
     def ask(self, address: Address, request: Request, within_s: float) -> codec.Command:
         """Return the answer to ``request``, on a second connection when the kept one turns out to be at its end.
 
-        Waits for a place first; ``within_s`` counts from then on. Servers close connections that were idle for 120 s,
-        and 5.x ones say so (``GO_AWAY``) before they stop. All our requests are reads, so that asking twice does no
-        harm. Raises ``OutOfReachError`` and its kinds.
+        Waits for a permit first; ``within_s`` counts from then on. Servers close connections that were idle for 120 s,
+        and 5.x ones announce it (``GO_AWAY``) before they stop. All our requests are reads, so that asking twice does
+        no harm. Raises ``OutOfReachError`` and its kinds.
         """
         line = self._line(address)
-        with line.relay_places if request.code in _RELAYED else line.places:
+        with line.relay_permits if request.code in _RELAYED else line.permits:
             connection, is_new = self._connection(address, line)
             try:
                 answer = connection.ask(request, within_s=within_s)
@@ -110,26 +110,26 @@ class Links:
     def _connection(self, address: Address, line: _Line) -> tuple[Connection, bool]:
         """Return an open connection and whether it is new.
 
-        Those who waited while somebody else failed to connect share that failure, or each of them would wait for
+        Threads that waited while another one failed to connect share that failure, or each of them would wait for
         its own time-out, one after the other.
         """
         asked_at = time.monotonic()
         with line.lock:
             if line.is_closed:
-                # Else the second attempt of a request under way would open what nobody closes any more.
+                # Else the second attempt of a request under way would open what no caller closes any more.
                 raise ConnectionEndedError(f"the client of {address} was closed while a request waited: open a new one")
             if line.connection is not None and line.connection.is_open:
                 return line.connection, False
             if line.failure is not None and line.failed_at >= asked_at:
                 raise line.failure
             try:
-                line.connection = self._opened(address)
+                line.connection = self._open(address)
             except OutOfReachError as error:
                 line.failure, line.failed_at = error, time.monotonic()
                 raise
             return line.connection, True
 
-    def _opened(self, address: Address) -> Connection:
+    def _open(self, address: Address) -> Connection:
         return Connection(
             address,
             connect_s=self._limits.connect_s,

@@ -1,7 +1,7 @@
-"""``observe_group`` and ``observe_groups``: one look at groups, all masters asked, disagreements named.
+"""``observe_group`` and ``observe_groups``: one sample of groups, all masters asked, disagreements named.
 
-Steps 1 to 5 of our snapshot recipe. The sixth (allocate again and compare) is the model's work: a sample holds
-what was said, not what it means.
+Steps 1 to 5 of our snapshot recipe. The sixth (allocate and compare) is the model's work: a sample holds
+what was reported, not what it means.
 """
 
 import logging
@@ -16,27 +16,27 @@ from typing import Final
 from planner.errors import PlannerError
 from planner.model.routes import RouteTable
 from planner.model.samples import GroupSample, RocketMQGroup
-from planner.sources.rocketmq.broker_states import broker_states
-from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.groups import groups_in
-from planner.sources.rocketmq.look import Look
-from planner.sources.rocketmq.members import members_of
-from planner.sources.rocketmq.offsets import offsets_of
-from planner.sources.rocketmq.topics import dead_letters, missed_topics, routes_of, wanted_topics
-from planner.sources.rocketmq.unlisted import hidden_lag, no_retry_topic, unlisted_activity
-from planner.sources.rocketmq.views import (
-    BrokerView,
-    broker_views,
+from planner.sources.rocketmq.broker_reports import (
+    BrokerReport,
+    broker_reports,
     check_group,
     cluster_name,
     membership_problems,
     model_problems,
 )
+from planner.sources.rocketmq.broker_states import broker_states
+from planner.sources.rocketmq.client import RocketMQAdmin
+from planner.sources.rocketmq.groups import groups_in
+from planner.sources.rocketmq.members import members_of
+from planner.sources.rocketmq.offsets import offsets_of
+from planner.sources.rocketmq.query_session import QuerySession
+from planner.sources.rocketmq.topics import dead_letters, missed_topics, routes_of, topics_to_read
+from planner.sources.rocketmq.unlisted import hidden_lag, no_retry_topic, unlisted_activity
 
 log = logging.getLogger(__name__)
 
 _GROUPS_AT_ONCE: Final = 48
-"""Groups under way in one look: enough that those with a silent member do not hold up the others."""
+"""Groups under way in one session: enough that those with a silent member do not hold up the others."""
 
 
 def observe_group(
@@ -44,7 +44,7 @@ def observe_group(
 ) -> GroupSample:
     """Return routes, members, ownership and offsets of ``group``, and what of it could not be read.
 
-    ``cluster`` limits the look to one cluster of the name server; ``None`` asks all brokers and names the one that
+    ``cluster`` limits the sample to one cluster of the name server; ``None`` asks all brokers and names the one that
     has the group. ``topics`` limits it to some topics; ``None`` takes all that the group subscribes to or has
     committed on. The group's ``%RETRY%`` topic is always among them. ``at`` becomes the sample's time.
 
@@ -53,8 +53,8 @@ def observe_group(
     ``UnknownNameError`` for a cluster, a named topic or a group that is not there, ``OutOfReachError`` when no name
     server or no broker answers.
     """
-    with Look.at(admin, cluster, is_wide=False) as look:
-        return _sample(look, cluster, group, topics, at)
+    with QuerySession.at(admin, cluster, is_wide=False) as session:
+        return _sample(session, cluster, group, topics, at)
 
 
 def observe_groups(
@@ -62,22 +62,22 @@ def observe_groups(
 ) -> Iterator[tuple[str, GroupSample | PlannerError]]:
     """Yield (group, its sample as ``observe_group`` gives it, or the error that it would raise), as they are done.
 
-    ``groups`` are looked at as often as they are named. ``groups=None`` takes all that the brokers know, RocketMQ's own
+    ``groups`` are read as often as they are named. ``groups=None`` takes all that the brokers know, RocketMQ's own
     left out; the iterator then yields ``UnknownNameError`` for one that has settings but neither members nor commits.
-    Routes, topics and commits are read once for all groups. Raises what keeps the look from beginning, as
+    Routes, topics and commits are read once for all groups. Raises what keeps the session from beginning, as
     ``observe_group`` does for the cluster.
 
-    What silent members and servers may cost is bounded for the look as a whole (``TimeLimits.members_s``).
+    What silent members and servers may cost is bounded for the session as a whole (``TimeLimits.members_s``).
     """
     done: SimpleQueue[tuple[str, Future[GroupSample]]] = SimpleQueue()
-    with Look.at(admin, cluster, is_wide=True) as look:
-        wanted = groups_in(look).names if groups is None else tuple(groups)
+    with QuerySession.at(admin, cluster, is_wide=True) as session:
+        names = groups_in(session).names if groups is None else tuple(groups)
         workers = ThreadPoolExecutor(_GROUPS_AT_ONCE, thread_name_prefix="rocketmq-observe")
         try:
-            for group in wanted:
-                future = workers.submit(_sample, look, cluster, group, None, at)
+            for group in names:
+                future = workers.submit(_sample, session, cluster, group, None, at)
                 future.add_done_callback(partial(_put, done, group))
-            for _ in wanted:
+            for _ in names:
                 group, future = done.get()
                 error = future.exception()
                 if error is not None and not isinstance(error, PlannerError):
@@ -91,72 +91,74 @@ def _put(done: "SimpleQueue[tuple[str, Future[GroupSample]]]", group: str, futur
     done.put((group, future))
 
 
-def _sample(look: Look, cluster: str | None, group: str, topics: Sequence[str] | None, at: datetime) -> GroupSample:
+def _sample(
+    session: QuerySession, cluster: str | None, group: str, topics: Sequence[str] | None, at: datetime
+) -> GroupSample:
     start = time.monotonic()
-    views = broker_views(look, group)
-    check_group(views, group)
-    wanted = wanted_topics(views, group, topics)
-    unlisted, unlisted_problems = unlisted_activity(look, views, group)
-    spared = no_retry_topic(views, unlisted, group)
-    routes, route_problems = routes_of(look, wanted, named=frozenset(topics or ()), spared=spared)
-    offsets, offset_problems = offsets_of(look, views, routes, wanted, group)
-    letters, letter_problems = dead_letters(look, group)
-    states, state_problems = broker_states(look, group)
+    reports = broker_reports(session, group)
+    check_group(reports, group)
+    topic_names = topics_to_read(reports, group, topics)
+    unlisted, unlisted_problems = unlisted_activity(session, reports, group)
+    spared = no_retry_topic(reports, unlisted, group)
+    routes, route_problems = routes_of(session, topic_names, named=frozenset(topics or ()), spared=spared)
+    offsets, offset_problems = offsets_of(session, reports, routes, topic_names, group)
+    letters, letter_problems = dead_letters(session, group)
+    states, state_problems = broker_states(session, group)
     # Last: a silent member takes its time, and the offsets would be read so much later than the members.
-    members, member_problems = members_of(look, views, group)
-    if topics is None and (missed := missed_topics(members, wanted)):
-        more_routes, more_route_problems = routes_of(look, missed, named=frozenset())
-        more_offsets, more_offset_problems = offsets_of(look, views, more_routes, missed, group)
+    members, member_problems = members_of(session, reports, group)
+    if topics is None and (missed := missed_topics(members, topic_names)):
+        more_routes, more_route_problems = routes_of(session, missed, named=frozenset())
+        more_offsets, more_offset_problems = offsets_of(session, reports, more_routes, missed, group)
         routes = tuple(sorted((*routes, *more_routes), key=lambda route: route.topic))
-        offsets = tuple(sorted((*offsets, *more_offsets), key=lambda one: one.queue))
+        offsets = tuple(sorted((*offsets, *more_offsets), key=lambda entry: entry.queue))
         route_problems, offset_problems = route_problems + more_route_problems, offset_problems + more_offset_problems
-    cluster_told, cluster_problems = cluster_name(views, cluster)
+    sample_cluster, cluster_problems = cluster_name(reports, cluster)
     problems = (
         *cluster_problems,
-        *_broker_problems(look),
-        *(problem for view in views for problem in view.problems),
+        *_broker_problems(session),
+        *(problem for report in reports for problem in report.problems),
         *route_problems,
-        *model_problems(views, group),
-        *membership_problems(views, routes, group),
+        *model_problems(reports, group),
+        *membership_problems(reports, routes, group),
         *member_problems,
         *offset_problems,
         *letter_problems,
         *state_problems,
         *unlisted_problems,
-        *hidden_lag(views, unlisted, group),
+        *hidden_lag(reports, unlisted, group),
     )
     took_s = time.monotonic() - start
     log.debug("group observed", extra={"group": group, "took_s": took_s, "problems": len(problems)})
     return GroupSample(
         system="rocketmq",
-        cluster=cluster_told,
+        cluster=sample_cluster,
         group=group,
         at=at,
         took_s=took_s,
-        routes=RouteTable(topics=routes, brokers=look.brokers),
+        routes=RouteTable(topics=routes, brokers=session.brokers),
         members=members,
         offsets=offsets,
         problems=problems,
         dead_letters=letters,
-        listed=tuple(view.listed for view in views),
+        listed=tuple(report.listed for report in reports),
         rocketmq=RocketMQGroup(
-            consume_types=_told(views, "consume_type"),
-            message_models=_told(views, "message_model"),
+            consume_types=_values_of(reports, "consume_type"),
+            message_models=_values_of(reports, "message_model"),
             brokers=states,
             unlisted=unlisted,
         ),
     )
 
 
-def _broker_problems(look: Look) -> tuple[str, ...]:
+def _broker_problems(session: QuerySession) -> tuple[str, ...]:
     slaves = (
-        f"broker {one.broker} has no master: its slave {one.address} was asked, which may be behind"
-        for one in look.brokers
-        if not one.is_master
+        f"broker {broker.broker} has no master: its slave {broker.address} was asked, which may be behind"
+        for broker in session.brokers
+        if not broker.is_master
     )
-    nowhere = (f"broker {name} is listed by the name server without any address" for name in look.info.unreachable)
+    nowhere = (f"broker {name} is listed by the name server without any address" for name in session.info.unreachable)
     return (*slaves, *nowhere)
 
 
-def _told(views: Sequence[BrokerView], what: str) -> tuple[str, ...]:
-    return tuple(sorted({getattr(view, what) for view in views} - {""}))
+def _values_of(reports: Sequence[BrokerReport], what: str) -> tuple[str, ...]:
+    return tuple(sorted({getattr(report, what) for report in reports} - {""}))

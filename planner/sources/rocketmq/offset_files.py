@@ -1,4 +1,4 @@
-"""Offsets from files, for a look without a running cluster.
+"""Offsets from files, for a sample without a running cluster.
 
 A broker keeps its groups' commits in ``store/config/consumerOffset.json`` (with the last but one as ``.bak``), a
 broadcasting member its own in ``~/.rocketmq_offsets/<client id>/<group>/offsets.json``. Brokers that keep offsets in
@@ -43,10 +43,10 @@ def read_broadcast_offsets(path: Path) -> tuple[tuple[MessageQueue, int], ...]:
     try:
         fields = shapes.mapping(fastjson.parse(body), "offsets")
         table = shapes.mapping(fields.get("offsetTable"), "offsetTable")
-        found = [(_queue(key), shapes.integer(value, f"offset of {key!r:.60}")) for key, value in table.items()]
+        offsets = [(_queue(key), shapes.integer(value, f"offset of {key!r:.60}")) for key, value in table.items()]
     except (BodyError, JsonError) as error:
         raise _unreadable(path, "offsets.json", error) from error
-    return tuple(sorted(found))
+    return tuple(sorted(offsets))
 
 
 def _queue(key: Key) -> MessageQueue:

@@ -20,7 +20,7 @@ class Once:
         self._known: dict[Hashable, tuple[float, Future[Any]]] = {}
 
     def get(self, key: Hashable, ask: Callable[[], _T]) -> _T:
-        """Return what ``ask`` returned, or raise what it raised, for whoever came first with this key."""
+        """Return what ``ask`` returned, or raise what it raised, for the first caller with this key."""
         with self._lock:
             asked_at, answer = self._known.get(key, (-math.inf, None))
             is_mine = answer is None or time.monotonic() - asked_at > self._kept_s
@@ -29,14 +29,14 @@ class Once:
                 self._known[key] = (time.monotonic(), answer)
         if is_mine:
             self._settle(key, answer, ask)
-        found: _T = answer.result()
-        return found
+        result: _T = answer.result()
+        return result
 
     def _settle(self, key: Hashable, answer: "Future[Any]", ask: Callable[[], Any]) -> None:
         try:
             answer.set_result(ask())
         except BaseException as error:
-            # Those who wait have to learn of it, whatever it was; the first one raises it from the answer, too.
+            # The waiting threads have to learn of it, whatever it was; the first one raises it from the answer, too.
             answer.set_exception(error)
             if not self._keeps_errors:
                 with self._lock:

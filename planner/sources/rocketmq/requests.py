@@ -41,7 +41,7 @@ class RequestCode(IntEnum):
 
 
 class AnswerCode(IntEnum):
-    """Codes of RocketMQ's ``ResponseCode`` that we tell apart."""
+    """Codes of RocketMQ's ``ResponseCode`` that we distinguish."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -70,9 +70,9 @@ class Request:
 
     def __str__(self) -> str:
         """``GET_CONSUME_STATS (208) for consumerGroup GroupA``: how errors and logs name a request."""
-        wanted = ", ".join(f"{name} {value}" for name, value in self.fields.items() if name != "jstackEnable")
+        shown = ", ".join(f"{name} {value}" for name, value in self.fields.items() if name != "jstackEnable")
         name = f"{self.code.name} ({self.code.value})"
-        return f"{name} for {wanted}" if wanted else name
+        return f"{name} for {shown}" if shown else name
 
 
 def cluster_info() -> Request:
@@ -97,8 +97,8 @@ def connections(group: str) -> Request:
 
 def consume_stats(group: str, topic: str | None = None) -> Request:
     """Ask a broker for the offsets of ``group``, of one topic or of all that it has committed on."""
-    wanted = {"consumerGroup": group}
-    return Request(RequestCode.GET_CONSUME_STATS, wanted if topic is None else {**wanted, "topic": topic})
+    fields = {"consumerGroup": group}
+    return Request(RequestCode.GET_CONSUME_STATS, fields if topic is None else {**fields, "topic": topic})
 
 
 def running_info(group: str, client_id: str) -> Request:
@@ -151,8 +151,8 @@ def topic_configs() -> Request:
 
 def member_offsets(group: str, topic: str, client_id: str = "") -> Request:
     """Ask a broker to ask one member, or all of them, for the offsets in their memory."""
-    wanted = {"topic": topic, "group": group, "clientAddr": client_id}
-    return Request(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, wanted)
+    fields = {"topic": topic, "group": group, "clientAddr": client_id}
+    return Request(RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, fields)
 
 
 def all_offsets() -> Request:
@@ -167,8 +167,8 @@ def broker_consume_stats(*, is_orderly: bool) -> Request:
 
 def committed_offset(group: str, queue: MessageQueue) -> Request:
     """Ask a broker for one committed offset; 5.x does not make up a 0 when asked like this, 4.9 does."""
-    wanted = {"consumerGroup": group, **_queue_fields(queue), "setZeroIfNotFound": "false"}
-    return Request(RequestCode.QUERY_CONSUMER_OFFSET, wanted)
+    fields = {"consumerGroup": group, **_queue_fields(queue), "setZeroIfNotFound": "false"}
+    return Request(RequestCode.QUERY_CONSUMER_OFFSET, fields)
 
 
 def max_offset(queue: MessageQueue) -> Request:
@@ -183,8 +183,8 @@ def min_offset(queue: MessageQueue) -> Request:
 
 def offset_at(queue: MessageQueue, epoch_ms: int) -> Request:
     """Ask a broker for the offset of the first message stored at or after ``epoch_ms``."""
-    wanted = {**_queue_fields(queue), "timestamp": str(epoch_ms)}
-    return Request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, wanted)
+    fields = {**_queue_fields(queue), "timestamp": str(epoch_ms)}
+    return Request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
 
 
 def counter(name: str, key: str) -> Request:

@@ -75,5 +75,5 @@ def number(value: Json, where: str) -> float:
 
 
 def _other(value: Json, where: str, expected: str) -> BodyError:
-    found = value if isinstance(value, None | bool | int | float | str) else type(value).__name__
-    return BodyError(f"{where} is {str(found)[:60]!r}, expected {expected}")
+    shown = value if isinstance(value, None | bool | int | float | str) else type(value).__name__
+    return BodyError(f"{where} is {str(shown)[:60]!r}, expected {expected}")

@@ -6,33 +6,33 @@ from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.membership import Member
 from planner.model.queues import RETRY_PREFIX
 from planner.model.routes import TopicRoute
-from planner.sources.rocketmq.look import Look, failure_of
-from planner.sources.rocketmq.views import BrokerView
+from planner.sources.rocketmq.broker_reports import BrokerReport
+from planner.sources.rocketmq.query_session import QuerySession, failure_of
 
 DEAD_LETTER_PREFIX = "%DLQ%"
 
 
-def wanted_topics(views: Sequence[BrokerView], group: str, topics: Sequence[str] | None) -> tuple[str, ...]:
+def topics_to_read(reports: Sequence[BrokerReport], group: str, topics: Sequence[str] | None) -> tuple[str, ...]:
     """Return the named topics, or else all that the group subscribes to or has committed on; its retry topic always."""
     retry = f"{RETRY_PREFIX}{group}"
     if topics is not None:
         return tuple(sorted({*topics, retry}))
-    subscribed = {topic for view in views for topic in view.topics}
-    committed = {one.queue.topic for view in views for one in view.offsets or ()}
+    subscribed = {topic for report in reports for topic in report.topics}
+    committed = {entry.queue.topic for report in reports for entry in report.offsets or ()}
     return tuple(sorted(subscribed | committed | {retry}))
 
 
-def missed_topics(members: Sequence[Member], wanted: Sequence[str]) -> tuple[str, ...]:
+def missed_topics(members: Sequence[Member], known: Sequence[str]) -> tuple[str, ...]:
     """Return the topics that members subscribe and brokers did not name, sorted.
 
     Members that subscribe differently overwrite each other's subscription at the brokers with every heartbeat.
     """
-    subscribed = {one.topic for member in members for one in member.subscriptions or ()}
-    return tuple(sorted(subscribed - set(wanted)))
+    subscribed = {subscription.topic for member in members for subscription in member.subscriptions or ()}
+    return tuple(sorted(subscribed - set(known)))
 
 
 def routes_of(
-    look: Look, topics: Sequence[str], *, named: frozenset[str], spared: frozenset[str] = frozenset()
+    session: QuerySession, topics: Sequence[str], *, named: frozenset[str], spared: frozenset[str] = frozenset()
 ) -> tuple[tuple[TopicRoute, ...], tuple[str, ...]]:
     """Return the routes of ``topics``, and problems; raises ``UnknownNameError`` for a named topic without one.
 
@@ -40,7 +40,7 @@ def routes_of(
     """
     routes: list[TopicRoute] = []
     problems: list[str] = []
-    for topic, future in [(topic, look.route(topic)) for topic in topics]:
+    for topic, future in [(topic, session.route(topic)) for topic in topics]:
         failure = failure_of(future)
         if failure is None:
             route = future.result()
@@ -56,23 +56,28 @@ def routes_of(
     return tuple(routes), tuple(problems)
 
 
-def dead_letters(look: Look, group: str) -> tuple[int | None, tuple[str, ...]]:
+def dead_letters(session: QuerySession, group: str) -> tuple[int | None, tuple[str, ...]]:
     """Return how many messages are in the group's ``%DLQ%`` topic, ``None`` with a problem where that is not known."""
     topic = f"{DEAD_LETTER_PREFIX}{group}"
-    if not look.has_topic(topic):
+    if not session.has_topic(topic):
         return 0, ()
     try:
-        return _messages_in(look, topic), ()
+        return _messages_in(session, topic), ()
     except UnknownNameError:  # made with the first dead letter
         return 0, ()
     except PlannerError as error:
         return None, (f"how many messages are in {topic} is not known: {error}",)
 
 
-def _messages_in(look: Look, topic: str) -> int:
-    holders = {part.broker for part in look.route(topic).result().topic.brokers}
-    asked = [look.topic_stats(broker, topic) for broker in look.brokers if broker.broker in holders]
+def _messages_in(session: QuerySession, topic: str) -> int:
+    holders = {broker_queues.broker for broker_queues in session.route(topic).result().topic.brokers}
+    asked = [session.topic_stats(broker, topic) for broker in session.brokers if broker.broker in holders]
     if len(asked) < len(holders):
         raise OutOfReachError(f"not all of {', '.join(sorted(holders))} were asked: look at all clusters")
-    told = [future.result() for future in asked]
-    return sum(max(0, one.max_offset - one.min_offset) for stats in told if stats for one in stats.queues)
+    answers = [future.result() for future in asked]
+    return sum(
+        max(0, queue_range.max_offset - queue_range.min_offset)
+        for stats in answers
+        if stats
+        for queue_range in stats.queues
+    )

@@ -1,6 +1,6 @@
 """The byte streams below a connection: plain TCP, or TLS over it.
 
-Addresses are ``host:port``; IPv6 literals come in brackets or not. TLS verifies the server unless told otherwise.
+Addresses are ``host:port``; IPv6 literals come in brackets or not. TLS verifies the server unless switched off.
 """
 
 import functools
@@ -24,7 +24,7 @@ _POLL_MS: Final = 1000
 
 
 class UnverifiedTlsWarning(UserWarning):
-    """TLS is used without verification: whoever sits in between can read and answer in the server's place."""
+    """TLS is used without verification: a party in between can read and answer in the server's place."""
 
 
 class Address(NamedTuple):
@@ -49,19 +49,19 @@ def parse_address(text: str) -> Address:
     return Address(host, int(port))
 
 
-def resolved(address: Address) -> tuple[Address, ...]:
+def resolve(address: Address) -> tuple[Address, ...]:
     """Return the addresses behind a name, in the resolver's order; the address itself where there is none."""
     try:
-        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         log.info("name not resolved", extra={"address": str(address), "cause": str(error)})
         return (address,)
-    return tuple(dict.fromkeys(Address(str(one[4][0]), address.port) for one in found)) or (address,)
+    return tuple(dict.fromkeys(Address(str(entry[4][0]), address.port) for entry in entries)) or (address,)
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How servers are verified, and who we are.
+    """How servers are verified, and our own certificate.
 
     ``ca_file`` holds the authorities that we trust (PEM), the system's when ``None``. ``verify_names`` also wants the
     address in the certificate; RocketMQ's own clients do not, so many certificates lack it. ``verify=False`` takes
@@ -91,7 +91,7 @@ class Stream(Protocol):
         """Send ``data`` whole, or raise ``OSError``."""
 
     def end(self) -> None:
-        """Wake whoever receives, and close."""
+        """Wake the receiving thread, and close."""
 
 
 def connect(address: Address, *, connect_s: float, tls: Tls | None = None, server_name: str | None = None) -> Stream:
@@ -133,7 +133,7 @@ def context_of(tls: Tls) -> ssl.SSLContext:
             # Without a password callback OpenSSL would ask on the terminal.
             context.load_cert_chain(tls.certificate_file, tls.key_file, password=lambda: "")
     except (OSError, ValueError) as error:
-        files = ", ".join(str(one) for one in (tls.ca_file, tls.certificate_file, tls.key_file) if one is not None)
+        files = ", ".join(str(file) for file in (tls.ca_file, tls.certificate_file, tls.key_file) if file is not None)
         raise BadInputError(
             f"TLS files {files} cannot be used ({error}): give PEM files, a key without password"
         ) from error
@@ -211,7 +211,7 @@ class _Encrypted:
         poll.poll(_POLL_MS)
 
     def end(self) -> None:
-        # A reader between its look at the file descriptor and its wait is not woken, but that wait is short.
+        # A reader between its check of the file descriptor and its wait gets no signal, but that wait is short.
         with self._lock:
             _shut(self._socket)
 

@@ -15,9 +15,9 @@ from planner.model.membership import UnlistedActivity
 from planner.model.queues import RETRY_PREFIX
 from planner.model.routes import BrokerAddress
 from planner.sources.rocketmq.answers import GroupConnections
+from planner.sources.rocketmq.broker_reports import BROADCASTING, BrokerReport
 from planner.sources.rocketmq.client import RocketMQAdmin
-from planner.sources.rocketmq.look import Look, failure_of
-from planner.sources.rocketmq.views import BROADCASTING, BrokerView
+from planner.sources.rocketmq.query_session import QuerySession, failure_of
 
 PROXY_GROUP: Final = "CID_DefaultHeartBeatSyncerTopic"
 """Each cluster-mode proxy is a member of it at every broker (``HeartbeatSyncer``, since 5.1.0)."""
@@ -28,44 +28,44 @@ _GRPC_ID: Final = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 _POP: Final = "CONSUME_POP"
 
 
-def grpc_ids(views: Sequence[BrokerView], group: str) -> frozenset[str]:
+def grpc_ids(reports: Sequence[BrokerReport], group: str) -> frozenset[str]:
     """Return which of the listed members are gRPC clients of a proxy in the broker's process.
 
-    Their ids say so. A remoting client whose instance name looks the same subscribes the group's ``%RETRY%`` topic,
+    Their ids show it. A remoting client whose instance name has the same form subscribes the group's ``%RETRY%`` topic,
     or broadcasts, which no gRPC client does.
     """
-    listed = {client_id for view in views for client_id in view.present_ids}
+    listed = {client_id for report in reports for client_id in report.present_ids}
     alike = frozenset(client_id for client_id in listed if _GRPC_ID.fullmatch(client_id))
-    retries = any(f"{RETRY_PREFIX}{group}" in view.topics for view in views)
-    broadcasts = any(view.message_model == BROADCASTING for view in views)
+    retries = any(f"{RETRY_PREFIX}{group}" in report.topics for report in reports)
+    broadcasts = any(report.message_model == BROADCASTING for report in reports)
     return frozenset() if alike == listed and (retries or broadcasts) else alike
 
 
-def no_retry_topic(views: Sequence[BrokerView], activity: UnlistedActivity | None, group: str) -> frozenset[str]:
+def no_retry_topic(reports: Sequence[BrokerReport], activity: UnlistedActivity | None, group: str) -> frozenset[str]:
     """Return the group's ``%RETRY%`` topic where it may be missing: no gRPC client makes it, nor does a proxy."""
-    is_spared = _pops_behind_proxy(views, activity, group)
+    is_spared = _pops_behind_proxy(reports, activity, group)
     return frozenset({f"{RETRY_PREFIX}{group}"}) if is_spared else frozenset()
 
 
 def unlisted_activity(
-    look: Look, views: Sequence[BrokerView], group: str
+    session: QuerySession, reports: Sequence[BrokerReport], group: str
 ) -> tuple[UnlistedActivity | None, tuple[str, ...]]:
     """Return what brokers know of consumers that they do not list, and problems.
 
     ``None`` where nothing is left to ask: the listed members pop themselves, or no proxy is connected beside them.
     """
-    is_offline = not any(view.present_ids for view in views)
-    pops = any(view.consume_type == _POP for view in views) or bool(grpc_ids(views, group))
+    is_offline = not any(report.present_ids for report in reports)
+    pops = any(report.consume_type == _POP for report in reports) or bool(grpc_ids(reports, group))
     if not is_offline and pops:
         return None, ()
-    proxies, failures = _proxies(look)
+    proxies, failures = _proxies(session)
     if not is_offline and proxies == ():
         return None, ()
-    pops_at = list(_subscriptions(look, views, group)) if is_offline else []
-    acknowledged = list(_acknowledgements(look, views, group))
+    pops_at = list(_subscriptions(session, reports, group)) if is_offline else []
+    acknowledged = list(_acknowledgements(session, reports, group))
     errors = [*failures, *_failures(pops_at)]
     uncounted = list(_failures(acknowledged))  # refused to accounts without a right on the cluster
-    unanswered = [view.broker.broker for view in views if view.offsets is None]
+    unanswered = [report.broker.broker for report in reports if report.offsets is None]
     activity = UnlistedActivity(
         proxies=proxies,
         last_pop_s=_since_last_pop(pops_at),
@@ -75,9 +75,9 @@ def unlisted_activity(
     return activity, _problems(errors) if is_offline and not unanswered else ()
 
 
-def hidden_lag(views: Sequence[BrokerView], activity: UnlistedActivity | None, group: str) -> tuple[str, ...]:
-    """Say that what clients of a proxy hold is not among the lag: a pop commits when it hands out, unless in order."""
-    if not _pops_behind_proxy(views, activity, group):
+def hidden_lag(reports: Sequence[BrokerReport], activity: UnlistedActivity | None, group: str) -> tuple[str, ...]:
+    """Return that the lag leaves out what clients of a proxy hold: a pop commits when it hands out, unless in order."""
+    if not _pops_behind_proxy(reports, activity, group):
         return ()
     return (
         "the lag leaves out what clients of a proxy hold and have not acknowledged: up to 1 024 messages each "
@@ -85,17 +85,17 @@ def hidden_lag(views: Sequence[BrokerView], activity: UnlistedActivity | None, g
     )
 
 
-def _pops_behind_proxy(views: Sequence[BrokerView], activity: UnlistedActivity | None, group: str) -> bool:
-    return bool(grpc_ids(views, group)) or (activity is not None and activity.has_popped)
+def _pops_behind_proxy(reports: Sequence[BrokerReport], activity: UnlistedActivity | None, group: str) -> bool:
+    return bool(grpc_ids(reports, group)) or (activity is not None and activity.has_popped)
 
 
-def _proxies(look: Look) -> tuple[tuple[str, ...] | None, tuple[PlannerError, ...]]:
+def _proxies(session: QuerySession) -> tuple[tuple[str, ...] | None, tuple[PlannerError, ...]]:
     """Return the hosts of the connected proxies, or ``None`` with the reasons; asked for once a minute."""
-    asked = [look.ask(broker, _proxy_connections, look.admin) for broker in look.brokers]
+    asked = [session.ask(broker, _proxy_connections, session.admin) for broker in session.brokers]
     if failures := tuple(_failures(asked)):
         return None, failures
     answers = [future.result() for future in asked]
-    addresses = {one.address for answer in answers if answer for one in answer.connections}
+    addresses = {connection.address for answer in answers if answer for connection in answer.connections}
     return tuple(sorted({address.rpartition(":")[0] for address in addresses})), ()
 
 
@@ -103,27 +103,27 @@ def _proxy_connections(address: str, admin: RocketMQAdmin) -> GroupConnections |
     return admin.standing.get(("proxies", address), lambda: admin.connections(address, PROXY_GROUP))
 
 
-def _subscriptions(look: Look, views: Sequence[BrokerView], group: str) -> Iterator["Future[Any]"]:
-    for broker, topic in _places(views):
-        yield look.ask(broker, look.admin.subscription, group, topic)
+def _subscriptions(session: QuerySession, reports: Sequence[BrokerReport], group: str) -> Iterator["Future[Any]"]:
+    for broker, topic in _topics_at_brokers(reports):
+        yield session.ask(broker, session.admin.subscription, group, topic)
 
 
-def _acknowledgements(look: Look, views: Sequence[BrokerView], group: str) -> Iterator["Future[Any]"]:
-    for broker, topic in _places(views):
-        yield look.ask(broker, look.admin.counter, "GROUP_ACK_NUMS", f"{topic}@{group}")
+def _acknowledgements(session: QuerySession, reports: Sequence[BrokerReport], group: str) -> Iterator["Future[Any]"]:
+    for broker, topic in _topics_at_brokers(reports):
+        yield session.ask(broker, session.admin.counter, "GROUP_ACK_NUMS", f"{topic}@{group}")
 
 
-def _places(views: Sequence[BrokerView]) -> Iterator[tuple[BrokerAddress, str]]:
+def _topics_at_brokers(reports: Sequence[BrokerReport]) -> Iterator[tuple[BrokerAddress, str]]:
     """Yield each broker with each topic that the group has committed on there: the first pop of a queue commits."""
-    for view in views:
-        for topic in sorted({one.queue.topic for one in view.offsets or () if not one.queue.is_retry}):
-            yield view.broker, topic
+    for report in reports:
+        for topic in sorted({entry.queue.topic for entry in report.offsets or () if not entry.queue.is_retry}):
+            yield report.broker, topic
 
 
 def _since_last_pop(asked: Sequence["Future[Any]"]) -> float | None:
     """Return seconds since the newest of them by our clock, which a broker's may differ from."""
-    told = [future.result() for future in asked if failure_of(future) is None]
-    newest = max((one.version for one in told if one is not None), default=None)
+    answers = [future.result() for future in asked if failure_of(future) is None]
+    newest = max((answer.version for answer in answers if answer is not None), default=None)
     return None if newest is None else round(max(0.0, time.time() - newest / 1000), 1)
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from planner.history.intervals import queue_intervals
 from planner.model.points import GroupPoint, MetricHistory
-from planner.model.snapshot import GroupSnapshot, Part
+from planner.model.snapshot import GroupSnapshot, SnapshotSection
 from planner.snapshot.build import SnapshotSettings, build_snapshot
 from planner.snapshot.metrics import with_metrics
 from tests.sample_builders import START, steady, watch
@@ -42,7 +42,7 @@ def past(*, has_queues: bool = True) -> MetricHistory:
     )
 
 
-def rates_part(snapshot: GroupSnapshot) -> Part:
+def rates_part(snapshot: GroupSnapshot) -> SnapshotSection:
     (part,) = [part for part in snapshot.parts if part.name == "rates"]
     return part
 

@@ -11,7 +11,7 @@ from planner.diagnosis.diagnose import examine
 from planner.diagnosis.picture import Picture
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
-from planner.sources.looks import MOST, MOST_TELLING, add
+from planner.sources.kept_samples import MOST, MOST_CHANGES, add
 from tests.sample_builders import watch
 
 HOUR = 720
@@ -72,7 +72,7 @@ def test_members_that_come_and_go_now_and_then_are_all_counted(every: int) -> No
 
 def test_a_group_that_never_rests_is_bounded_too() -> None:
     found = kept(restless(watch(2 * HOUR, topics=TOPICS), 2))
-    assert len(found) == RECENT + MOST_TELLING
+    assert len(found) == RECENT + MOST_CHANGES
 
 
 def test_commits_that_went_back_long_ago_are_told() -> None:

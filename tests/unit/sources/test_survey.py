@@ -10,7 +10,7 @@ from planner.errors import OutOfReachError, PlannerError, UnknownNameError
 from planner.model.samples import GroupSample
 from planner.sources import kafka, rocketmq
 from planner.sources.kafka.answers import GroupList
-from planner.sources.live import LEAST_LOOKS
+from planner.sources.live import LEAST_READINGS
 from planner.sources.survey import ANY_GROUP, Ground, Survey, open_kafka, open_rocketmq, survey
 from tests.sample_builders import watch
 
@@ -37,7 +37,7 @@ def looks(**courses: Sequence[PlannerError | None]) -> tuple[Survey, list[Sequen
 
 def test_there_are_two_looks_at_least() -> None:
     found, asked = looks(shop=(None, None))
-    assert len(asked) == len(found.samples["shop"]) == LEAST_LOOKS
+    assert len(asked) == len(found.samples["shop"]) == LEAST_READINGS
 
 
 def test_a_group_that_fails_once_keeps_its_other_look_and_is_read() -> None:
@@ -91,9 +91,9 @@ def test_when_nobody_answers_any_more_what_was_seen_is_kept() -> None:
     def look(groups: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
         if asked:
             raise GONE
-        return opened.look(groups, at)
+        return opened.read(groups, at)
 
-    found = survey(replace(opened, look=look), 0.0, lambda _: None, named=False)
+    found = survey(replace(opened, read=look), 0.0, lambda _: None, named=False)
     assert {group: len(samples) for group, samples in found.samples.items()} == {"shop": 1, "lost": 1}
     assert found.failures == {"shop": GONE, "lost": GONE}
 
@@ -105,7 +105,7 @@ def test_when_nobody_answers_at_first_there_is_nothing_to_wait_for() -> None:
         raise GONE
 
     with pytest.raises(OutOfReachError, match="nobody answers"):
-        survey(replace(opened, look=look), 3600.0, lambda _: None, named=False)
+        survey(replace(opened, read=look), 3600.0, lambda _: None, named=False)
 
 
 class Brokers:

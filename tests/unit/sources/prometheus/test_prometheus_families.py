@@ -17,7 +17,7 @@ def test_an_unknown_system_lists_the_known_ones() -> None:
 
 
 def test_labels_are_renamed_by_role() -> None:
-    renamed = KAFKA_EXPORTER.renamed({"group": "exported_consumergroup", "cluster": "env"})
+    renamed = KAFKA_EXPORTER.with_labels({"group": "exported_consumergroup", "cluster": "env"})
     assert [renamed.label(one) for one in ("group", "cluster", "topic")] == ["exported_consumergroup", "env", "topic"]
     assert KAFKA_EXPORTER.label("group") == "consumergroup"
 
@@ -29,7 +29,7 @@ def test_an_unknown_role_is_refused() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.name)
 def test_every_dimension_of_a_queue_family_has_a_label(family: object) -> None:
-    for metric in (family.arrived, *family.sightings):
+    for metric in (family.arrived, *family.group_metrics):
         for role in {"group", "topic", "partition"} & set(metric.dimensions):
             assert role in family.roles
 

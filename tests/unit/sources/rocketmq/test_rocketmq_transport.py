@@ -8,18 +8,18 @@ import pytest
 
 from planner.errors import BadInputError, OutOfReachError
 from planner.sources.rocketmq import RocketMQAdmin, TimeLimits, Tls, transport
-from planner.sources.rocketmq.transport import Address, parse_address, resolved
+from planner.sources.rocketmq.transport import Address, parse_address, resolve
 from tests.unit.sources.rocketmq import samples
 from tests.unit.sources.rocketmq.fake_server import FakeServer
 
 
 def test_a_literal_stands_for_itself() -> None:
-    assert resolved(Address("127.0.0.1", 9)) == (Address("127.0.0.1", 9),)
-    assert resolved(Address("::1", 9)) == (Address("::1", 9),)
+    assert resolve(Address("127.0.0.1", 9)) == (Address("127.0.0.1", 9),)
+    assert resolve(Address("::1", 9)) == (Address("::1", 9),)
 
 
 def test_a_name_that_nobody_knows_is_kept_for_the_connection_to_complain() -> None:
-    assert resolved(Address("no-such-host.invalid", 9)) == (Address("no-such-host.invalid", 9),)
+    assert resolve(Address("no-such-host.invalid", 9)) == (Address("no-such-host.invalid", 9),)
 
 
 def test_a_name_with_several_addresses_is_as_many_name_servers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def test_a_name_with_several_addresses_is_as_many_name_servers(monkeypatch: pyte
             asked.append(address)
             return behind
 
-        monkeypatch.setattr("planner.sources.rocketmq.name_servers.resolved", look_up)
+        monkeypatch.setattr("planner.sources.rocketmq.name_servers.resolve", look_up)
         with RocketMQAdmin("mq.example:9876", limits=TimeLimits(request_s=2.0)) as admin:
             for _ in range(3):
                 assert len(admin.cluster_info().brokers) == 2

@@ -1,4 +1,4 @@
-"""What each broker says of a group: who is connected, what was committed; and where brokers disagree."""
+"""What each broker reports of a group: connected clients, commits; and where brokers disagree."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from planner.model.queues import RETRY_PREFIX
 from planner.model.routes import BrokerAddress, TopicRoute
 from planner.model.samples import QueueOffsets
 from planner.sources.rocketmq.answers import ClientConnection, ConsumeStats, GroupConnections
-from planner.sources.rocketmq.look import Look, failure_of
+from planner.sources.rocketmq.query_session import QuerySession, failure_of
 from planner.sources.rocketmq.wording import some
 
 BROADCASTING = "BROADCASTING"
 
 
 @dataclass(frozen=True)
-class BrokerView:
-    """What one broker said of the group; ``None`` for what it did not answer.
+class BrokerReport:
+    """What one broker reported of the group; ``None`` for what it did not answer.
 
     ``connections`` are known from request 203. Where only that one is refused, ``member_ids`` come from 38.
     """
@@ -38,11 +38,11 @@ class BrokerView:
     @cached_property
     def present_ids(self) -> Counter[str]:
         """How often each client id is connected here."""
-        return Counter(self.member_ids or ()) | Counter(one.client_id for one in self.connections or ())
+        return Counter(self.member_ids or ()) | Counter(connection.client_id for connection in self.connections or ())
 
     @property
-    def tells_members(self) -> bool:
-        """True when it said who is connected, be it nobody."""
+    def lists_members(self) -> bool:
+        """True when it reported its connected clients, be it none."""
         return self.member_ids is not None or self.connections is not None
 
     @property
@@ -53,60 +53,64 @@ class BrokerView:
     @property
     def listed(self) -> BrokerMembers:
         """The broker's own list of members."""
-        clients = tuple(sorted(self.present_ids.elements())) if self.tells_members else None
-        return BrokerMembers(self.broker.broker, clients, tuple(one.address for one in self.connections or ()))
+        clients = tuple(sorted(self.present_ids.elements())) if self.lists_members else None
+        return BrokerMembers(
+            self.broker.broker, clients, tuple(connection.address for connection in self.connections or ())
+        )
 
 
-def broker_views(look: Look, group: str) -> tuple[BrokerView, ...]:
-    """Return what each broker of the look says of ``group``, in broker order."""
+def broker_reports(session: QuerySession, group: str) -> tuple[BrokerReport, ...]:
+    """Return what each broker of the session reports of ``group``, in broker order."""
     asked = [
-        (broker, look.ask(broker, look.admin.connections, group), _stats(look, broker, group))
-        for broker in look.brokers
+        (broker, session.ask(broker, session.admin.connections, group), _stats(session, broker, group))
+        for broker in session.brokers
     ]
     refused = {
-        broker.broker: look.ask(broker, look.admin.member_ids, group)
+        broker.broker: session.ask(broker, session.admin.member_ids, group)
         for broker, connections, _ in asked
         if failure_of(connections)
     }
-    return tuple(_view(broker, connections, refused.get(broker.broker), stats) for broker, connections, stats in asked)
+    return tuple(
+        _report(broker, connections, refused.get(broker.broker), stats) for broker, connections, stats in asked
+    )
 
 
-def _stats(look: Look, broker: BrokerAddress, group: str) -> "Future[ConsumeStats]":
+def _stats(session: QuerySession, broker: BrokerAddress, group: str) -> "Future[ConsumeStats]":
     """Ask for offsets, unless all commits are known and the group has none: then the answer is known, too."""
-    return look.ask(broker, lambda address: _stats_or_none(look, broker, address, group))
+    return session.ask(broker, lambda address: _stats_or_none(session, broker, address, group))
 
 
-def _stats_or_none(look: Look, broker: BrokerAddress, address: str, group: str) -> ConsumeStats:
-    if look.is_wide and not _may_have_commits(look, broker, group):
+def _stats_or_none(session: QuerySession, broker: BrokerAddress, address: str, group: str) -> ConsumeStats:
+    if session.is_wide and not _may_have_commits(session, broker, group):
         return ConsumeStats(0.0, ())
-    return look.admin.consume_stats(address, group)
+    return session.admin.consume_stats(address, group)
 
 
-def _may_have_commits(look: Look, broker: BrokerAddress, group: str) -> bool:
+def _may_have_commits(session: QuerySession, broker: BrokerAddress, group: str) -> bool:
     try:
-        return group in look.commits(broker)
+        return group in session.commits(broker)
     except OutOfReachError:
         return True
 
 
-def _view(
+def _report(
     broker: BrokerAddress,
     connections: "Future[GroupConnections | None]",
     ids: "Future[tuple[str, ...]] | None",
     stats: "Future[ConsumeStats]",
-) -> BrokerView:
-    said = None if failure_of(connections) else connections.result()
-    # "Offline" is an answer, too: it says that there are no connections.
+) -> BrokerReport:
+    answer = None if failure_of(connections) else connections.result()
+    # "Offline" is an answer, too: there are no connections.
     no_connections = None if failure_of(connections) else ()
     asked: list[Future[Any]] = [connections, *([ids] if ids else []), stats]
     failures = [error for error in map(failure_of, asked) if error is not None]
-    return BrokerView(
+    return BrokerReport(
         broker=broker,
-        connections=said.connections if said else no_connections,
+        connections=answer.connections if answer else no_connections,
         member_ids=None if ids is None or failure_of(ids) else ids.result(),
-        topics=said.topics if said else (),
-        consume_type=said.consume_type if said else "",
-        message_model=said.message_model if said else "",
+        topics=answer.topics if answer else (),
+        consume_type=answer.consume_type if answer else "",
+        message_model=answer.message_model if answer else "",
         offsets=None if failure_of(stats) else stats.result().offsets,
         problems=_request_problems(broker, failures),
     )
@@ -119,12 +123,12 @@ def _request_problems(broker: BrokerAddress, failures: Sequence[PlannerError]) -
     return (f"broker {broker.broker} answered none of {requests} requests: {failures[0]}",)
 
 
-def check_group(views: Sequence[BrokerView], group: str) -> None:
-    """Raise ``UnknownNameError`` when no broker knows the group, ``OutOfReachError`` when that cannot be told."""
-    if any(view.has_group for view in views):
+def check_group(reports: Sequence[BrokerReport], group: str) -> None:
+    """Raise ``UnknownNameError`` when no broker knows the group, ``OutOfReachError`` when that is not known."""
+    if any(report.has_group for report in reports):
         return
-    problems = [problem for view in views for problem in view.problems]
-    asked = ", ".join(f"{view.broker.broker} ({view.broker.address})" for view in views)
+    problems = [problem for report in reports for problem in report.problems]
+    asked = ", ".join(f"{report.broker.broker} ({report.broker.address})" for report in reports)
     if problems:
         raise OutOfReachError(
             f"cannot tell whether group {group} exists, since of the brokers {asked} not all answered: "
@@ -135,40 +139,45 @@ def check_group(views: Sequence[BrokerView], group: str) -> None:
     )
 
 
-def cluster_name(views: Sequence[BrokerView], cluster: str | None) -> tuple[str, tuple[str, ...]]:
+def cluster_name(reports: Sequence[BrokerReport], cluster: str | None) -> tuple[str, tuple[str, ...]]:
     """Return the cluster where the group lives, and a problem when there are several."""
     if cluster is not None:
         return cluster, ()
-    names = sorted({view.broker.cluster for view in views if view.has_group})
+    names = sorted({report.broker.cluster for report in reports if report.has_group})
     if len(names) > 1:
         return ",".join(names), (f"the group lives in {len(names)} clusters ({', '.join(names)}): name one of them",)
     return names[0], ()
 
 
-def model_problems(views: Sequence[BrokerView], group: str) -> tuple[str, ...]:
-    """Say when the group is broadcasting."""
-    if all(view.message_model != BROADCASTING for view in views):
+def model_problems(reports: Sequence[BrokerReport], group: str) -> tuple[str, ...]:
+    """Return a problem when the group is broadcasting."""
+    if all(report.message_model != BROADCASTING for report in reports):
         return ()
     return (f"group {group} is broadcasting: each member reads every queue and keeps its offsets to itself",)
 
 
-def membership_problems(views: Sequence[BrokerView], routes: Sequence[TopicRoute], group: str) -> tuple[str, ...]:
-    """Say which ids miss on a broker and which are connected twice.
+def membership_problems(reports: Sequence[BrokerReport], routes: Sequence[TopicRoute], group: str) -> tuple[str, ...]:
+    """Return problems: ids that miss on a broker, ids that are connected twice.
 
-    Clients keep a connection to the brokers of their topics only, so a broker without any of these misses nobody.
+    Clients keep a connection to the brokers of their topics only, so a broker without any of these misses no client.
     """
-    everyone = sorted({client_id for view in views for client_id in view.present_ids})
+    everyone = sorted({client_id for report in reports for client_id in report.present_ids})
     if not everyone:
         return (f"group {group} is offline: it has offsets, but no broker that answered lists a member",)
-    at_work = {part.broker for route in routes if not route.topic.startswith(RETRY_PREFIX) for part in route.brokers}
+    at_work = {
+        broker_queues.broker
+        for route in routes
+        if not route.topic.startswith(RETRY_PREFIX)
+        for broker_queues in route.brokers
+    }
     problems = []
-    for view in views:
-        name, present = view.broker.broker, view.present_ids
+    for report in reports:
+        name, present = report.broker.broker, report.present_ids
         missing = [client_id for client_id in everyone if client_id not in present]
-        if missing and view.tells_members and name in at_work:
+        if missing and report.lists_members and name in at_work:
             problems.append(f"broker {name} does not list {some(missing)}, which other brokers do")
         for client_id in sorted(client_id for client_id, count in present.items() if count > 1):
-            where = [one.address for one in view.connections or () if one.client_id == client_id]
+            where = [connection.address for connection in report.connections or () if connection.client_id == client_id]
             problems.append(
                 f"client id {client_id} is connected to broker {name} {present[client_id]} times ({some(where)})"
             )

@@ -1,7 +1,7 @@
-"""``Look``: what one look at one or many groups shares, and how patiently it asks each server.
+"""``QuerySession``: what queries about one or many groups share, and how patiently it asks each server.
 
-A server that stays silent costs a look a bounded time, however many groups are about: each server has a few workers,
-and once these have waited in vain for long enough, what is still wanted from it fails at once.
+A server that stays silent costs a session a bounded time, however many groups are about: each server has a few workers,
+and once these have waited in vain for long enough, further questions to it fail at once.
 """
 
 import threading
@@ -21,14 +21,14 @@ from planner.sources.rocketmq.once import Once
 
 _T = TypeVar("_T")
 _AT_ONCE: Final = 8
-"""Plain requests of one look under way at one server."""
+"""Plain requests of one session under way at one server."""
 
 Commits = Mapping[str, Mapping[str, frozenset[int]]]
 """Group -> topic -> ids of the queues that it has committed on."""
 
 
 class Server:
-    """One server's workers within one look. ``limit_s`` is how long they may wait in vain, summed up over them."""
+    """One server's workers within one session. ``limit_s`` is how long they may wait in vain, summed up over them."""
 
     def __init__(self, name: str, at_once: int, limit_s: float) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class Server:
         return self._workers.submit(self._call, call, *arguments)
 
     def close(self) -> None:
-        """Drop what nobody has begun, and wait for the rest."""
+        """Drop what no worker has begun, and wait for the rest."""
         self._workers.shutdown(wait=True, cancel_futures=True)
 
     def _call(self, call: Callable[..., _T], *arguments: object) -> _T:
@@ -60,8 +60,8 @@ class Server:
             raise
 
 
-class Look:
-    """One look through ``admin`` at groups of ``brokers``; a context manager that ends its workers.
+class QuerySession:
+    """One session of queries through ``admin`` about groups of ``brokers``; a context manager that ends its workers.
 
     ``is_wide`` says that it is about many groups: then commits and topic names are read in one go for all of them.
     """
@@ -80,18 +80,19 @@ class Look:
         """What was learned for one group and goes for all."""
         self._name_server = Server("the name server", _AT_ONCE, limits.request_s * _AT_ONCE)
         self._plain = {
-            one.broker: Server(f"broker {one.broker}", _AT_ONCE, limits.request_s * _AT_ONCE) for one in brokers
+            broker.broker: Server(f"broker {broker.broker}", _AT_ONCE, limits.request_s * _AT_ONCE)
+            for broker in brokers
         }
         self._relays = {
-            one.broker: Server(
-                f"a member by way of broker {one.broker}", RELAYED_AT_ONCE, limits.members_s * RELAYED_AT_ONCE
+            broker.broker: Server(
+                f"a member by way of broker {broker.broker}", RELAYED_AT_ONCE, limits.members_s * RELAYED_AT_ONCE
             )
-            for one in brokers
+            for broker in brokers
         }
 
     @classmethod
     def at(cls, admin: RocketMQAdmin, cluster: str | None, *, is_wide: bool) -> Self:
-        """Return a look at all brokers, or those of one cluster.
+        """Return a session with all brokers, or those of one cluster.
 
         Raises ``UnknownNameError`` for a cluster that is not there, ``OutOfReachError`` when no name server answers or
         none knows a broker.
@@ -121,12 +122,12 @@ class Look:
         return self._name_server.submit(self.once.get, ("route", topic), lambda: self.admin.topic_route(topic))
 
     def has_topic(self, topic: str) -> bool:
-        """Return whether the name server lists the topic; True where only its route can tell."""
+        """Return whether the name server lists the topic; True where only its route shows it."""
         if not self.is_wide:
             return True
         try:
             names = self.once.get("topics", lambda: frozenset(self.admin.topic_names()))
-        except OutOfReachError:  # switched off (``enableAllTopicList``): the routes tell, one by one
+        except OutOfReachError:  # switched off (``enableAllTopicList``): the routes show it, topic by topic
             return True
         return topic in names
 
@@ -141,11 +142,11 @@ class Look:
 
 
 def brokers_of(info: ClusterInfo, cluster: str | None) -> tuple[BrokerAddress, ...]:
-    """Return the brokers of one cluster or of all; raises as ``Look.at`` does."""
+    """Return the brokers of one cluster or of all; raises as ``QuerySession.at`` does."""
     if cluster is not None and cluster not in info.clusters:
         known = ", ".join(info.clusters) or "none"
         raise UnknownNameError(f"the name server knows no cluster {cluster}, but {known}: correct the name")
-    brokers = tuple(one for one in info.brokers if cluster in (None, one.cluster))
+    brokers = tuple(broker for broker in info.brokers if cluster in (None, broker.cluster))
     if not brokers:
         raise OutOfReachError("the name server knows no broker at all: see whether the brokers are up and registered")
     return brokers
@@ -160,7 +161,7 @@ def failure_of(future: "Future[_T]") -> PlannerError | None:
 
 
 def _commits(admin: RocketMQAdmin, broker: BrokerAddress) -> Commits:
-    found: dict[str, dict[str, frozenset[int]]] = {}
-    for one in admin.all_offsets(broker.address):
-        found.setdefault(one.group, {})[one.topic] = frozenset(queue_id for queue_id, _ in one.offsets)
-    return found
+    commits: dict[str, dict[str, frozenset[int]]] = {}
+    for entry in admin.all_offsets(broker.address):
+        commits.setdefault(entry.group, {})[entry.topic] = frozenset(queue_id for queue_id, _ in entry.offsets)
+    return commits

@@ -5,17 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from planner.sources.prometheus.sheet import Sheet, expected_rows, period_of, rates, total
+from planner.sources.prometheus.metric_table import MetricTable, expected_rows, period_of, rates, total
 
 NAN = math.nan
 
 
-def sheet(*rows: list[float], times: list[list[float]] | None = None, lowest: list[list[float]] | None = None) -> Sheet:
+def table(
+    *rows: list[float], times: list[list[float]] | None = None, lowest: list[list[float]] | None = None
+) -> MetricTable:
     """Return a sheet of brokers b0, b1, ... with a minute between columns; scrapes are those of the columns."""
     values = np.array(rows, dtype=np.float64)
     grid = np.arange(values.shape[1]) * 60.0
     known = np.where(np.isfinite(values), grid, NAN)
-    return Sheet(
+    return MetricTable(
         dimensions=("broker",),
         keys=tuple((f"b{number}",) for number in range(len(rows))),
         grid=grid,
@@ -26,53 +28,53 @@ def sheet(*rows: list[float], times: list[list[float]] | None = None, lowest: li
 
 
 def test_a_rate_needs_two_scrapes() -> None:
-    np.testing.assert_array_equal(rates(sheet([0, 60, 180]), 60).by_row, [[NAN, 1, 2]])
+    np.testing.assert_array_equal(rates(table([0, 60, 180]), 60).by_row, [[NAN, 1, 2]])
 
 
 def test_a_rate_goes_by_the_time_between_scrapes_not_between_columns() -> None:
-    found = rates(sheet([0, 60, 120], times=[[0, 50, 120]]), 60).by_row
+    found = rates(table([0, 60, 120], times=[[0, 50, 120]]), 60).by_row
     np.testing.assert_allclose(found, [[NAN, 60 / 50, 60 / 70]])
 
 
 def test_a_column_without_a_new_scrape_has_the_rate_around_it() -> None:
-    found = rates(sheet([0, 0, 120, 120], times=[[0, 0, 120, 120]]), 60).by_row
+    found = rates(table([0, 0, 120, 120], times=[[0, 0, 120, 120]]), 60).by_row
     np.testing.assert_array_equal(found, [[NAN, 1, 1, NAN]])
 
 
 def test_a_fall_is_a_reset() -> None:
-    np.testing.assert_array_equal(rates(sheet([500, 10, 70]), 60).by_row, [[NAN, NAN, 1]])
+    np.testing.assert_array_equal(rates(table([500, 10, 70]), 60).by_row, [[NAN, NAN, 1]])
 
 
 def test_a_dip_between_columns_is_a_reset() -> None:
-    found = rates(sheet([500, 560, 620], lowest=[[500, 500, 7]]), 60).by_row
+    found = rates(table([500, 560, 620], lowest=[[500, 500, 7]]), 60).by_row
     np.testing.assert_array_equal(found, [[NAN, 1, NAN]])
 
 
 def test_a_long_way_between_scrapes_is_a_gap_with_a_mean() -> None:
-    found = rates(sheet([0, NAN, 120, 180, 240]), 60)
+    found = rates(table([0, NAN, 120, 180, 240]), 60)
     np.testing.assert_array_equal(found.by_row, [[NAN, 1, 1, 1, 1]])
     np.testing.assert_array_equal(found.is_gap, [[False, True, True, False, False]])
 
 
 def test_a_sum_without_an_expected_row_is_unknown() -> None:
-    lines = sheet([1, 2, 3], [NAN, 20, NAN])
+    lines = table([1, 2, 3], [NAN, 20, NAN])
     np.testing.assert_array_equal(total(lines.values, expected_rows(lines)), [1, 22, NAN])
 
 
 def test_a_row_is_gone_an_hour_after_its_last_value() -> None:
-    lines = sheet([1.0] * 63, [2.0, *[NAN] * 62])
+    lines = table([1.0] * 63, [2.0, *[NAN] * 62])
     summed = total(lines.values, expected_rows(lines))
     assert math.isnan(summed[60])
     assert summed[61] == 1
 
 
 def test_nothing_expected_is_unknown_and_not_zero() -> None:
-    lines = sheet([NAN, NAN])
+    lines = table([NAN, NAN])
     np.testing.assert_array_equal(total(lines.values, expected_rows(lines)), [NAN, NAN])
 
 
 def test_counters_of_one_scrape_add_up_and_one_that_is_not_there_yet_is_zero() -> None:
-    pair = Sheet(
+    pair = MetricTable(
         dimensions=("broker", "kind"),
         keys=(("a", "x"), ("a", "y")),
         grid=np.array([0.0, 60.0]),
@@ -88,4 +90,4 @@ def test_counters_of_one_scrape_add_up_and_one_that_is_not_there_yet_is_zero() -
 
 @pytest.mark.parametrize(("step_s", "period_s"), [(10, 60), (300, 300)])
 def test_the_period_is_the_scrapes_or_the_step(step_s: float, period_s: float) -> None:
-    assert period_of((sheet([1, 2, 3, 4]),), step_s) == period_s
+    assert period_of((table([1, 2, 3, 4]),), step_s) == period_s

@@ -1,4 +1,4 @@
-"""One metric over time as a sheet: a row for each figure, a column for each step; what is not known is NaN.
+"""One metric over time as a table: a row for each figure, a column for each step; what is not known is NaN.
 
 Series of one figure are merged (labels churn), series that contradict each other are refused, and each value keeps the
 time of its scrape: what Prometheus answers for a step may be up to five minutes old.
@@ -30,12 +30,12 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sheet:
+class MetricTable:
     """Rows ``keys`` (the metric's dimensions in order) by columns ``grid`` (seconds since 1970).
 
     ``values`` and ``times`` (of the scrapes) are NaN where nothing was there. ``lowest`` is the smallest value since
-    the column before: below the value there, and a counter has begun anew in between. It is -inf where the server saw
-    that happen.
+    the column before: below the value there, and a counter has begun anew in between. It is -inf where the server
+    observed that.
     """
 
     dimensions: tuple[str, ...]
@@ -47,34 +47,34 @@ class Sheet:
 
     def column(self, dimension: str) -> tuple[str, ...]:
         """Return each row's value of one dimension."""
-        place = self.dimensions.index(dimension)
-        return tuple(key[place] for key in self.keys)
+        index = self.dimensions.index(dimension)
+        return tuple(key[index] for key in self.keys)
 
-    def rows(self, chosen: Sequence[int]) -> "Sheet":
+    def rows(self, chosen: Sequence[int]) -> "MetricTable":
         """Return some of the rows."""
         pick = list(chosen)
-        return Sheet(
+        return MetricTable(
             self.dimensions,
-            tuple(self.keys[one] for one in pick),
+            tuple(self.keys[row] for row in pick),
             self.grid,
             self.values[pick],
             self.times[pick],
             self.lowest[pick],
         )
 
-    def of_topics(self, topics: Collection[str]) -> "Sheet":
+    def of_topics(self, topics: Collection[str]) -> "MetricTable":
         """Return the rows of some topics."""
         return self.rows([row for row, name in enumerate(self.column("topic")) if name in topics])
 
-    def onto(self, dimensions: Sequence[str]) -> "Sheet":
+    def onto(self, dimensions: Sequence[str]) -> "MetricTable":
         """Return a row for each value of some of the dimensions: counters of one scrape, added up.
 
         A counter that is not there counts 0, since exporters show it from its first event on.
         """
-        places = [self.dimensions.index(one) for one in dimensions]
+        indexes = [self.dimensions.index(dimension) for dimension in dimensions]
         members: dict[Key, list[int]] = {}
         for row, key in enumerate(self.keys):
-            members.setdefault(tuple(key[place] for place in places), []).append(row)
+            members.setdefault(tuple(key[index] for index in indexes), []).append(row)
         shape = (len(members), len(self.grid))
         values, times, lowest = (np.full(shape, np.nan) for _ in range(3))
         for number, rows in enumerate(members.values()):
@@ -83,10 +83,10 @@ class Sheet:
             lowest[number] = np.nansum(self.lowest[rows], axis=0)
             times[number] = np.fmax.reduce(self.times[rows], axis=0)
         lowest[~np.isfinite(values)] = np.nan
-        return Sheet(tuple(dimensions), tuple(members), self.grid, values, times, lowest)
+        return MetricTable(tuple(dimensions), tuple(members), self.grid, values, times, lowest)
 
 
-def read_sheet(
+def read_table(
     prometheus: Prometheus,
     family: Family,
     metric: Metric,
@@ -96,7 +96,7 @@ def read_sheet(
     step_s: float,
     *,
     is_timed: bool = True,
-) -> Sheet:
+) -> MetricTable:
     """Return the metric over time. One query a selector reads values, their times and, of what only grows, the lowest
     since the column before: all as of one moment.
 
@@ -105,25 +105,25 @@ def read_sheet(
     """
     points = int(max(0.0, (until - since).total_seconds()) / step_s) + 1
     grid: Floats = since.timestamp() + np.arange(points, dtype=np.float64) * step_s
-    found: dict[tuple[tuple[str, str], ...], dict[str, Series]] = {}
-    for one in selectors:
-        for series in prometheus.range(_readings(one, step_s, metric, is_timed=is_timed), since, until, step_s):
+    readings_by_labels: dict[tuple[tuple[str, str], ...], dict[str, Series]] = {}
+    for selector in selectors:
+        for series in prometheus.range(_readings(selector, step_s, metric, is_timed=is_timed), since, until, step_s):
             labels = {k: v for k, v in series.labels.items() if k not in (_READING, "__name__")}
-            found.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
+            readings_by_labels.setdefault(tuple(sorted(labels.items())), {})[series.labels.get(_READING, "")] = series
     least = np.nextafter(0, 1) if metric.zero_is_unknown else 0.0
-    lines = [_dense(dict(labels), readings, grid, step_s) for labels, readings in found.items()]
-    runs = [known for one in lines if (known := _known(one, least, is_timed=is_timed)) is not None]
-    return _sheet(family, metric, runs, grid, step_s)
+    lines = [_dense(dict(labels), readings, grid, step_s) for labels, readings in readings_by_labels.items()]
+    runs = [known for line in lines if (known := _drop_unknown(line, least, is_timed=is_timed)) is not None]
+    return _table(family, metric, runs, grid, step_s)
 
 
-def _readings(one: str, step_s: float, metric: Metric, *, is_timed: bool) -> str:
-    parts = {_VALUE: one}
+def _readings(selector: str, step_s: float, metric: Metric, *, is_timed: bool) -> str:
+    queries = {_VALUE: selector}
     if is_timed:
-        parts[_TIME] = f"timestamp({one})"
+        queries[_TIME] = f"timestamp({selector})"
     if metric.only_grows:
-        since = f"{one}[{max(1, round(1000 * step_s))}ms]"
-        parts |= {_LOWEST: f"min_over_time({since})", _RESETS: f"resets({since})"}
-    return " or ".join(f'label_replace({part},"{_READING}","{name}","","")' for name, part in parts.items())
+        since = f"{selector}[{max(1, round(1000 * step_s))}ms]"
+        queries |= {_LOWEST: f"min_over_time({since})", _RESETS: f"resets({since})"}
+    return " or ".join(f'label_replace({query},"{_READING}","{name}","","")' for name, query in queries.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,10 +142,10 @@ def _dense(labels: dict[str, str], readings: Mapping[str, Series], grid: Floats,
     return _Dense(labels, values, times, lowest)
 
 
-def _known(run: _Dense, least: float, *, is_timed: bool) -> _Dense | None:
+def _drop_unknown(run: _Dense, least: float, *, is_timed: bool) -> _Dense | None:
     """Return the run without what is no figure; ``None`` when nothing remains.
 
-    kafka_exporter says -1 for what nobody committed, kafka-lag-exporter NaN.
+    kafka_exporter shows -1 for what was never committed, kafka-lag-exporter NaN.
     """
     known = np.isfinite(run.values) & (run.values >= least) & (np.isfinite(run.times) | (not is_timed))
     if not known.any():
@@ -160,28 +160,28 @@ def _on_grid(series: Series | None, grid: Floats, step_s: float) -> Floats:
     return line
 
 
-def _sheet(family: Family, metric: Metric, runs: Sequence[_Dense], grid: Floats, step_s: float) -> Sheet:
+def _table(family: Family, metric: Metric, runs: Sequence[_Dense], grid: Floats, step_s: float) -> MetricTable:
     by_key: dict[Key, list[_Dense]] = {}
     for run in runs:
-        key = tuple(run.labels.get(family.label(one), "") for one in metric.dimensions)
+        key = tuple(run.labels.get(family.label(dimension), "") for dimension in metric.dimensions)
         by_key.setdefault(key, []).append(run)
     keys = tuple(sorted(by_key))
-    rows = [_merged(by_key[key], family, step_s) for key in keys]
+    rows = [_merge(by_key[key], family, step_s) for key in keys]
 
-    def stacked(lines: Sequence[Floats]) -> Floats:
+    def stack(lines: Sequence[Floats]) -> Floats:
         return np.vstack(lines) if lines else np.empty((0, len(grid)))
 
-    return Sheet(
+    return MetricTable(
         metric.dimensions,
         keys,
         grid,
-        stacked([row.values for row in rows]) * metric.unit,
-        stacked([row.times for row in rows]),
-        stacked([row.lowest for row in rows]) * metric.unit,
+        stack([row.values for row in rows]) * metric.unit,
+        stack([row.times for row in rows]),
+        stack([row.lowest for row in rows]) * metric.unit,
     )
 
 
-def _merged(runs: Sequence[_Dense], family: Family, step_s: float) -> _Dense:
+def _merge(runs: Sequence[_Dense], family: Family, step_s: float) -> _Dense:
     """Return one line: where series meet, the one that appeared last is the current one."""
     pieces = sorted((piece for run in runs for piece in _pieces(run)), key=lambda piece: piece[1].start)
     values, times, lowest = (np.full_like(runs[0].values, np.nan) for _ in range(3))
@@ -198,24 +198,26 @@ def _merged(runs: Sequence[_Dense], family: Family, step_s: float) -> _Dense:
 def _pieces(run: _Dense) -> list[tuple[_Dense, slice]]:
     """Return the run's stretches without a hole."""
     known = np.flatnonzero(np.isfinite(run.values))
-    parts = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1)
-    return [(run, slice(int(part[0]), int(part[-1]) + 1)) for part in parts]
+    stretches = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1)
+    return [(run, slice(int(columns[0]), int(columns[-1]) + 1)) for columns in stretches]
 
 
 def _refuse_twins(
     run: _Dense, pieces: Sequence[tuple[_Dense, slice]], owners: NDArray[np.int64], family: Family
 ) -> None:
-    for number in sorted({int(one) for one in owners if one >= 0}):
+    for number in sorted({int(each) for each in owners if each >= 0}):
         other = pieces[number][0].labels
         differing = sorted(
             label for label in run.labels.keys() | other.keys() if run.labels.get(label) != other.get(label)
         )
-        telling = [label for label in differing if label not in family.churning]
-        if telling:
-            shown = "; ".join(f"{one} is {other.get(one, '')!r} and {run.labels.get(one, '')!r}" for one in telling[:3])
+        conflicting = [label for label in differing if label not in family.churning]
+        if conflicting:
+            shown = "; ".join(
+                f"{each} is {other.get(each, '')!r} and {run.labels.get(each, '')!r}" for each in conflicting[:3]
+            )
             raise AmbiguousSeriesError(
                 f"metrics of {family.name} give one figure twice at the same time: {shown}. Name the one that is meant "
-                f"by a matcher, for example {telling[0]}={run.labels.get(telling[0], '')!r}"
+                f"by a matcher, for example {conflicting[0]}={run.labels.get(conflicting[0], '')!r}"
             )
 
 
@@ -230,18 +232,18 @@ class Rates:
     is_gap: NDArray[np.bool_]
 
 
-def rates(sheet: Sheet, period_s: float) -> Rates:
+def rates(table: MetricTable, period_s: float) -> Rates:
     """Return units per second: each row's difference over the time between its own scrapes.
 
     NaN across a reset, and before the second scrape. A column without a new scrape has the rate of the span around it.
     """
-    by_row = np.full_like(sheet.values, np.nan)
+    by_row = np.full_like(table.values, np.nan)
     is_gap = np.zeros(by_row.shape, dtype=np.bool_)
-    for row in range(len(sheet.keys)):
-        fresh = _fresh(sheet.times[row])
-        value, time = sheet.values[row][fresh], sheet.times[row][fresh]
+    for row in range(len(table.keys)):
+        fresh = _fresh(table.times[row])
+        value, time = table.values[row][fresh], table.times[row][fresh]
         seconds = np.diff(time)
-        has_reset = _resets(sheet.values[row], sheet.lowest[row], fresh)
+        has_reset = _resets(table.values[row], table.lowest[row], fresh)
         rate = np.where(has_reset, np.nan, np.diff(value) / seconds)
         spans = np.diff(fresh)
         where = np.arange(len(by_row[row]))[fresh[0] + 1 : fresh[-1] + 1] if len(fresh) else np.empty(0, dtype=np.int64)
@@ -270,18 +272,18 @@ def total(lines: Floats, expected: NDArray[np.bool_]) -> Floats:
     return np.where(is_whole, np.where(expected, np.nan_to_num(lines), 0.0).sum(axis=0), np.nan)
 
 
-def expected_rows(sheet: Sheet) -> NDArray[np.bool_]:
+def expected_rows(table: MetricTable) -> NDArray[np.bool_]:
     """Return, by row and column, whether the row should be there: since its first value, until long after its last."""
-    expected = np.zeros(sheet.values.shape, dtype=np.bool_)
-    for row, line in enumerate(sheet.values):
+    expected = np.zeros(table.values.shape, dtype=np.bool_)
+    for row, line in enumerate(table.values):
         known = np.flatnonzero(np.isfinite(line))
         if len(known):
-            expected[row] = (sheet.grid >= sheet.grid[known[0]]) & (sheet.grid <= sheet.grid[known[-1]] + GONE_S)
+            expected[row] = (table.grid >= table.grid[known[0]]) & (table.grid <= table.grid[known[-1]] + GONE_S)
     return expected
 
 
-def period_of(sheets: Sequence[Sheet], step_s: float) -> float:
+def period_of(tables: Sequence[MetricTable], step_s: float) -> float:
     """Return the time between readings: the median between fresh scrapes, at least the step."""
-    gaps = [np.diff(line[_fresh(line)]) for sheet in sheets for line in sheet.times]
+    gaps = [np.diff(line[_fresh(line)]) for table in tables for line in table.times]
     known = np.concatenate(gaps) if gaps else np.empty(0)
     return max(step_s, float(np.median(known))) if len(known) else step_s
