@@ -142,9 +142,9 @@ def _nearby(options: Options) -> MachineRoomNearby:
         raise fields.missing(field, expected)
     rooms = fields.mapping(options["machine_rooms"], field, expected)
     fields.only_known(rooms, ("brokers", "clients", "inner", "virtual_nodes"), field)
-    for part in ("brokers", "clients"):
-        if part not in rooms:
-            raise fields.missing(f"{field}.{part}", "an object from name to room")
+    for side in ("brokers", "clients"):
+        if side not in rooms:
+            raise fields.missing(f"{field}.{side}", "an object from name to room")
     return MachineRoomNearby(
         _inner(rooms, f"{field}.inner", {**rooms, **options}),
         _room_table(rooms["brokers"], f"{field}.brokers"),

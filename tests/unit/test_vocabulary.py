@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DONE = (
+    "planner/allocation",
     "planner/diagnosis",
     "planner/execution",
     "planner/forecast",

@@ -27,9 +27,9 @@ def _hashed(names: tuple[str, ...]) -> NDArray[np.uint32]:
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.intp) if len(names) else lengths
     hashes = np.zeros(len(names), dtype=np.uint32)
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        hashes[longer] = hashes[longer] * np.uint32(31) + units[starts[longer] + place]
+    for position in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > position)
+        hashes[longer] = hashes[longer] * np.uint32(31) + units[starts[longer] + position]
     hashes.flags.writeable = False
     return hashes
 
@@ -58,8 +58,8 @@ def table_length(size: int) -> int:
 
 def copied_set_buckets(numbers: IntArray, sizes: IntArray) -> IntArray:
     """Return the bucket of each number in a ``new HashSet<Integer>(collection)`` of so many entries."""
-    wanted = np.maximum((sizes / 0.75).astype(np.intp) + 1, _FIRST_TABLE)
-    lengths = np.left_shift(1, np.ceil(np.log2(wanted)).astype(np.intp))
+    least_lengths = np.maximum((sizes / 0.75).astype(np.intp) + 1, _FIRST_TABLE)
+    lengths = np.left_shift(1, np.ceil(np.log2(least_lengths)).astype(np.intp))
     buckets: IntArray = (numbers ^ (numbers >> 16)) & (lengths - 1)
     return buckets
 

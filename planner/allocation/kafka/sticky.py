@@ -50,7 +50,7 @@ def _handed_over(group: Group, owners: IntArray) -> BoolArray:
 
 
 def cooperative_first(group: Group) -> Outcome:
-    """Return the leader's answer of the first round: what changes hands is withheld, so nobody owns it yet."""
+    """Return the leader's answer of the first round: what changes hands is withheld, so that it has no owner yet."""
     outcome = _sticky(group, is_cooperative=True, lets_stray=False)
     return replace(outcome, owners=_granted(outcome))
 
@@ -59,7 +59,7 @@ def librdkafka_first(group: Group) -> Outcome:
     """Return the first round of librdkafka's ``cooperative-sticky``: it has the general algorithm only, without racks.
 
     Its own code orders some ties otherwise (``rdkafka_sticky_assignor.c``); joins and leaves of groups whose members
-    subscribe to the same topics went as told here (2.16, tests/conformance).
+    subscribe to the same topics went as computed here (2.16, tests/conformance).
     """
     if group.member_count == 0 or group.topics.partition_count == 0:
         return Outcome(nobody(group.topics.partition_count))
@@ -68,7 +68,7 @@ def librdkafka_first(group: Group) -> Outcome:
 
 
 def cooperative_final(group: Group) -> Outcome:
-    """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later.
+    """Return the ownership once no member has anything to revoke any more, at most 20 rounds later.
 
     What a round in between hands to a member that no longer subscribes is followed as long as the end is valid.
     """
@@ -89,7 +89,7 @@ def _settled(group: Group, *, lets_stray: bool) -> Outcome:
         owners = _granted(outcome)
         is_determined = is_determined and outcome.is_determined
         warnings |= dict.fromkeys(outcome.warnings)
-        if not _somebody_revokes(group, owners):
+        if not _revokes_any(group, owners):
             break
         group = _next_round(group, owners)
     else:
@@ -103,7 +103,7 @@ def _granted(outcome: Outcome) -> IntArray:
     return np.where(outcome.withheld, NOBODY, outcome.owners)
 
 
-def _somebody_revokes(group: Group, owners: IntArray) -> bool:
+def _revokes_any(group: Group, owners: IntArray) -> bool:
     """Return whether a member claims what it does not get: it revokes that and joins again."""
     claims = group.claims
     return bool(claims.foreign) or bool((owners[claims.partitions] != claims.members).any())
