@@ -85,10 +85,10 @@ def allocate_group(
         else:
             holdings = holdings_of(strategy, queues[topic_slice], clients)
         by_topic.append(Holdings(holdings.holders, holdings.picks + topic_slice.start))
-    return GroupAllocation(strategy, queues, clients, _joined(by_topic), tuple(problems))
+    return GroupAllocation(strategy, queues, clients, _join_topics(by_topic), tuple(problems))
 
 
-def _joined(by_topic: Sequence[Holdings]) -> Holdings:
+def _join_topics(by_topic: Sequence[Holdings]) -> Holdings:
     """Return all topics' pairs, ordered by client, topics in order within one."""
     if not by_topic:
         nothing = np.empty(0, dtype=np.intp)

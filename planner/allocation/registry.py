@@ -96,14 +96,14 @@ def _with_inner(options: Options, inner: str) -> Options:
 
 
 def _averagely(options: Options) -> Strategy:
-    return _shared(Averagely(), options)
+    return _with_sharing(Averagely(), options)
 
 
 def _circle(options: Options) -> Strategy:
-    return _shared(AveragelyByCircle(), options)
+    return _with_sharing(AveragelyByCircle(), options)
 
 
-def _shared(strategy: Strategy, options: Options) -> Strategy:
+def _with_sharing(strategy: Strategy, options: Options) -> Strategy:
     if "pop_share_queues" not in options:
         return strategy
     share = fields.whole_number(options["pop_share_queues"], "options.pop_share_queues", -1, fields.LARGEST_QUEUE_ID)

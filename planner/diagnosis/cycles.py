@@ -24,7 +24,9 @@ def cycle_s(evidence: GroupEvidence, queue: Queue) -> float:
     (``ConsumeMessageOrderlyService``).
     """
     owners = evidence.owners.get(queue, ())
-    return max((_cycle_with_s(evidence, member, queue) for member in tuned(evidence, owners)), default=0.0)
+    return max(
+        (_cycle_with_s(evidence, member, queue) for member in members_with_tuning(evidence, owners)), default=0.0
+    )
 
 
 def _cycle_with_s(evidence: GroupEvidence, member: Member, queue: Queue) -> float:
@@ -53,6 +55,6 @@ def _in_hand(tuning: ClientTuning, entry: QueueOffsets) -> int:
     return min(entry.lag or 0, tuning.pull_threshold or IN_FLIGHT)
 
 
-def tuned(evidence: GroupEvidence, clients: Collection[str]) -> tuple[Member, ...]:
+def members_with_tuning(evidence: GroupEvidence, clients: Collection[str]) -> tuple[Member, ...]:
     """Return those of these clients that report how they are set up."""
     return tuple(member for member in evidence.rocketmq_members if member.client_id in clients and member.tuning)

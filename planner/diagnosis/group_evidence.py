@@ -119,7 +119,7 @@ class GroupEvidence:
 
         An id that was connected twice in a single sample has just reconnected.
         """
-        connections = [_connected(sample) for sample in self.recent]
+        connections = [_connection_counts(sample) for sample in self.recent]
         always = reduce(and_, connections) | Counter(self.clients)
         return tuple(sorted(always.elements()))
 
@@ -323,7 +323,7 @@ def _hides_queues(member: Member, consume_types: Sequence[str]) -> bool:
     return member.owned == () and (pulls or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY")
 
 
-def _connected(sample: GroupSample) -> Counter[str]:
+def _connection_counts(sample: GroupSample) -> Counter[str]:
     """Return how often each id is connected to the broker that has it most often."""
     most: Counter[str] = Counter()
     for listing in sample.listed:

@@ -110,7 +110,7 @@ def group_load(evidence: GroupEvidence) -> GroupLoad:
     spans = {work.members: _spans(work, since) for work in works}
     loads = [load for work in works if (load := _load(work, spans[work.members])) is not None]
     paces = {members: _pace(of_member) for members, of_member in spans.items() if of_member}
-    sure, undecided = _growing(evidence, [load for load in loads if load.growth > -load.error])
+    sure, undecided = _split_by_growth(evidence, [load for load in loads if load.growth > -load.error])
     inflows = [
         rate_in for work in works for queue in work.queues if (rate_in := _inflow(queue, evidence.samples[0].at)) > 0
     ]
@@ -171,7 +171,7 @@ def _inflow(queue: QueueProgress, since: datetime) -> float:
     return sum(interval.arrived for interval in intervals) / spent if spent else 0.0
 
 
-def _growing(evidence: GroupEvidence, loads: Sequence[MemberLoad]) -> tuple[list[MemberLoad], list[MemberLoad]]:
+def _split_by_growth(evidence: GroupEvidence, loads: Sequence[MemberLoad]) -> tuple[list[MemberLoad], list[MemberLoad]]:
     """Return the members whose backlog surely grows, or never falls; and those of which neither is sure.
 
     Members together are surer than each alone, as the errors of their commit times even out.

@@ -263,7 +263,7 @@ def _changes(evidence: GroupEvidence) -> list[_Change]:
     changes: list[_Change] = []
     may_follow = False
     for before, after in pairwise(evidence.samples):
-        change = _between(before, after)
+        change = _change_between(before, after)
         if change is not None and may_follow and not (change.joined or change.left):
             last = changes.pop()
             change = _Change(last.joined, last.left, last.moved + change.moved)
@@ -273,7 +273,7 @@ def _changes(evidence: GroupEvidence) -> list[_Change]:
     return changes
 
 
-def _between(before: GroupSample, after: GroupSample) -> _Change | None:
+def _change_between(before: GroupSample, after: GroupSample) -> _Change | None:
     old = frozenset(member.identity for member in before.members)
     new = frozenset(member.identity for member in after.members)
     owned_before, owned_after = before.owners, after.owners
@@ -351,7 +351,7 @@ def silent_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if through_proxy:
         yield Gap(f"{counted(len(through_proxy), 'gRPC member')} cannot be asked what they run: {_ids(through_proxy)}")
     mute = [member for member in evidence.rocketmq_members if member.tuning is None and not member.is_grpc]
-    before = _mute(evidence.samples[-2]) if len(evidence.samples) > 1 else set()
+    before = _mute_members(evidence.samples[-2]) if len(evidence.samples) > 1 else set()
     frozen = [member.client_id for member in mute if member.language == "JAVA" and member.client_id in before]
     others = [member for member in mute if member.language != "JAVA"]
     leaving = [member for member in mute if member.language == "JAVA" and member.client_id not in before]
@@ -364,7 +364,7 @@ def silent_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
         yield Gap(f"{counted(len(others), 'member')} ({kinds}) cannot tell what they run: {_ids(others)}")
     if not frozen:
         return
-    always = set(frozen).intersection(*(_mute(sample) for sample in evidence.recent))
+    always = set(frozen).intersection(*(_mute_members(sample) for sample in evidence.recent))
     owned = _last_owned(evidence, frozen)
     yield Symptom(
         severity=Severity.ERROR if always else Severity.WARNING,
@@ -384,7 +384,7 @@ def _ids(members: Sequence[Member]) -> str:
     return some([member.client_id for member in members])
 
 
-def _mute(sample: GroupSample) -> set[str]:
+def _mute_members(sample: GroupSample) -> set[str]:
     return {member.identity for member in sample.members if member.tuning is None}
 
 

@@ -152,7 +152,7 @@ def several_owners(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     if evidence.is_moving:
         yield Gap(f"{counted(len(doubled), 'queue')} {verb(len(doubled), 'has', 'have')} two owners now, but {MOVING}")
         return
-    lasts = _lasts(evidence, [set(_doubled(sample.owners)) for sample in evidence.recent])
+    lasts = _lasts(evidence, [set(_doubled_queues(sample.owners)) for sample in evidence.recent])
     split = split_ownership(evidence, doubled, ())
     yield Symptom(
         severity=Severity.ERROR if lasts else Severity.WARNING,
@@ -166,7 +166,7 @@ def several_owners(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     )
 
 
-def _doubled(owners: Mapping[Queue, tuple[str, ...]]) -> list[Queue]:
+def _doubled_queues(owners: Mapping[Queue, tuple[str, ...]]) -> list[Queue]:
     return [queue for queue, of_queue in owners.items() if len(of_queue) > 1 and not queue.is_retry]
 
 
@@ -249,10 +249,10 @@ def other_view(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     strategy = evidence.strategy
     if strategy is None:
         if not (evidence.inference and evidence.inference.is_mixed):  # that is a finding of its own
-            yield _unexplained(evidence)
+            yield _unexplained_symptom(evidence)
         return
     queues = tuple(queue for queue in evidence.queues if isinstance(queue, MessageQueue))
-    expected = _expected(evidence, _answers(strategy, queues, evidence.processes))
+    expected = _expected_queues(evidence, _answers(strategy, queues, evidence.processes))
     owned = {member.client_id: _data(member) for member in evidence.rocketmq_members if member.owned is not None}
     astray = [client for client, of_client in owned.items() if of_client != expected.get(client, frozenset())]
     if not astray:
@@ -289,7 +289,7 @@ def other_view(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     )
 
 
-def _unexplained(evidence: GroupEvidence) -> Symptom | Gap:
+def _unexplained_symptom(evidence: GroupEvidence) -> Symptom | Gap:
     """Say why nothing can be computed: a strategy that is not known, or owners that no parameters of it explain."""
     inference = evidence.inference
     if inference is None or not inference.named or inference.explanations or not evidence.has_settled:
@@ -329,7 +329,7 @@ def _members_name_another(inference: Inference, stated: str) -> bool:
     return bool(inference.named) and all(name.partition("-")[0] != stated.partition("-")[0] for name in inference.named)
 
 
-def _expected(
+def _expected_queues(
     evidence: GroupEvidence, answers: Mapping[str, frozenset[MessageQueue]]
 ) -> dict[str, frozenset[MessageQueue]]:
     """Return what each member can own of its answer: it drops what it does not subscribe."""

@@ -52,7 +52,7 @@ def rewinding(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     yield Symptom(
         severity=Severity.WARNING,
         title=f"Commits went back on {counted(len(queues), evidence.queue_noun)}",
-        evidence=tuple(_went_back(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
+        evidence=tuple(_words_of_steps(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
         consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again",
         advice=_after_steps_back(evidence, queues, members),
         about=(*map(str, queues), *members),
@@ -83,7 +83,7 @@ def _nobodys(steps: Sequence[_StepBack]) -> list[_StepBack]:
     return [step for step in steps if not step.members]
 
 
-def _went_back(steps: Sequence[_StepBack], member: str | None) -> str:
+def _words_of_steps(steps: Sequence[_StepBack], member: str | None) -> str:
     """Return what went back under one member, or with nobody as the owner."""
     own = [step for step in steps if member in step.members] if member is not None else _nobodys(steps)
     by_queue: dict[Queue, int] = {}
@@ -170,7 +170,7 @@ def never_commits(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
             else "members have just started: they commit every 5 s, and on the first pull after that"
         )
         return
-    yield _uncommitted(evidence, bare, owners)
+    yield _no_commit_symptom(evidence, bare, owners)
 
 
 def _is_bare(entry: QueueOffsets, zero_counts: bool) -> bool:
@@ -181,7 +181,7 @@ def _is_bare(entry: QueueOffsets, zero_counts: bool) -> bool:
 
 def _may_consume_without_commits(evidence: GroupEvidence) -> bool:
     """Return whether the members may consume although their commits stay at 0."""
-    return bool(_delivered(evidence)) or any(_commits_by_hand(member) for member in evidence.rocketmq_members)
+    return bool(_delivery_rate(evidence)) or any(_commits_by_hand(member) for member in evidence.rocketmq_members)
 
 
 def _commits_by_hand(member: Member) -> bool:
@@ -190,11 +190,11 @@ def _commits_by_hand(member: Member) -> bool:
     return pulls and tuning_property(member, "autoCommit") != "true"
 
 
-def _uncommitted(evidence: GroupEvidence, bare: Sequence[QueueOffsets], owners: Sequence[str]) -> Symptom:
+def _no_commit_symptom(evidence: GroupEvidence, bare: Sequence[QueueOffsets], owners: Sequence[str]) -> Symptom:
     waiting = sum(entry.broker_offset - (entry.first_offset or 0) for entry in bare)
     none = [entry.queue for entry in bare if entry.consumer_offset is None]
     at_0 = [entry.queue for entry in bare if entry.consumer_offset is not None]
-    busy = _delivered(evidence)
+    busy = _delivery_rate(evidence)
     by_hand = any(_commits_by_hand(member) for member in evidence.rocketmq_members)
     return Symptom(
         severity=Severity.ERROR,
@@ -218,7 +218,7 @@ def _uncommitted(evidence: GroupEvidence, bare: Sequence[QueueOffsets], owners: 
     )
 
 
-def _delivered(evidence: GroupEvidence) -> float:
+def _delivery_rate(evidence: GroupEvidence) -> float:
     return sum(f.ok_per_s for member in evidence.rocketmq_members if member.tuning for f in member.tuning.figures)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from planner.diagnosis.cycles import cycle_s, tuned
+from planner.diagnosis.cycles import cycle_s, members_with_tuning
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
 from planner.diagnosis.phrases import rate, seconds, some, verb
@@ -53,9 +53,9 @@ def stalled(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     blocked = [judgement for judgement in judged if judgement.is_blocked]
     undecided = [judgement for judgement in judged if judgement.verdict is Verdict.UNDECIDED]
     if blocked:
-        yield _blocked(evidence, blocked)
+        yield _block_symptom(evidence, blocked)
     if undecided:
-        yield _undecided(evidence, undecided)
+        yield _undecided_gap(evidence, undecided)
 
 
 def blocked_queues(evidence: GroupEvidence) -> frozenset[Queue]:
@@ -114,7 +114,7 @@ def _judge_queue(evidence: GroupEvidence, work: MemberWork, queue: QueueProgress
 
 def _reports_pool(evidence: GroupEvidence, work: MemberWork) -> bool:
     """Return whether the figures of the consume pool say how long a queue may wait: of one push client alone."""
-    members = tuned(evidence, work.members)
+    members = members_with_tuning(evidence, work.members)
     pushes = all(tuning_property(member, "PROP_CONSUME_TYPE") != "CONSUME_ACTIVELY" for member in members)
     return bool(members) and pushes and not evidence.is_pop
 
@@ -141,7 +141,7 @@ def _because(
     return ""
 
 
-def _blocked(evidence: GroupEvidence, blocked: Sequence[_Judgement]) -> Symptom:
+def _block_symptom(evidence: GroupEvidence, blocked: Sequence[_Judgement]) -> Symptom:
     queues = [judgement.queue for judgement in blocked]
     count = counted(len(queues), evidence.queue_noun)
     longest = max(queue.standing_s for queue in queues)
@@ -168,7 +168,7 @@ def _blocked(evidence: GroupEvidence, blocked: Sequence[_Judgement]) -> Symptom:
     )
 
 
-def _undecided(evidence: GroupEvidence, undecided: Sequence[_Judgement]) -> Gap:
+def _undecided_gap(evidence: GroupEvidence, undecided: Sequence[_Judgement]) -> Gap:
     queues = [judgement.queue for judgement in undecided]
     count = counted(len(queues), evidence.queue_noun)
     longest = max(queue.standing_s for queue in queues)
@@ -195,7 +195,7 @@ def _idle(evidence: GroupEvidence, queues: Iterable[Queue]) -> tuple[str, ...]:
     owners = {owner for queue in names for owner in evidence.owners.get(queue, ())}
     members = [
         member
-        for member in tuned(evidence, owners)
+        for member in members_with_tuning(evidence, owners)
         if tuning_property(member, "PROP_CONSUME_TYPE") != "CONSUME_ACTIVELY"  # pull clients report no figures at all
     ]
     figures = [

@@ -38,7 +38,7 @@ def as_awaited(stored: StoredPlan, group: GroupObservation) -> GroupObservation:
         or not _may_run(step.strategy, group.reported_strategies)
     ):
         return group
-    return replace(group, strategy=step.strategy, misplaced=_misplaced(step, group))
+    return replace(group, strategy=step.strategy, misplaced=_count_misplaced(step, group))
 
 
 def _last_awaited(stored: StoredPlan, group: str) -> AwaitSettled | None:
@@ -57,7 +57,7 @@ def _may_run(strategy: str, names: tuple[str, ...]) -> bool:
     return all(name == base or (name not in KINDS and base not in _CLIENTS_OWN) for name in names)
 
 
-def _misplaced(step: AwaitSettled, group: GroupObservation) -> int | None:
+def _count_misplaced(step: AwaitSettled, group: GroupObservation) -> int | None:
     members = group.members or ()
     queues = [queue for queue in group.queues or () if isinstance(queue, MessageQueue)]
     if group.owners is None or len(queues) != len(group.queues or ()):

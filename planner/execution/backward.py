@@ -55,7 +55,7 @@ def _may_be_in(reconcile: Reconcile, step: Step, progress: StepProgress) -> bool
     return progress.seen is not None and reconcile.observation.offsets_fingerprint != progress.seen
 
 
-def _left(status: RolloutStatus) -> Iterator[StepProgress]:
+def _steps_to_undo(status: RolloutStatus) -> Iterator[StepProgress]:
     """Yield the steps that were begun and are not undone, the last one first."""
     return (progress for progress in reversed(status.steps) if progress.undone_at is None)
 
@@ -78,7 +78,7 @@ def decide_aborting(reconcile: Reconcile) -> Move:
 
 def step_to_undo(reconcile: Reconcile) -> StepProgress | None:
     """Return the step to be undone next, ``None`` once all are."""
-    return next(_left(reconcile.status), None)
+    return next(_steps_to_undo(reconcile.status), None)
 
 
 def drop_claim(reconcile: Reconcile) -> Perform | None:
@@ -107,16 +107,16 @@ def _undo(reconcile: Reconcile, step: Step, progress: StepProgress) -> Move:
             return _undo_template(reconcile, step, progress)
         case MarkVictims():
             unmark = _unmark(reconcile, step, progress)
-            return _undone(reconcile, progress) if unmark is None else Perform(unmark)
+            return _note_undone(reconcile, progress) if unmark is None else Perform(unmark)
         case CreateDeployment():
             return _undo_create(reconcile, step, progress)
         case SetAutoscaler():
             return _undo_scaler(reconcile, step, progress)
         case _:
-            return _undone(reconcile, progress)
+            return _note_undone(reconcile, progress)
 
 
-def _undone(reconcile: Reconcile, progress: StepProgress) -> Write:
+def _note_undone(reconcile: Reconcile, progress: StepProgress) -> Write:
     return reconcile.renew(replace(progress, undone_at=reconcile.now))
 
 
@@ -142,7 +142,7 @@ def _undo_count(reconcile: Reconcile, step: StartConsumers | StopConsumers, prog
     if isinstance(step, StopConsumers) and (deployment.ready is None or deployment.ready < step.from_replicas):
         why = f"{deployment.ready} of {step.from_replicas} pods of Deployment {deployment.name} are ready again"
         return _wait_or_stuck(reconcile, step, progress, why)
-    return _undone(reconcile, progress)
+    return _note_undone(reconcile, progress)
 
 
 def _ours(reconcile: Reconcile, step: _Undoable, progress: StepProgress) -> DeploymentObservation | Move:
@@ -197,11 +197,13 @@ def _undo_template(reconcile: Reconcile, step: UpdateTemplate, progress: StepPro
         return _wait_or_stuck(reconcile, step, progress, why)
     if _another_comes_back(reconcile, progress) and (left := _left_over(reconcile, facts)) is not None:
         return _wait_or_stuck(reconcile, step, progress, left)
-    return _undone(reconcile, progress)
+    return _note_undone(reconcile, progress)
 
 
 def _another_comes_back(reconcile: Reconcile, progress: StepProgress) -> bool:
-    earlier = (reconcile.plan.steps[begun.index] for begun in _left(reconcile.status) if begun.index < progress.index)
+    earlier = (
+        reconcile.plan.steps[begun.index] for begun in _steps_to_undo(reconcile.status) if begun.index < progress.index
+    )
     return any(isinstance(step, UpdateTemplate) for step in earlier)
 
 
@@ -230,7 +232,7 @@ def _undo_create(reconcile: Reconcile, step: CreateDeployment, progress: StepPro
     if deployment is None:
         return _wait_or_stuck(reconcile, step, progress, f"Deployment {step.deployment} could not be read")
     if deployment.facts is None or deployment.claim is None or deployment.claim.plan != reconcile.key:
-        return _undone(reconcile, progress)
+        return _note_undone(reconcile, progress)
     if deployment.facts.pods is None or deployment.facts.replicas:
         return _wait_or_stuck(reconcile, step, progress, f"Deployment {step.deployment} still has pods")
     return Perform(Delete(deployment.name, deployment.facts.uid, deployment.facts.resource_version))
@@ -241,10 +243,10 @@ def _undo_scaler(reconcile: Reconcile, step: SetAutoscaler, progress: StepProgre
     if isinstance(scaler, str):
         return _wait_or_stuck(reconcile, step, progress, scaler)
     if scaler is None:
-        return _undone(reconcile, progress)
+        return _note_undone(reconcile, progress)
     claim = our_claim(reconcile, scaler)
     if claim is not None and claim.has_undone(progress.index):
-        return _undone(reconcile, progress)
+        return _note_undone(reconcile, progress)
     if state_of_scaler(scaler) not in (step.before, step.after):
         return reconcile.stuck(f"somebody set {step.named} to {state_of_scaler(scaler)}, which is left so")
     # Also where the effect never came in: a request of ours that is still on its way must find another version.

@@ -46,27 +46,27 @@ def state_of(reconcile: Reconcile, step: Step, progress: StepProgress) -> State:
     """Return how far the step is that ``progress`` has begun."""
     match step:
         case CreateDeployment():
-            return _created(reconcile, step)
+            return _state_of_creation(reconcile, step)
         case DeleteDeployment():
-            return _deleted(reconcile, step)
+            return _state_of_deletion(reconcile, step)
         case CloneOffsets() | ResetOffsets():
-            return _offsets(reconcile, step)
+            return _state_of_offsets(reconcile, step)
         case SetAutoscaler():
             return scaler_done(reconcile, step, progress)
         case StartConsumers() | StopConsumers() | UpdateTemplate() | MarkVictims():
-            return _changed(reconcile, step, progress)
+            return _state_of_change(reconcile, step, progress)
         case _:
-            return _awaited(reconcile, step, progress)
+            return _state_of_waiting(reconcile, step, progress)
 
 
-def _awaited(reconcile: Reconcile, step: Waiting, progress: StepProgress) -> State:
+def _state_of_waiting(reconcile: Reconcile, step: Waiting, progress: StepProgress) -> State:
     match step:
         case AwaitReady():
-            return _ready(reconcile, step)
+            return _state_of_readiness(reconcile, step)
         case AwaitSettled():
-            return _settled(reconcile, step, progress)
+            return _state_of_settling(reconcile, step, progress)
         case AwaitLag():
-            return _lag(reconcile, step)
+            return _state_of_lag(reconcile, step)
         case PauseForPerson():
             answered = progress.index in reconcile.stored.requests.answered
             return Finished("a person has let the plan go on") if answered else Unfinished(step.question)
@@ -74,19 +74,19 @@ def _awaited(reconcile: Reconcile, step: Waiting, progress: StepProgress) -> Sta
             return Finished("judged at the end")
 
 
-def _changed(
+def _state_of_change(
     reconcile: Reconcile, step: StartConsumers | UpdateTemplate | StopConsumers | MarkVictims, progress: StepProgress
 ) -> State:
     deployment = reconcile.observation.deployment(deployment_of(reconcile.plan, step))
     if deployment is None or deployment.facts is None:
         return Unfinished(f"Deployment {deployment_of(reconcile.plan, step)} could not be read")
     if isinstance(step, MarkVictims):
-        return _marked(step, deployment)
+        return _state_of_marks(step, deployment)
     if deployment.claim is None or not deployment.claim.has_done(progress.index):
         return Missing()
     match step:
         case StopConsumers():
-            return _stopped(reconcile, step, progress, deployment)
+            return _state_of_stop(reconcile, step, progress, deployment)
         case StartConsumers():
             return Finished(
                 f"{step.to_replicas} replicas asked for; {tell_moves(step.forecast, reconcile.plan.group.system)}"
@@ -95,7 +95,7 @@ def _changed(
             return Finished(f"the new template is in; {tell_moves(step.forecast, reconcile.plan.group.system)}")
 
 
-def _marked(step: MarkVictims, deployment: DeploymentObservation) -> State:
+def _state_of_marks(step: MarkVictims, deployment: DeploymentObservation) -> State:
     if deployment.live_pods is None:
         return Unfinished(f"the pods of Deployment {deployment.name} could not be read")
     costs = {pod.name: pod.deletion_cost for pod in deployment.live_pods}
@@ -106,7 +106,7 @@ def _marked(step: MarkVictims, deployment: DeploymentObservation) -> State:
     return Finished(f"{', '.join(step.pods)} will stop first") if done else Missing()
 
 
-def _stopped(
+def _state_of_stop(
     reconcile: Reconcile, step: StopConsumers, progress: StepProgress, deployment: DeploymentObservation
 ) -> State:
     if deployment.live_pods is None:
@@ -115,12 +115,12 @@ def _stopped(
     if len(live) > step.to_replicas:
         return Unfinished(f"{len(live)} pods of Deployment {deployment.name} go on, {step.to_replicas} are to stay")
     went = {pod.name for pod in progress.pods_before} - live
-    deviation = _unexpected(reconcile, progress, deployment.name, went)
+    deviation = _deviation(reconcile, progress, deployment.name, went)
     message = f"{', '.join(sorted(went)) or 'no pod'} stopped; {tell_moves(step.forecast, reconcile.plan.group.system)}"
     return Finished(message, deviation)
 
 
-def _unexpected(reconcile: Reconcile, progress: StepProgress, deployment: str, went: set[str]) -> str | None:
+def _deviation(reconcile: Reconcile, progress: StepProgress, deployment: str, went: set[str]) -> str | None:
     """Return the pods that stopped although others were marked; pods may also end by themselves."""
     before = {pod.name for pod in progress.pods_before}
     marked = {
@@ -138,7 +138,7 @@ def _names(names: set[str]) -> str:
     return ", ".join(sorted(names)) or "no other pod"
 
 
-def _created(reconcile: Reconcile, step: CreateDeployment) -> State:
+def _state_of_creation(reconcile: Reconcile, step: CreateDeployment) -> State:
     deployment = reconcile.observation.deployment(step.deployment)
     if deployment is None:
         return Unfinished(f"Deployment {step.deployment} could not be read")
@@ -149,14 +149,14 @@ def _created(reconcile: Reconcile, step: CreateDeployment) -> State:
     return Finished(f"Deployment {step.deployment} is there")
 
 
-def _deleted(reconcile: Reconcile, step: DeleteDeployment) -> State:
+def _state_of_deletion(reconcile: Reconcile, step: DeleteDeployment) -> State:
     deployment = reconcile.observation.deployment(step.deployment)
     if deployment is None:
         return Unfinished(f"Deployment {step.deployment} could not be read")
     return Missing() if deployment.facts is not None else Finished(f"Deployment {step.deployment} is gone")
 
 
-def _ready(reconcile: Reconcile, step: AwaitReady) -> State:
+def _state_of_readiness(reconcile: Reconcile, step: AwaitReady) -> State:
     name = deployment_of(reconcile.plan, step)
     deployment = reconcile.observation.deployment(name)
     if deployment is None or deployment.facts is None or deployment.facts.pods is None:
@@ -170,14 +170,14 @@ def _ready(reconcile: Reconcile, step: AwaitReady) -> State:
     return Unfinished(f"{ready} of {step.replicas} pods of Deployment {name} are ready, {len(pods)} are there{old}")
 
 
-def _settled(reconcile: Reconcile, step: AwaitSettled, progress: StepProgress) -> State:
+def _state_of_settling(reconcile: Reconcile, step: AwaitSettled, progress: StepProgress) -> State:
     name = group_of(reconcile.plan, step)
     group = fresh_group(reconcile.observation, name)
     if group is None or group.members is None:
         return Unfinished(f"the members of group {name} could not be read", _forget(progress))
     if group.members and group.strategy is not None and group.strategy != step.strategy:
         return Impossible(f"group {name} allocates by {group.strategy}, the step expects {step.strategy}")
-    why = (missing_queues(reconcile, group) if step.members else None) or _unsettled(step, group)
+    why = (missing_queues(reconcile, group) if step.members else None) or _why_unsettled(step, group)
     if why is not None:
         return Unfinished(why, _forget(progress))
     fingerprint = _fingerprint(group)
@@ -192,7 +192,7 @@ def _forget(progress: StepProgress) -> StepProgress | None:
     return replace(progress, seen=None, seen_at=None) if progress.seen is not None else None
 
 
-def _unsettled(step: AwaitSettled, group: GroupObservation) -> str | None:
+def _why_unsettled(step: AwaitSettled, group: GroupObservation) -> str | None:
     assert group.members is not None
     if len(group.members) != step.members:
         return f"group {group.name} has {len(group.members)} of {step.members} members"
@@ -226,7 +226,7 @@ def _moves_message(reconcile: Reconcile, step: AwaitSettled, group: GroupObserva
     return f"{message}; {noun} {verb} another owner than before, forecast: {forecast}"
 
 
-def _lag(reconcile: Reconcile, step: AwaitLag) -> State:
+def _state_of_lag(reconcile: Reconcile, step: AwaitLag) -> State:
     name = group_of(reconcile.plan, step)
     group = fresh_group(reconcile.observation, name)
     if group is None:
@@ -246,7 +246,7 @@ def _lag(reconcile: Reconcile, step: AwaitLag) -> State:
     return Unfinished(f"group {name} is further behind than {bounds}")
 
 
-def _offsets(reconcile: Reconcile, step: OffsetStep) -> State:
+def _state_of_offsets(reconcile: Reconcile, step: OffsetStep) -> State:
     own = fresh_group(reconcile.observation, reconcile.plan.group.group)
     if own is None or reconcile.observation.offsets_set is None:
         return Unfinished(f"the offsets of group {offsets_group(step)} could not be read")

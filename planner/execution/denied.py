@@ -69,11 +69,14 @@ def _not_tidied(reconcile: Reconcile, effect: Effect, error: ConflictError | Den
         return None if isinstance(error, ConflictError) else reconcile.wait(str(error), reconcile.plan.valid_until)
     if not reconcile.past(_over_since(reconcile), TIDY_S):
         return None if isinstance(error, ConflictError) else reconcile.wait(str(error))
-    leftovers = {**reconcile.leftovers, (type(effect), effect.deployment): f"{_left(reconcile, effect)}: {error}"}
+    leftovers = {
+        **reconcile.leftovers,
+        (type(effect), effect.deployment): f"{_words_of_leftover(reconcile, effect)}: {error}",
+    }
     return decide(reconcile.stored, reconcile.observation, reconcile.now, leftovers)
 
 
-def _left(reconcile: Reconcile, effect: DropClaim | MarkPods) -> str:
+def _words_of_leftover(reconcile: Reconcile, effect: DropClaim | MarkPods) -> str:
     """Return in words what is left behind without the effect."""
     name = effect.deployment
     if isinstance(effect, MarkPods):

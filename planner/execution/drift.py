@@ -40,7 +40,7 @@ class Drift:
 
 def before_start(reconcile: Reconcile) -> Drift:
     """Return all that differs from what the plan rests on. Right before the first effect, and only then."""
-    return _sorted(
+    return _sort(
         [
             *_times(reconcile),
             *_policy(reconcile),
@@ -56,18 +56,18 @@ def before_start(reconcile: Reconcile) -> Drift:
 
 def before_later_effect(reconcile: Reconcile) -> Drift:
     """Return what no longer fits before a later effect: what this plan has changed itself is no difference."""
-    return _sorted(
+    return _sort(
         [
             *_policy(reconcile),
             *_autoscalers(reconcile),
             *_others(reconcile),
             *group_before_later_effect(reconcile),
-            *_marked(reconcile),
+            *_lost_marks(reconcile),
         ]
     )
 
 
-def _sorted(differences: Iterable[Refusal | str]) -> Drift:
+def _sort(differences: Iterable[Refusal | str]) -> Drift:
     listed = list(dict.fromkeys(differences))
     return Drift(
         tuple(difference for difference in listed if isinstance(difference, Refusal)),
@@ -78,7 +78,7 @@ def _sorted(differences: Iterable[Refusal | str]) -> Drift:
 def _times(reconcile: Reconcile) -> Differences:
     plan, now = reconcile.plan, reconcile.now
     if now >= plan.valid_until:
-        yield expired(reconcile)
+        yield expiry(reconcile)
     if not reconcile.stored.status.steps:  # once begun, a time ahead is this host's clock that went back
         yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in from_the_future(plan, now))
     age = now - plan.snapshot.at
@@ -90,7 +90,7 @@ def _times(reconcile: Reconcile) -> Differences:
         )
 
 
-def expired(reconcile: Reconcile) -> Refusal:
+def expiry(reconcile: Reconcile) -> Refusal:
     """Return the refusal of a plan whose time is over."""
     return Refusal(
         Code.EXPIRED, f"the plan was valid until {reconcile.plan.valid_until:%Y-%m-%d %H:%M:%S %Z}: make a new one"
@@ -227,7 +227,7 @@ def _victims(reconcile: Reconcile) -> Differences:
             yield from missing_victims(reconcile, step)
 
 
-def _marked(reconcile: Reconcile) -> Differences:
+def _lost_marks(reconcile: Reconcile) -> Differences:
     """Yield why the stop that comes next would take other pods than those that were marked for it."""
     step = reconcile.plan.steps[reconcile.status.step]
     if not isinstance(step, StopConsumers):

@@ -36,14 +36,14 @@ def decide(stored: StoredPlan, observation: Observation, now: datetime, leftover
 
 
 def _decide_pending(reconcile: Reconcile) -> Move:
-    if (over := _over(reconcile)) is not None:
+    if (over := _end_before_start(reconcile)) is not None:
         return reconcile.refuse(*over)
     approval = reconcile.stored.requests.approval
     if approval is None:
         return reconcile.wait("waits for approval", reconcile.plan.valid_until)
     if (differs := drift.digest_differs(reconcile)) is not None:
         return reconcile.wait(differs.sentence, reconcile.plan.valid_until)
-    if (untyped := _unconfirmed(reconcile)) is not None:
+    if (untyped := _missing_confirmation(reconcile)) is not None:
         return reconcile.wait(untyped, reconcile.plan.valid_until)
     entered = reconcile.status.enter(
         Phase.APPROVED, f"approved by {approval.by or 'somebody not named'}", reconcile.now
@@ -52,7 +52,7 @@ def _decide_pending(reconcile: Reconcile) -> Move:
 
 
 def _decide_approved(reconcile: Reconcile) -> Move:
-    if (over := _over(reconcile)) is not None:
+    if (over := _end_before_start(reconcile)) is not None:
         return drop_claim(reconcile) or reconcile.refuse(*over)
     if (lost := _approval_lost(reconcile)) is not None:
         return drop_claim(reconcile) or reconcile.refuse(Phase.PENDING, (lost,))
@@ -81,11 +81,11 @@ def _claim(reconcile: Reconcile) -> Perform | None:
     return None
 
 
-def _over(reconcile: Reconcile) -> tuple[Phase, tuple[Refusal, ...]] | None:
+def _end_before_start(reconcile: Reconcile) -> tuple[Phase, tuple[Refusal, ...]] | None:
     if reconcile.is_to_end:
         return Phase.REFUSED, (Refusal(Code.WITHDRAWN, "withdrawn by a person before its first step"),)
     if reconcile.now >= reconcile.plan.valid_until:
-        return Phase.EXPIRED, (drift.expired(reconcile),)
+        return Phase.EXPIRED, (drift.expiry(reconcile),)
     return None
 
 
@@ -95,7 +95,7 @@ def _approval_lost(reconcile: Reconcile) -> Refusal | None:
     return drift.digest_differs(reconcile)
 
 
-def _unconfirmed(reconcile: Reconcile) -> str | None:
+def _missing_confirmation(reconcile: Reconcile) -> str | None:
     missing = [phrase for phrase in reconcile.plan.confirmations if phrase not in reconcile.stored.requests.confirmed]
     return f"waits for somebody to type {missing[0]!r}" if missing else None
 

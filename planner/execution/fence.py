@@ -21,7 +21,7 @@ def foreign_undo(reconcile: Reconcile) -> str | None:
     A claim that was taken away belongs here too: without it, it is unknown which effects are in. One that says that
     the plan is being undone is newer than the status that was read.
     """
-    for deployment in _running(reconcile):
+    for deployment in _present_deployments(reconcile):
         if deployment.claim is None:
             return f"somebody took the claim away from Deployment {deployment.name}"
         if deployment.claim.plan == reconcile.key and deployment.claim.is_undoing:
@@ -41,7 +41,7 @@ def foreign_change(reconcile: Reconcile) -> str | None:
         deployment = reconcile.observation.deployment(name)
         if deployment is not None and deployment.facts is None and _should_be(reconcile, name):
             return f"Deployment {name} is gone"
-    for deployment in _running(reconcile):
+    for deployment in _present_deployments(reconcile):
         if deployment.claim is not None and deployment.claim.plan != reconcile.key:
             return f"{deployment.claim.plan} has claimed Deployment {deployment.name}"
         allowed = {_by_claim(reconcile, deployment), replicas_after(reconcile.plan, deployment.name, -1)}
@@ -102,7 +102,7 @@ def ready_now(reconcile: Reconcile) -> int | None:
     return None if None in ready else sum(count or 0 for count in ready)
 
 
-def _running(reconcile: Reconcile) -> Iterator[DeploymentObservation]:
+def _present_deployments(reconcile: Reconcile) -> Iterator[DeploymentObservation]:
     """Yield the Deployments that the plan works on now; one that it has yet to create is not among them."""
     for name in deployments(reconcile.plan):
         deployment = reconcile.observation.deployment(name)

@@ -39,7 +39,7 @@ EffectStep = _OnDeployment | CreateDeployment | SetAutoscaler | OffsetStep
 
 def decide_running(reconcile: Reconcile) -> Move:
     """Return the next move of a plan in ``RUNNING``."""
-    if (ended := _interrupted(reconcile)) is not None:
+    if (ended := _interruption(reconcile)) is not None:
         return ended
     if reconcile.stored.requests.pause:
         return reconcile.enter(Phase.PAUSED, "paused by a person")
@@ -54,7 +54,7 @@ def decide_running(reconcile: Reconcile) -> Move:
 
 def decide_paused(reconcile: Reconcile) -> Move:
     """Return the next move of a plan in ``PAUSED``: none, until a person resumes or aborts it."""
-    if (ended := _interrupted(reconcile)) is not None:
+    if (ended := _interruption(reconcile)) is not None:
         return ended
     if reconcile.stored.requests.pause:
         return reconcile.wait("paused by a person")
@@ -66,16 +66,16 @@ def decide_paused(reconcile: Reconcile) -> Move:
     return Write(resumed, reason="Resumed")
 
 
-def _interrupted(reconcile: Reconcile) -> Move | None:
+def _interruption(reconcile: Reconcile) -> Move | None:
     """Return the move that stops the plan from going on; ``None`` while nothing stops it."""
     if (wrong := reconcile.edited or foreign_change(reconcile)) is not None:
         return reconcile.stuck(wrong)
     if (undone := foreign_undo(reconcile)) is not None:
         return begin_undo(reconcile, undone)
-    return _aborted(reconcile) if reconcile.is_to_end else None
+    return _abort(reconcile) if reconcile.is_to_end else None
 
 
-def _aborted(reconcile: Reconcile) -> Move | None:
+def _abort(reconcile: Reconcile) -> Move | None:
     if (passed := why_irreversible(reconcile)) is None:
         return begin_undo(reconcile, "aborted by a person")
     current = reconcile.status.current
@@ -98,7 +98,7 @@ def _begin(reconcile: Reconcile, index: int, step: Step) -> Move:
         deployment = reconcile.observation.deployment(deployment_of(reconcile.plan, step))
         pods = deployment.live_pods if deployment else None
     if pods is None:
-        return _limited(reconcile, step, _waiting_since(reconcile), "the pods could not be read")
+        return _wait_or_undo(reconcile, step, _waiting_since(reconcile), "the pods could not be read")
     kept = [pod for pod in pods if not isinstance(step, MarkVictims) or pod.name in step.pods]
     before = tuple(PodBefore(pod.name, pod.deletion_cost) for pod in sorted(kept, key=lambda pod: pod.name))
     begun = reconcile.status.begin(StepProgress(index, step.kind, reconcile.now, pods_before=before))
@@ -123,7 +123,7 @@ def _go_on(reconcile: Reconcile, step: Step, progress: StepProgress) -> Move:
         case Unfinished(progress=StepProgress() as renewed) if not reconcile.past(since, step.time_limit_seconds):
             return reconcile.renew(renewed)
         case Unfinished():
-            return _limited(reconcile, step, since, state.why)
+            return _wait_or_undo(reconcile, step, since, state.why)
         case Missing():
             return _effect(reconcile, step, progress, since)
 
@@ -141,7 +141,7 @@ def _finish(reconcile: Reconcile, progress: StepProgress, state: Finished) -> Wr
     return Write(status, reason="StepDone")
 
 
-def _limited(reconcile: Reconcile, step: Step, since: datetime, why: str) -> Move:
+def _wait_or_undo(reconcile: Reconcile, step: Step, since: datetime, why: str) -> Move:
     """Wait, but begin the undo once the step's time is over."""
     if reconcile.past(since, step.time_limit_seconds):
         return begin_undo(reconcile, f"{step.kind} was not done within {step.time_limit_seconds} s: {why}")
@@ -163,7 +163,7 @@ def _effect(reconcile: Reconcile, step: Step, progress: StepProgress, since: dat
             reconcile, f"the plan no longer fits before step {progress.index + 1}: {reasons}", differences.refusals
         )
     for why in (*differences.unknowns, *_not_yet(reconcile, step)):
-        return _limited(reconcile, step, since, why)
+        return _wait_or_undo(reconcile, step, since, why)
     if isinstance(step, OffsetStep) and progress.seen is None:
         # Brokers are written to one after the other: only the offsets from before show whether anything is in.
         return reconcile.renew(replace(progress, seen=reconcile.observation.offsets_fingerprint))
@@ -176,14 +176,14 @@ def _not_yet(reconcile: Reconcile, step: EffectStep) -> tuple[str, ...]:
         case StopConsumers():
             return _too_few(reconcile, step)
         case UpdateTemplate():
-            deployment = _known(reconcile, deployment_of(reconcile.plan, step))
+            deployment = _known_deployment(reconcile, deployment_of(reconcile.plan, step))
             mismatch = (
                 f"Deployment {deployment.name} is at revision {deployment.revision}, "
                 f"the step expects {step.from_revision}"
             )
             return () if deployment.revision == step.from_revision else (mismatch,)
         case DeleteDeployment():
-            facts = _known(reconcile, step.deployment).facts
+            facts = _known_deployment(reconcile, step.deployment).facts
             is_empty = facts is not None and facts.replicas == 0 and facts.pods == ()
             return () if is_empty else (f"Deployment {step.deployment} still has pods",)
         case _ if isinstance(step, OffsetStep):
@@ -221,7 +221,7 @@ def _effect_of(reconcile: Reconcile, step: EffectStep, index: int) -> Effect:
         case CreateDeployment():
             return Create(step.deployment, step, step.origin or reconcile.plan.deployment, claim)
         case _:
-            return _effect_on(_known(reconcile, deployment_of(reconcile.plan, step)), step, claim)
+            return _effect_on(_known_deployment(reconcile, deployment_of(reconcile.plan, step)), step, claim)
 
 
 def _effect_on(deployment: DeploymentObservation, step: _OnDeployment, claim: Claim) -> Effect:
@@ -239,7 +239,7 @@ def _effect_on(deployment: DeploymentObservation, step: _OnDeployment, claim: Cl
             return Delete(deployment.name, deployment.facts.uid, version)
 
 
-def _known(reconcile: Reconcile, name: str) -> DeploymentObservation:
+def _known_deployment(reconcile: Reconcile, name: str) -> DeploymentObservation:
     deployment = reconcile.observation.deployment(name)
     if deployment is None or deployment.facts is None:
         raise ValueError(f"an effect on Deployment {name}, which was not seen")

@@ -29,9 +29,9 @@ def group_before_start(reconcile: Reconcile) -> Differences:
     yield from _members(reconcile, group)
     yield from _queues(reconcile, group)
     yield from _strategy(group, {reconcile.plan.preconditions.strategy})
-    yield from _settled(group, reconcile.plan.group.system)
+    yield from _rebalance_drift(group, reconcile.plan.group.system)
     yield from _owners(reconcile, group)
-    yield from _served_by(reconcile, group)
+    yield from _pods_drift(reconcile, group)
 
 
 def group_before_later_effect(reconcile: Reconcile) -> Differences:
@@ -40,7 +40,7 @@ def group_before_later_effect(reconcile: Reconcile) -> Differences:
     if group is None or group.members is None:
         yield f"group {reconcile.plan.group.group} could not be read"
         return
-    yield from _queues(reconcile, group, _asked_for_more(reconcile))
+    yield from _queues(reconcile, group, _has_asked_for_more(reconcile))
     if group.members:
         strategies = {
             s.strategy for s in reconcile.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)
@@ -61,13 +61,13 @@ def _members(reconcile: Reconcile, group: GroupObservation) -> Differences:
     before, now = set(reconcile.plan.preconditions.members), set(group.members)
     if before != now:
         changes = [
-            *([f"{_some(before - now)} left"] if before - now else []),
-            *([f"{_some(now - before)} joined"] if now - before else []),
+            *([f"{_join_some(before - now)} left"] if before - now else []),
+            *([f"{_join_some(now - before)} joined"] if now - before else []),
         ]
         yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(changes)}")
 
 
-def _asked_for_more(reconcile: Reconcile) -> bool:
+def _has_asked_for_more(reconcile: Reconcile) -> bool:
     """True once the plan has asked a person to give a topic more queues."""
     begun = (reconcile.plan.steps[progress.index] for progress in reconcile.status.steps)
     return reconcile.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
@@ -105,13 +105,13 @@ def missing_queues(reconcile: Reconcile, group: GroupObservation) -> str | None:
         return None
     verb = "is" if len(gone) == 1 else "are"
     subject = f"{queues(len(gone), reconcile.plan.group.system)} of group {group.name}"
-    return f"{subject} {verb} in no route: {_some(gone)}: is their broker up?"
+    return f"{subject} {verb} in no route: {_join_some(gone)}: is their broker up?"
 
 
 def _difference(planned: set[str], now: set[str]) -> str:
     changes = [
-        *([f"{_some(planned - now)} gone"] if planned - now else []),
-        *([f"{_some(now - planned)} new"] if planned and now - planned else []),
+        *([f"{_join_some(planned - now)} gone"] if planned - now else []),
+        *([f"{_join_some(now - planned)} new"] if planned and now - planned else []),
     ]
     return f": {', '.join(changes)}" if changes else ""
 
@@ -126,7 +126,7 @@ def _strategy(group: GroupObservation, allowed: set[str]) -> Differences:
         )
 
 
-def _settled(group: GroupObservation, system: str) -> Differences:
+def _rebalance_drift(group: GroupObservation, system: str) -> Differences:
     if group.is_rebalancing is None or group.misplaced is None or group.owners is None:
         yield f"whether group {group.name} is settled could not be read"
     elif group.is_rebalancing:
@@ -149,10 +149,10 @@ def _owners(reconcile: Reconcile, group: GroupObservation) -> Differences:
     ]
     if moved:
         noun = queues(len(moved), reconcile.plan.group.system)
-        yield Refusal(Code.OWNERS_CHANGED, f"{noun} of group {group.name} changed owner since: {_some(moved)}")
+        yield Refusal(Code.OWNERS_CHANGED, f"{noun} of group {group.name} changed owner since: {_join_some(moved)}")
 
 
-def _served_by(reconcile: Reconcile, group: GroupObservation) -> Differences:
+def _pods_drift(reconcile: Reconcile, group: GroupObservation) -> Differences:
     deployment = reconcile.observation.deployment(reconcile.plan.deployment)
     if not group.pods or deployment is None or deployment.facts is None or deployment.facts.pods is None:
         return
@@ -161,7 +161,7 @@ def _served_by(reconcile: Reconcile, group: GroupObservation) -> Differences:
     if not own & others:
         yield Refusal(
             Code.SERVES_OTHER_GROUP,
-            f"no member of group {group.name} runs in Deployment {deployment.name}; they run in {_some(others)}",
+            f"no member of group {group.name} runs in Deployment {deployment.name}; they run in {_join_some(others)}",
         )
 
 
@@ -191,7 +191,7 @@ def in_use(reconcile: Reconcile, name: str) -> Differences:
     if group is None or group.members is None:
         yield f"whether group {name} has members could not be read"
     elif group.members:
-        yield Refusal(Code.GROUP_IN_USE, f"group {name} has members: {_some(group.members)}")
+        yield Refusal(Code.GROUP_IN_USE, f"group {name} has members: {_join_some(group.members)}")
 
 
 def moved_queues(before: Sequence[OwnedQueues], owners: Iterable[tuple[Queue, tuple[str, ...]]]) -> int:
@@ -213,6 +213,6 @@ def _owner_by_queue(owned: Sequence[OwnedQueues]) -> dict[str, str]:
     return owner_by_queue
 
 
-def _some(names: Iterable[str]) -> str:
+def _join_some(names: Iterable[str]) -> str:
     listed = sorted(names)
     return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")

@@ -40,7 +40,7 @@ def observe_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupObservat
         queues=queues or None,
         owners=owners,
         strategy=snapshot.strategy,
-        misplaced=None if owners is None else _misplaced(snapshot),
+        misplaced=None if owners is None else _count_misplaced(snapshot),
         is_rebalancing=sample.kafka.state not in _QUIET if sample.kafka else False,
         epoch=sample.kafka.epoch if sample.kafka else None,
         lag_messages=None if snapshot.unknown_lag else snapshot.lag,
@@ -58,7 +58,7 @@ def _are_known(sample: GroupSample) -> bool:
     return bool(sample.members) or not sample.problems or _all_list_nobody(sample)
 
 
-def _misplaced(snapshot: GroupSnapshot) -> int | None:
+def _count_misplaced(snapshot: GroupSnapshot) -> int | None:
     try:
         return unsettled_queues(snapshot)
     except BadInputError:

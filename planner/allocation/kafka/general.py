@@ -37,16 +37,16 @@ def general(group: Group, resolved: Resolved, racks: RackTable | None, *, lets_s
     previous = previous_owners(group)
     astray = astray_partitions(group, previous.owners)
     if not astray.any():
-        return _balanced(_Balancing(_State(group, resolved, racks), previous.owners), previous)
+        return _balance_all(_Balancing(_State(group, resolved, racks), previous.owners), previous)
     try:
-        outcome = _balanced(_Literally(_State(group, resolved, racks), previous.owners), previous)
+        outcome = _balance_all(_Literally(_State(group, resolved, racks), previous.owners), previous)
         if lets_stray or not astray_partitions(group, outcome.owners).any():
             return outcome
     except ClassFailsError:
         if lets_stray:
             raise
     cleaned = np.where(astray, NOBODY, previous.owners)
-    outcome = _balanced(_Balancing(_State(group, resolved, racks), cleaned), previous)
+    outcome = _balance_all(_Balancing(_State(group, resolved, racks), cleaned), previous)
     return replace(outcome, is_determined=False, warnings=(*outcome.warnings, _STRAY))
 
 
@@ -56,7 +56,7 @@ _STRAY = (
 )
 
 
-def _balanced(rounds: "_Balancing", previous: Previous) -> Outcome:
+def _balance_all(rounds: "_Balancing", previous: Previous) -> Outcome:
     rounds.run()
     # No old claim was asked for when nothing was out of balance: the walk order behind it decided nothing.
     is_determined = (previous.is_determined or not rounds.has_moved) and not rounds.warnings
@@ -82,7 +82,7 @@ class _State:
         self.subscribers = group.subscribers
         sizes = [len(members) for members in self.subscribers]
         self.topic_order = sorted(range(len(sizes)), key=lambda topic: (sizes[topic], topic))
-        self.owners, self.must_revoke = _kept(group, resolved, racks)
+        self.owners, self.must_revoke = _keep_claims(group, resolved, racks)
         self.loads = np.bincount(self.owners[self.owners != NOBODY], minlength=group.member_count)
         self.is_fresh = not bool(self.loads.any())
         self.free = self.blocks(self.owners == NOBODY)
@@ -127,7 +127,7 @@ class _State:
         self.loads[member] += 1
 
 
-def _kept(group: Group, resolved: Resolved, racks: RackTable | None) -> tuple[IntArray, bool]:
+def _keep_claims(group: Group, resolved: Resolved, racks: RackTable | None) -> tuple[IntArray, bool]:
     """Return the claims that stand, and whether one fell because of a subscription or a rack."""
     owners = resolved.owners.copy()
     claimed = np.flatnonzero(owners != NOBODY)

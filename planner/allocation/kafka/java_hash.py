@@ -16,11 +16,11 @@ _FIRST_TABLE = 16
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint32]:
     """Return ``String#hashCode`` of each name as an unsigned number: ``31 × h + unit`` over its UTF-16 units."""
-    return _hashed(tuple(names))
+    return _hash_names(tuple(names))
 
 
 @lru_cache(maxsize=256)
-def _hashed(names: tuple[str, ...]) -> NDArray[np.uint32]:
+def _hash_names(names: tuple[str, ...]) -> NDArray[np.uint32]:
     """The hashes, to be read only: a simulation asks for those of the same topics and members a thousand times."""
     encoded = [name.encode("utf-16-le", "surrogatepass") for name in names]
     lengths = np.array([len(name) // 2 for name in encoded], dtype=np.intp)

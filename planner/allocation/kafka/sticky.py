@@ -30,14 +30,14 @@ def _sticky(group: Group, *, is_cooperative: bool, lets_stray: bool) -> Outcome:
         return constrained(group, resolved, racks)
     if group.passes_for_uniform:
         outcome = constrained(group, resolved, racks)
-        handed_out = _granted(outcome) if is_cooperative else outcome.owners
+        handed_out = _granted_owners(outcome) if is_cooperative else outcome.owners
         if lets_stray or not astray_partitions(group, handed_out).any():
             return outcome
     outcome = general(group, resolved, racks, lets_stray=lets_stray)
-    return replace(outcome, withheld=_handed_over(group, outcome.owners))
+    return replace(outcome, withheld=_partitions_handed_over(group, outcome.owners))
 
 
-def _handed_over(group: Group, owners: IntArray) -> BoolArray:
+def _partitions_handed_over(group: Group, owners: IntArray) -> BoolArray:
     """Return the partitions that one member gains and another one, which claims them, loses."""
     members, partitions = group.claims.members, group.claims.partitions
     is_kept = owners[partitions] == members
@@ -52,7 +52,7 @@ def _handed_over(group: Group, owners: IntArray) -> BoolArray:
 def cooperative_first(group: Group) -> Outcome:
     """Return the leader's answer of the first round: what changes hands is withheld, so that it has no owner yet."""
     outcome = _sticky(group, is_cooperative=True, lets_stray=False)
-    return replace(outcome, owners=_granted(outcome))
+    return replace(outcome, owners=_granted_owners(outcome))
 
 
 def librdkafka_first(group: Group) -> Outcome:
@@ -64,7 +64,9 @@ def librdkafka_first(group: Group) -> Outcome:
     if group.member_count == 0 or group.topics.partition_count == 0:
         return Outcome(nobody(group.topics.partition_count))
     outcome = general(group, resolve(group), None)
-    return replace(outcome, owners=_granted(replace(outcome, withheld=_handed_over(group, outcome.owners))))
+    return replace(
+        outcome, owners=_granted_owners(replace(outcome, withheld=_partitions_handed_over(group, outcome.owners)))
+    )
 
 
 def cooperative_final(group: Group) -> Outcome:
@@ -73,20 +75,20 @@ def cooperative_final(group: Group) -> Outcome:
     What a round in between hands to a member that no longer subscribes is followed as long as the end is valid.
     """
     try:
-        outcome = _settled(group, lets_stray=True)
+        outcome = _run_rounds(group, lets_stray=True)
         if group.is_uniform or not astray_partitions(group, outcome.owners).any():
             return outcome
     except ClassFailsError:
         pass
-    return _settled(group, lets_stray=False)
+    return _run_rounds(group, lets_stray=False)
 
 
-def _settled(group: Group, *, lets_stray: bool) -> Outcome:
+def _run_rounds(group: Group, *, lets_stray: bool) -> Outcome:
     is_determined = True
     warnings: dict[str, None] = {}
     for _ in range(MOST_ROUNDS):
         outcome = _sticky(group, is_cooperative=True, lets_stray=lets_stray)
-        owners = _granted(outcome)
+        owners = _granted_owners(outcome)
         is_determined = is_determined and outcome.is_determined
         warnings |= dict.fromkeys(outcome.warnings)
         if not _revokes_any(group, owners):
@@ -97,7 +99,7 @@ def _settled(group: Group, *, lets_stray: bool) -> Outcome:
     return Outcome(owners, is_determined, warnings=tuple(warnings))
 
 
-def _granted(outcome: Outcome) -> IntArray:
+def _granted_owners(outcome: Outcome) -> IntArray:
     if outcome.withheld is None:
         return outcome.owners
     return np.where(outcome.withheld, NOBODY, outcome.owners)
