@@ -112,8 +112,8 @@ def _is_open(plan: Mapping[str, Any], at: datetime) -> bool:
     try:
         valid_until = datetime.fromisoformat(plan["spec"]["validUntil"]).astimezone(UTC)
     except (ValueError, OverflowError):
-        return phase.is_under_way  # such a time no executor can read either
-    return phase.is_under_way or (not phase.is_final and at < valid_until)
+        return phase.is_in_progress  # such a time no executor can read either
+    return phase.is_in_progress or (not phase.is_final and at < valid_until)
 
 
 def _create(api: "RolloutApi", namespace: str, file: Path) -> str:

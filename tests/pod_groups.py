@@ -14,7 +14,7 @@ from planner.allocation.registry import find_strategy
 from planner.cli import rollouts
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import OutOfReachError
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.model.deployments import Deployment
 from planner.model.queues import MessageQueue
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
@@ -36,13 +36,13 @@ class PodGroups:
 
     def look(
         self, _: ConsumerScalingPolicy | None, group: str, deployment: Deployment | None, at: datetime
-    ) -> GroupLook:
+    ) -> GroupObservation:
         """Return the group of the Deployment's ready pods."""
         if deployment is None or deployment.pods is None:
             raise OutOfReachError("the pods could not be read")
         members = tuple(sorted(pod.name for pod in deployment.pods if pod.is_ready and not pod.is_ending))
         owners = {queue: member for member, queues in owned(members).items() for queue in queues}
-        return GroupLook(
+        return GroupObservation(
             name=group,
             at=at,
             members=members,

@@ -24,11 +24,11 @@ class Answers:
     @property
     def refused(self) -> list[tuple[int, str]]:
         """Return index and error of every request that was not answered."""
-        return [(index, found["error"]) for index, found in enumerate(self.documents) if "error" in found]
+        return [(index, document["error"]) for index, document in enumerate(self.documents) if "error" in document]
 
 
 def answer(request: object) -> Document:
-    """Return the answer to one request; raise ``BadInputError`` naming field, found and expected."""
+    """Return the answer to one request; raise ``BadInputError`` naming field, value and expectation."""
     document = fields.mapping(request, "request", "an object with system, strategy and what it allocates")
     if "system" not in document:
         raise fields.missing("system", f"one of {', '.join(SYSTEMS)}")
@@ -53,13 +53,13 @@ def _answer_or_error(index: int, request: object) -> Document:
 
 
 def _answer_kafka(document: Mapping[str, Any]) -> Document:
-    """Return the answer with ``unowned`` beside it where a topic has partitions that nobody consumes."""
-    found: Document = dict(assign(document))
-    owned = {partition for partitions in found["assignments"].values() for partition in partitions}
+    """Return the answer with ``unowned`` beside it where a topic has partitions that no member consumes."""
+    response: Document = dict(assign(document))
+    owned = {partition for partitions in response["assignments"].values() for partition in partitions}
     unowned = [
         (topic, number)
         for topic in java_sorted(document["partitions"])
         for number in range(document["partitions"][topic])
         if (topic, number) not in owned
     ]
-    return {**found, "unowned": unowned} if unowned else found
+    return {**response, "unowned": unowned} if unowned else response

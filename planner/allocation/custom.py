@@ -12,7 +12,7 @@ from planner.model.queues import MessageQueue
 
 
 class UserStrategy(Protocol):
-    """What a user writes: the same that their Java class does, asked once for each client and topic."""
+    """The class that a user writes, as their Java class; called once for each client and topic."""
 
     @property
     def name(self) -> str:
@@ -26,7 +26,7 @@ class UserStrategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckedStrategy:
-    """A user's strategy behind checks: whatever it does wrong is said in a sentence and stops nothing else."""
+    """A user's strategy behind checks: whatever it does wrong is reported in a sentence and stops nothing else."""
 
     user: UserStrategy
     is_positional: bool = False
@@ -48,7 +48,7 @@ class CheckedStrategy:
         """Return the usable pairs of one topic, and a sentence for everything that is wrong.
 
         A client whose call raises owns nothing here (a real one would keep what it has); a queue that is not in the
-        topic is left out. Queues left to nobody and queues given to several clients are reported, not repaired.
+        topic is left out. Queues without a client and queues given to several clients are reported, not repaired.
         """
         pairs: list[tuple[int, int]] = []
         problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Checks of fields that users write, each refusal one sentence: field, found, expected."""
+"""Checks of fields that users write, each refusal one sentence: field, value found, expectation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ LARGEST_QUEUE_ID = 2**31 - 1
 _SHOWN = 60
 
 
-def refusal(field: str, found: object, expected: str) -> BadInputError:
-    """Return the error that says which field was found how, and what was expected."""
-    return BadInputError(f"{field}: found {shown(found)}, expected {expected}")
+def refusal(field: str, value: object, expected: str) -> BadInputError:
+    """Return the error that names the field, its value and what was expected."""
+    return BadInputError(f"{field}: found {shown(value)}, expected {expected}")
 
 
 def missing(field: str, expected: str) -> BadInputError:
@@ -21,9 +21,9 @@ def missing(field: str, expected: str) -> BadInputError:
     return BadInputError(f"{field}: missing, expected {expected}")
 
 
-def shown(found: object) -> str:
+def shown(value: object) -> str:
     """Return the value as JSON where it has such a form, cut to a line's length."""
-    text = json.dumps(found, default=repr, ensure_ascii=True)
+    text = json.dumps(value, default=repr, ensure_ascii=True)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

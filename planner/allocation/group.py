@@ -1,4 +1,4 @@
-"""Who owns what in a whole group: all topics, every client's answer, as index arrays until names are asked for."""
+"""Ownership in a whole group: all topics, every client's answer, as index arrays until names are asked for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class GroupAllocation:
     """What every client of one group computes for itself.
 
     ``queues`` and ``clients`` are sorted as the clients sort them; an id that occurs twice stands twice in
-    ``clients`` and holds its queues at the first place. ``holdings`` lists every (client, queue) pair, ordered by
+    ``clients`` and holds its queues at the first index. ``holdings`` lists every (client, queue) pair, ordered by
     client and, within one, as its class returns the queues. ``problems`` are sentences about a user's own strategy.
     """
 
@@ -46,7 +46,7 @@ class GroupAllocation:
 
     @property
     def unowned(self) -> list[MessageQueue]:
-        """Return the queues that nobody consumes."""
+        """Return the queues that no client consumes."""
         return [self.queues[pick] for pick in np.flatnonzero(self.owner_counts == 0).tolist()]
 
     def answer(self) -> dict[str, list[MessageQueue]]:
@@ -69,31 +69,31 @@ def allocate_group(
     *,
     is_sorted: bool = False,
 ) -> GroupAllocation:
-    """Return who owns what, topic by topic as the clients do it; ``is_sorted`` skips sorting both lists again.
+    """Return the ownership, topic by topic as the clients compute it; ``is_sorted`` skips sorting both lists again.
 
     A user's own strategy may fail for one client; that stands in ``problems`` with group and client, and the others
     are answered.
     """
     if not is_sorted:
         queues, clients = sorted_queues(queues), java_sorted(clients)
-    parts: list[Holdings] = []
+    by_topic: list[Holdings] = []
     problems: list[str] = []
-    for topic, part in topic_slices(queues):
+    for topic, topic_slice in topic_slices(queues):
         if isinstance(strategy, CheckedStrategy):
-            found, complaints = strategy.examine(queues[part], clients)
+            holdings, complaints = strategy.examine(queues[topic_slice], clients)
             problems += [f"group {group}, topic {topic}: {complaint}" for complaint in complaints]
         else:
-            found = holdings_of(strategy, queues[part], clients)
-        parts.append(Holdings(found.holders, found.picks + part.start))
-    return GroupAllocation(strategy, queues, clients, _joined(parts), tuple(problems))
+            holdings = holdings_of(strategy, queues[topic_slice], clients)
+        by_topic.append(Holdings(holdings.holders, holdings.picks + topic_slice.start))
+    return GroupAllocation(strategy, queues, clients, _join_topics(by_topic), tuple(problems))
 
 
-def _joined(parts: Sequence[Holdings]) -> Holdings:
+def _join_topics(by_topic: Sequence[Holdings]) -> Holdings:
     """Return all topics' pairs, ordered by client, topics in order within one."""
-    if not parts:
+    if not by_topic:
         nothing = np.empty(0, dtype=np.intp)
         return Holdings(nothing, nothing)
-    holders = np.concatenate([part.holders for part in parts])
-    picks = np.concatenate([part.picks for part in parts])
+    holders = np.concatenate([holdings.holders for holdings in by_topic])
+    picks = np.concatenate([holdings.picks for holdings in by_topic])
     order = np.argsort(holders, kind="stable")
     return Holdings(holders[order], picks[order])

@@ -1,6 +1,6 @@
 """Where a user's own strategies are found: by path to a ``.py`` file, or by entry point.
 
-The one module of this room that reads anything: it runs the user's code, with the rights of whoever called.
+The one module of this room that reads anything: it runs the user's code, with the rights of the caller.
 """
 
 import importlib.util
@@ -43,8 +43,8 @@ def check_allowed(name: str) -> None:
     Policies, snapshots, plans and requests come from others: what they name is not run with our rights.
     """
     path = _file_of(name).resolve()
-    listed = (Path(part).resolve() for part in os.environ.get(FILES_VARIABLE, "").split(os.pathsep) if part)
-    if path not in _allowed and not any(path.is_relative_to(part) for part in listed):
+    listed = (Path(entry).resolve() for entry in os.environ.get(FILES_VARIABLE, "").split(os.pathsep) if entry)
+    if path not in _allowed and not any(path.is_relative_to(entry) for entry in listed):
         raise BadInputError(
             f"strategy {name}: a document names a Python file, and is not to decide what runs here: install it as an "
             f"entry point ({ENTRY_POINTS}), or allow it by {FILES_VARIABLE}={path}"
@@ -72,18 +72,20 @@ def from_path(name: str, options: Mapping[str, Any]) -> CheckedStrategy:
 
 def from_entry_point(name: str, options: Mapping[str, Any]) -> CheckedStrategy | None:
     """Return the installed strategy of that entry point name, ``None`` when there is none."""
-    for found in _entry_points().select(name=name):
+    for entry_point in _entry_points().select(name=name):
         try:
-            kind = found.load()
+            kind = entry_point.load()
         except Exception as error:
-            raise BadInputError(f"strategy {name} (entry point {found.value}) cannot be loaded: {error}") from error
-        return build(kind, options, found.value)
+            raise BadInputError(
+                f"strategy {name} (entry point {entry_point.value}) cannot be loaded: {error}"
+            ) from error
+        return build(kind, options, entry_point.value)
     return None
 
 
 def installed_names() -> list[str]:
     """Return the entry point names of installed strategies."""
-    return sorted(found.name for found in _entry_points())
+    return sorted(entry_point.name for entry_point in _entry_points())
 
 
 def _entry_points() -> "EntryPoints":

@@ -96,14 +96,14 @@ def _with_inner(options: Options, inner: str) -> Options:
 
 
 def _averagely(options: Options) -> Strategy:
-    return _shared(Averagely(), options)
+    return _with_sharing(Averagely(), options)
 
 
 def _circle(options: Options) -> Strategy:
-    return _shared(AveragelyByCircle(), options)
+    return _with_sharing(AveragelyByCircle(), options)
 
 
-def _shared(strategy: Strategy, options: Options) -> Strategy:
+def _with_sharing(strategy: Strategy, options: Options) -> Strategy:
     if "pop_share_queues" not in options:
         return strategy
     share = fields.whole_number(options["pop_share_queues"], "options.pop_share_queues", -1, fields.LARGEST_QUEUE_ID)
@@ -142,9 +142,9 @@ def _nearby(options: Options) -> MachineRoomNearby:
         raise fields.missing(field, expected)
     rooms = fields.mapping(options["machine_rooms"], field, expected)
     fields.only_known(rooms, ("brokers", "clients", "inner", "virtual_nodes"), field)
-    for part in ("brokers", "clients"):
-        if part not in rooms:
-            raise fields.missing(f"{field}.{part}", "an object from name to room")
+    for side in ("brokers", "clients"):
+        if side not in rooms:
+            raise fields.missing(f"{field}.{side}", "an object from name to room")
     return MachineRoomNearby(
         _inner(rooms, f"{field}.inner", {**rooms, **options}),
         _room_table(rooms["brokers"], f"{field}.brokers"),

@@ -32,12 +32,12 @@ class AllocationRequest:
     clients: Sequence[str]
 
     def allocate(self) -> GroupAllocation:
-        """Return who owns what."""
+        """Return the ownership."""
         return allocate_group(self.strategy, self.queues, self.clients, self.group)
 
 
 def read_request(document: Mapping[str, Any]) -> AllocationRequest:
-    """Return the request, checked; raise ``BadInputError`` naming field, found and expected."""
+    """Return the request, checked; raise ``BadInputError`` naming field, value and expectation."""
     fields.only_known(document, _FIELDS, "request")
     for name, expected in (
         ("strategy", "a strategy's name"),
@@ -57,18 +57,18 @@ def read_request(document: Mapping[str, Any]) -> AllocationRequest:
     return request
 
 
-def answer_document(found: GroupAllocation) -> dict[str, Any]:
-    """Return the answer: ``assignments``, and beside it what needs a look, each key only when it has something.
+def answer_document(allocation: GroupAllocation) -> dict[str, Any]:
+    """Return the answer: ``assignments``, and beside it what needs attention, each key only when it has something.
 
-    ``unowned``: queues that nobody consumes; ``problems``: sentences about a user's own strategy.
+    ``unowned``: queues that no client consumes; ``problems``: sentences about a user's own strategy.
     """
     document: dict[str, Any] = {
-        "assignments": {client: _documents(queues) for client, queues in found.answer().items()}
+        "assignments": {client: _documents(queues) for client, queues in allocation.answer().items()}
     }
-    if unowned := found.unowned:
+    if unowned := allocation.unowned:
         document["unowned"] = _documents(unowned)
-    if found.problems:
-        document["problems"] = list(found.problems)
+    if allocation.problems:
+        document["problems"] = list(allocation.problems)
     return document
 
 

@@ -20,8 +20,8 @@ class Strategy(Protocol):
     """An allocation strategy of RocketMQ clients, for one topic at a time.
 
     Both lists come sorted, as the clients sort them before they allocate (``RebalanceImpl#rebalanceByTopic``).
-    ``is_positional`` says that the clients count by their place in the list only, not by their names; what a
-    change moves can then be told before a new client's name is known.
+    ``is_positional`` says that the clients count by their index in the list only, not by their names; what a
+    change moves can then be computed before a new client's name is known.
     """
 
     @property
@@ -35,8 +35,8 @@ class Strategy(Protocol):
     def owners(self, queues: Sequence[MessageQueue], clients: Sequence[str]) -> Owners:
         """Return the owner's index for each queue; with no clients every queue is owned by ``NOBODY``.
 
-        An id that occurs twice in ``clients`` is answered at its first index, because the classes look for
-        themselves with ``indexOf``: both processes take the first slot's queues, nobody the second slot's.
+        An id that occurs twice in ``clients`` is answered at its first index, because the classes find their
+        own index with ``indexOf``: both processes take the first slot's queues, none the second slot's.
         A strategy that lets several clients own one queue names the first of them here and all of them in
         ``holdings`` (``SharingStrategy``).
         """
@@ -45,10 +45,10 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holdings:
-    """Who holds what, as pairs: client ``holders[k]`` holds queue ``picks[k]`` (indexes into the two lists).
+    """Ownership as pairs: client ``holders[k]`` holds queue ``picks[k]`` (indexes into the two lists).
 
     The pairs of one client stand in the order in which its class returns the queues. A queue may appear
-    several times (shared), or never (nobody consumes it).
+    several times (shared), or never (no client consumes it).
     """
 
     holders: NDArray[np.intp]

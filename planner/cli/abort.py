@@ -58,5 +58,5 @@ def abort_plan(
                 with shown(False) as show:
                     stored = rollouts.follow(ports, stored, show, waits_for_approval=False)
         if stored.status.phase.is_final:
-            plans.let_go(stored)  # also where who brought it to its end was killed before that
+            plans.remove_finalizer(stored)  # also where who brought it to its end was killed before that
     return stored, place

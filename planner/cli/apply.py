@@ -17,9 +17,9 @@ from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.deployments.plans import ClusterPlans
-    from planner.execution.look import Look
+    from planner.execution.observation import Observation
     from planner.execution.ports import StoredPlan
-    from planner.execution.turn import Ports, Turned
+    from planner.execution.reconcile import Ports, ReconcileResult
 
 
 class DryRun(StrEnum):
@@ -150,8 +150,8 @@ def _let_go(plans: "ClusterPlans", stored: "StoredPlan") -> None:
 
     try:
         found = plans.read(stored.name)
-        if found is not None and (found.status.phase.is_final or not found.status.phase.is_under_way):
-            plans.let_go(found)
+        if found is not None and (found.status.phase.is_final or not found.status.phase.is_in_progress):
+            plans.remove_finalizer(found)
     except OutOfReachError as error:
         errors.print(f"planner: the plan's finalizer stays: {error}")
 
@@ -165,11 +165,11 @@ def _is_untouched(stored: "StoredPlan") -> bool:
 def _try(ports: "Ports", stored: "StoredPlan", answer: Answer) -> None:
     """Tell whether the plan fits the cluster as it is now; nothing is changed."""
     from planner.execution.drift import before_start
-    from planner.execution.moves import Turn
+    from planner.execution.moves import Reconcile
 
     now = ports.clock()
-    look = ports.world.look(stored, now)
-    found = before_start(Turn(stored, look, now))
+    look = ports.cluster.observe(stored, now)
+    found = before_start(Reconcile(stored, look, now))
     reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in found.refusals]
     if not answer.is_text:
         fits = not (reasons or found.unknowns)
@@ -230,9 +230,9 @@ def shown(as_tree: bool) -> Iterator[Show]:
         return
     last = ""
 
-    def line(stored: "StoredPlan", _: "Look | None", turned: "Turned") -> None:
+    def line(stored: "StoredPlan", _: "Observation | None", turned: "ReconcileResult") -> None:
         nonlocal last
-        from planner.execution.turn import Outcome
+        from planner.execution.reconcile import Outcome
 
         moves = (Outcome.MOVED, Outcome.DONE)
         told = (stored.status.held or stored.status.message) if turned.outcome in moves else turned.why

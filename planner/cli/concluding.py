@@ -100,7 +100,7 @@ def _with_price(
 
 def _findings(watch: GroupWatch, sample_every_s: float) -> "tuple[Finding, ...]":
     from planner.diagnosis.diagnose import diagnose
-    from planner.diagnosis.picture import Picture
+    from planner.diagnosis.group_evidence import GroupEvidence
 
     timing = watch.policy.snapshot_settings.timing
-    return diagnose(Picture(tuple(watch.samples), sample_every_s, timing=timing))
+    return diagnose(GroupEvidence(tuple(watch.samples), sample_every_s, timing=timing))

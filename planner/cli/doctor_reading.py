@@ -10,7 +10,7 @@ from rich.text import Text
 
 from planner.cli.console import errors
 from planner.cli.policy_reading import read_policy
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.documents.data import SAMPLE
 from planner.errors import BadInputError, OutOfReachError, PlannerError, UnknownNameError
 from planner.model.deployments import Deployment
@@ -45,7 +45,7 @@ class Wanted:
 class Read:
     """The pictures of all groups that could be read, and the survey that they come from."""
 
-    pictures: list[Picture]
+    pictures: list[GroupEvidence]
     survey: Survey = field(default_factory=Survey)
 
 
@@ -115,7 +115,7 @@ def _of_policy(wanted: Wanted, path: Path) -> Read:
             status.update(f"watching group {group} for {wanted.watch_s:.0f} s: {looks} looks")
     samples = _with(found.samples[group], _deployment(serving, found))
     stated, bound = policy.snapshot_settings, policy.objective.oldest_message_s
-    return Read([Picture(samples, found.pace.sample_every_s, stated.strategy, bound, stated.timing)], found)
+    return Read([GroupEvidence(samples, found.pace.sample_every_s, stated.strategy, bound, stated.timing)], found)
 
 
 def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) -> Read:
@@ -128,7 +128,9 @@ def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) ->
     if not found.samples and found.failures:
         raise next(iter(found.failures.values()))
     deployment = _deployment(serving, found)
-    pictures = [Picture(_with(of_group, deployment), found.pace.sample_every_s) for of_group in found.samples.values()]
+    pictures = [
+        GroupEvidence(_with(of_group, deployment), found.pace.sample_every_s) for of_group in found.samples.values()
+    ]
     return Read(pictures, found)
 
 
@@ -191,4 +193,4 @@ def _of_records(wanted: Wanted) -> Read:
     if missing:
         there = ", ".join(sorted({one.group for one in recorded}))
         raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {there}")
-    return Read([Picture(tuple(of_group), every_s) for of_group in found.samples.values()], found)
+    return Read([GroupEvidence(tuple(of_group), every_s) for of_group in found.samples.values()], found)

@@ -158,7 +158,7 @@ def _check_phase(name: str, status: "RolloutStatus") -> None:
     phase = status.phase
     if phase is Phase.APPROVED:
         raise StaleError(f"plan {name} is approved and may begin at any time: planner abort {name} it first")
-    if phase.is_under_way and not phase.is_final:
+    if phase.is_in_progress and not phase.is_final:
         raise StaleError(f"plan {name} is in progress ({phase}): planner status {name} shows how far it has come")
     if phase in (Phase.SUCCEEDED, Phase.ROLLED_BACK, Phase.STUCK):
         raise StaleError(f"plan {name} has ended as {phase}: make a new one with planner plan or planner migrate")

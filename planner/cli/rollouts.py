@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
     from planner.deployments.groups import Groups
     from planner.deployments.world import Policies
-    from planner.execution.look import Look
+    from planner.execution.observation import Observation
     from planner.execution.ports import StoredPlan
-    from planner.execution.turn import Ports, Turned
+    from planner.execution.reconcile import Ports, ReconcileResult
 
 PROGRESS = "RolloutProgress"
 """Kind of the document that says where a plan stands."""
@@ -39,7 +39,7 @@ Records = Annotated[
     typer.Option(help="Data folder: how the forecast did is kept below it, in calibration/, for the next forecast."),
 ]
 PlanName = Annotated[str, typer.Argument(help="Name of a plan in the cluster, or its file.", show_default=False)]
-Show = Callable[["StoredPlan", "Look | None", "Turned"], None]
+Show = Callable[["StoredPlan", "Observation | None", "ReconcileResult"], None]
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
 
     executor, last = executor_name(), stored
 
-    def shown(found: "StoredPlan", look: "Look | None", turned: "Turned") -> None:
+    def shown(found: "StoredPlan", look: "Observation | None", turned: "ReconcileResult") -> None:
         nonlocal last
         last = found
         show(found, look, turned)
@@ -165,18 +165,18 @@ def _to_the_end(
 ) -> "StoredPlan":
     from planner.deployments.drive import drive
     from planner.execution.phases import Phase
-    from planner.execution.turn import Outcome
+    from planner.execution.reconcile import Outcome
 
     answered_at = time.monotonic()
     for turned in drive(ports, stored.name, executor, sleep=stop.wait):
         if turned.outcome is Outcome.GONE:
             break
-        if turned.outcome is not Outcome.AGAIN:
+        if turned.outcome is not Outcome.RETRY:
             answered_at = time.monotonic()
         elif time.monotonic() - answered_at > PATIENCE_S:
             raise OutOfReachError(f"plan {stored.name} got no further for {PATIENCE_S:.0f} s: {turned.why}")
         stored = _fresh(ports, stored)
-        show(stored, getattr(ports.world, "last", None), turned)
+        show(stored, getattr(ports.cluster, "last", None), turned)
         if stop.is_set() and not stored.status.phase.is_final:
             raise KeyboardInterrupt
         if stored.status.phase is Phase.PENDING and turned.outcome is Outcome.WAITING and not waits_for_approval:

@@ -3,13 +3,13 @@
 from rich.text import Text
 from rich.tree import Tree
 
-from planner.execution.look import DeploymentLook, Look
+from planner.execution.observation import DeploymentObservation, Observation
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import StepProgress
 from planner.model.deployments import Pod
 
 
-def plan_tree(stored: StoredPlan, look: Look | None) -> Tree:
+def plan_tree(stored: StoredPlan, look: Observation | None) -> Tree:
     """Return the plan's steps with how far each is, and below them the pods and members that were seen last."""
     status = stored.status
     tree = Tree(Text.assemble((stored.name, "bold"), f"  {status.phase}: {status.held or status.message}"))
@@ -32,7 +32,7 @@ def _step(index: int, action: str, progress: StepProgress | None) -> Text:
     return Text(f"✔ {index + 1}. {progress.message or action}", "green")
 
 
-def _deployment(found: DeploymentLook, members: dict[str, str]) -> Tree:
+def _deployment(found: DeploymentObservation, members: dict[str, str]) -> Tree:
     if found.facts is None:
         return Tree(f"Deployment {found.name}: not there")
     tree = Tree(

@@ -19,7 +19,7 @@ from planner.deployments.rights import CONTROL_PLANE, manifests_for, missing_rig
 from planner.errors import BadInputError, OutOfReachError, PlannerError
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
-from planner.execution.turn import Outcome, Ports, Turned, run_turn
+from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
 from planner.sources.kubernetes import ForbiddenError
 
 log = logging.getLogger(__name__)
@@ -72,10 +72,10 @@ class Worker:
         try:
             turned = self._turned(key, held)
         except PlannerError as error:
-            turned = Turned(Outcome.AGAIN, str(error))
+            turned = ReconcileResult(Outcome.RETRY, str(error))
         except Exception as error:
             log.exception("a turn failed, which is a fault of the controller", extra=_named(key))
-            turned = Turned(Outcome.AGAIN, f"a fault of the controller: {error}")
+            turned = ReconcileResult(Outcome.RETRY, f"a fault of the controller: {error}")
         self._metrics.turned(turned.outcome, time.monotonic() - began)
         return self._next(key, held, turned)
 
@@ -96,14 +96,14 @@ class Worker:
         self._held[key] = held = _Held(ports, ClusterPlans(self._api, namespace))
         return held
 
-    def _turned(self, key: Key, held: _Held) -> Turned:
+    def _turned(self, key: Key, held: _Held) -> ReconcileResult:
         namespace, name = key
         stored = held.stored = held.plans.read(name)
         if stored is not None:
             self._prepare(namespace, held, stored)
-        turned = run_turn(held.ports, name, self._executor)
+        turned = run_reconcile(held.ports, name, self._executor)
         if turned.outcome is Outcome.DONE and stored is not None:
-            held.plans.let_go(stored)
+            held.plans.remove_finalizer(stored)
         return turned
 
     def _prepare(self, namespace: str, held: _Held, stored: StoredPlan) -> None:
@@ -170,13 +170,13 @@ class Worker:
         if sentence != held.told:
             held.told = sentence
             log.info("told", extra={"plan": stored.name, "reason": reason, "sentence": sentence})
-            held.ports.events.tell(stored, reason, sentence)
+            held.ports.events.record(stored, reason, sentence)
 
-    def _next(self, key: Key, held: _Held, turned: Turned) -> float | None:
+    def _next(self, key: Key, held: _Held, turned: ReconcileResult) -> float | None:
         if turned.outcome in (Outcome.DONE, Outcome.GONE):
             self._held.pop(key, None)
             return None
-        if turned.outcome is Outcome.AGAIN:
+        if turned.outcome is Outcome.RETRY:
             return self._again(key, held, turned)
         held.failures = 0
         if turned.outcome is Outcome.MOVED:
@@ -184,7 +184,7 @@ class Worker:
         phase = held.stored.status.phase if held.stored else Phase.PENDING
         return _LEASED_S if turned.outcome is Outcome.LEASED else _WAITS_S.get(phase, PAUSE_S)
 
-    def _again(self, key: Key, held: _Held, turned: Turned) -> float:
+    def _again(self, key: Key, held: _Held, turned: ReconcileResult) -> float:
         """Try again soon after a conflict, and ever more seldom while nothing answers."""
         held.failures += 1
         self._metrics.failed("turn")

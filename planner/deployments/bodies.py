@@ -6,7 +6,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import Any, Final
 
-from planner.execution.look import Claim, Rival
+from planner.execution.observation import Claim, Rival
 from planner.execution.phases import Phase
 from planner.execution.ports import ImpossibleError
 from planner.rollout.steps import CreateDeployment, UpdateTemplate

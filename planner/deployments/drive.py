@@ -17,7 +17,7 @@ from planner.deployments.world import ClusterWorld, Policies
 from planner.errors import PlannerError
 from planner.execution.lease import holder_name, lease_name
 from planner.execution.ports import StoredPlan
-from planner.execution.turn import Outcome, Ports, Turned, run_turn
+from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
 
 PAUSE_S: Final = 1.0
 """Between two looks while nothing moves."""
@@ -29,7 +29,7 @@ def open_ports(api: RolloutApi, namespace: str, groups: Groups, policies: Polici
     clock = ServerClock(api.server_time)
     return Ports(
         plans=ClusterPlans(api, namespace),
-        world=ClusterWorld(api, namespace, groups, policies),
+        cluster=ClusterWorld(api, namespace, groups, policies),
         leases=ClusterLeases(api, namespace),
         events=ClusterEvents(api, namespace, clock),
         clock=clock,
@@ -41,10 +41,12 @@ def executor_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
-def drive(ports: Ports, name: str, executor: str, sleep: Callable[[float], object] = time.sleep) -> Iterator[Turned]:
+def drive(
+    ports: Ports, name: str, executor: str, sleep: Callable[[float], object] = time.sleep
+) -> Iterator[ReconcileResult]:
     """Yield how each turn ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
     while True:
-        turned = run_turn(ports, name, executor)
+        turned = run_reconcile(ports, name, executor)
         yield turned
         if turned.outcome in _ENDS:
             return

@@ -67,7 +67,7 @@ class ClusterEvents:
         self._series: OrderedDict[tuple[str, str, str], _Series] = OrderedDict()
         self._sentences: OrderedDict[tuple[str, str], _Sentences] = OrderedDict()
 
-    def tell(self, stored: StoredPlan, reason: str, sentence: str) -> None:
+    def record(self, stored: StoredPlan, reason: str, sentence: str) -> None:
         """Tell one sentence about a plan, and once it acts of its Deployments, too.
 
         Never raises: a plan does not wait for what people read.
@@ -76,7 +76,7 @@ class ClusterEvents:
         try:
             self._record(plan, reason, sentence)
             # The first step's begin is told of the plan as it stood before.
-            if reason == BEGUN or stored.status.phase.is_under_way:
+            if reason == BEGUN or stored.status.phase.is_in_progress:
                 for deployment in self._deployments(stored):
                     self._record(deployment, reason, f"plan {stored.name}: {sentence}")
         except PlannerError as error:

@@ -10,8 +10,8 @@ from typing import Protocol
 from planner import pipeline
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import BadInputError, PlannerError, UnknownNameError
-from planner.execution.group_look import look_at_group
-from planner.execution.look import GroupLook
+from planner.execution.group_observation import observe_group
+from planner.execution.observation import GroupObservation
 from planner.model.deployments import Deployment
 from planner.model.samples import GroupSample
 from planner.model.snapshot import GroupSnapshot
@@ -23,7 +23,7 @@ class Groups(Protocol):
 
     def look(
         self, policy: ConsumerScalingPolicy | None, group: str, deployment: Deployment | None, at: datetime
-    ) -> GroupLook:
+    ) -> GroupObservation:
         """Return what the group is at ``at``, which is now. Raises ``PlannerError`` for one that cannot be read."""
 
 
@@ -40,7 +40,7 @@ class LiveGroups:
 
     def look(
         self, policy: ConsumerScalingPolicy | None, group: str, deployment: Deployment | None, at: datetime
-    ) -> GroupLook:
+    ) -> GroupObservation:
         """Return what the group's brokers say; the policy's own group, or another one on the same brokers.
 
         ``at`` is the server's time, by which all else goes: this host's clock may be another. Another group than the
@@ -54,8 +54,8 @@ class LiveGroups:
         except UnknownNameError:
             if group == policy.spec.source.group:
                 raise
-            return GroupLook(group, at, (), None, None, None, None, is_rebalancing=False)
-        return look_at_group(taken, _snapshot(taken, wanted))
+            return GroupObservation(group, at, (), None, None, None, None, is_rebalancing=False)
+        return observe_group(taken, _snapshot(taken, wanted))
 
     def _sample(self, wanted: ConsumerScalingPolicy, at: datetime) -> GroupSample:
         place = wanted.spec.source.model_dump_json()

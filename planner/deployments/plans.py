@@ -54,11 +54,11 @@ class ClusterPlans:
         if self._api.replace_plan_status(self.namespace, stored.name, body) is None:
             raise ConflictError(f"plan {stored.name} is gone")
 
-    def hold_on(self, name: str) -> None:
+    def add_finalizer(self, name: str) -> None:
         """Put the finalizer in, so that a deletion waits until the plan is at an end."""
         self._set_finalizers(name, lambda found: [*(one for one in _finalizers(found) if one != FINALIZER), FINALIZER])
 
-    def let_go(self, stored: StoredPlan) -> None:
+    def remove_finalizer(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
 
         A plan that is under way by then keeps it: there is something to undo.
@@ -67,7 +67,7 @@ class ClusterPlans:
         def without(found: Mapping[str, Any]) -> list[str]:
             phase = parse_status(found.get("status"), f"plan {self.namespace}/{stored.name}").phase
             kept = _finalizers(found)
-            return kept if phase.is_under_way and not phase.is_final else [one for one in kept if one != FINALIZER]
+            return kept if phase.is_in_progress and not phase.is_final else [one for one in kept if one != FINALIZER]
 
         self._set_finalizers(stored.name, without, stored.uid)
 
@@ -142,7 +142,7 @@ def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
         requests=requests_of(found),
         generation=meta.get("generation"),
         policy_digest=plan.policy_digest,
-        is_held=FINALIZER in _finalizers(found),
+        has_finalizer=FINALIZER in _finalizers(found),
         author=annotations_of(found).get(AUTHOR_ANNOTATION),
     )
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.execution.ports import StoredPlan
 from planner.model.snapshot import Capacity
 from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, CheckForecast, MarkVictims, PauseForPerson
-from planner.verification.seen import Between
-from planner.verification.span import Begun, Sight
+from planner.verification.observed_change import Between
+from planner.verification.span import Begun, TimedObservation
 from planner.verification.watch import Watch
 
 _CLOCK_S: Final = 1.5
@@ -28,8 +28,8 @@ class Watches:
         self._kept: dict[tuple[str, str], Watch] = {}
 
     def noted(
-        self, stored: StoredPlan, group: GroupLook, steady_s: float, began_s: float, ended_s: float
-    ) -> tuple[GroupLook, Watch | None]:
+        self, stored: StoredPlan, group: GroupObservation, steady_s: float, began_s: float, ended_s: float
+    ) -> tuple[GroupObservation, Watch | None]:
         """Return the look with how long its oldest message can have waited, and the watch with this look in it.
 
         ``steady_s`` is the steady clock's time at ``group.at``; the look was read between the two others.
@@ -49,12 +49,12 @@ class Watches:
             del self._kept[key]
 
 
-def _sight(group: GroupLook, began_s: float, ended_s: float) -> Sight | None:
+def _sight(group: GroupObservation, began_s: float, ended_s: float) -> TimedObservation | None:
     """Return the look as a watch takes it, ``None`` where the members, queues or offsets could not be read."""
     offsets = {one.queue: one for one in group.offsets}
     if group.members is None or group.queues is None or offsets.keys() != set(group.queues):
         return None
-    return Sight(
+    return TimedObservation(
         began_s=began_s,
         ended_s=ended_s,
         members=frozenset(group.members),

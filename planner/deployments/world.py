@@ -18,17 +18,17 @@ from planner.deployments.watches import Watches
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import BadInputError, PlannerError
 from planner.execution.awaited import as_awaited
-from planner.execution.course import deployments, groups, is_left
 from planner.execution.effects import Effect, SetOffsets, offsets_to_set
 from planner.execution.group_drift import moved_queues
-from planner.execution.look import DeploymentLook, GroupLook, Look, Rival
+from planner.execution.observation import DeploymentObservation, GroupObservation, Observation, Rival
 from planner.execution.phases import Phase
+from planner.execution.plan_targets import deployments, groups, is_left
 from planner.execution.ports import ConflictError, StoredPlan
 from planner.model.deployments import Deployment
 from planner.rollout.steps import CloneOffsets, ResetOffsets
 from planner.sources.kubernetes import AnswerError, complete_workload
 from planner.sources.kubernetes.objects import revision_of
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -47,10 +47,10 @@ class ClusterWorld:
     groups: Groups
     policies: Policies
     offsets: OffsetActions = field(default_factory=lambda: OffsetActions(installation))
-    last: Look | None = field(default=None, init=False)
+    last: Observation | None = field(default=None, init=False)
     _watches: Watches = field(default_factory=Watches, init=False)
 
-    def look(self, stored: StoredPlan, now: datetime) -> Look:
+    def observe(self, stored: StoredPlan, now: datetime) -> Observation:
         """Return what is there now; a part that cannot be read is unknown, and ``problems`` says why."""
         problems: list[str] = []
         steady_s = time.monotonic()
@@ -67,16 +67,16 @@ class ClusterWorld:
         ]
         groups_seen = [look for look, _ in filter(None, looks)]
         offsets = _tried(lambda: self._offsets_seen(stored, policy), problems)
-        self.last = Look(
+        self.last = Observation(
             at=now,
             deployments=tuple(seen.values()),
             groups=tuple(groups_seen),
             rivals=_tried(lambda: self._rivals(stored), problems),
             offsets_set=offsets.is_set if offsets else None,
-            offsets_seen=offsets.fingerprint if offsets else None,
+            offsets_fingerprint=offsets.fingerprint if offsets else None,
             policy_digest=policy.digest if policy else None,
             bounds=policy.bounds if policy else None,
-            seen=_seen(stored, *looks[0]) if looks[0] else None,
+            change=_seen(stored, *looks[0]) if looks[0] else None,
             problems=tuple(problems),
         )
         return self.last
@@ -108,12 +108,12 @@ class ClusterWorld:
         except BadInputError as error:
             raise ConflictError(str(error)) from error
 
-    def _deployment(self, name: str, now: datetime) -> DeploymentLook:
+    def _deployment(self, name: str, now: datetime) -> DeploymentObservation:
         found = self.api.find_deployment(self.namespace, name)
         if found is None:
-            return DeploymentLook(name, None)
+            return DeploymentObservation(name, None)
         facts = complete_workload(self.api, f"{self.namespace}/{name}", found, now)
-        return DeploymentLook(name, facts, claim_of(found), revision_of(found))
+        return DeploymentObservation(name, facts, claim_of(found), revision_of(found))
 
     def _group(
         self,
@@ -123,7 +123,7 @@ class ClusterWorld:
         facts: Deployment | None,
         now: datetime,
         steady_s: float,
-    ) -> tuple[GroupLook, Watch | None]:
+    ) -> tuple[GroupObservation, Watch | None]:
         began_s = time.monotonic()
         found = as_awaited(stored, self.groups.look(policy, name, facts, now))
         return self._watches.noted(stored, found, steady_s, began_s, time.monotonic())
@@ -161,13 +161,13 @@ def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
         return None
 
 
-def _seen(stored: StoredPlan, group: GroupLook, watch: Watch | None) -> Seen | None:
+def _seen(stored: StoredPlan, group: GroupObservation, watch: Watch | None) -> ObservedChange | None:
     """Return what the looks so far show of the change, once all steps are done and the group is calm, or left."""
     if stored.status.phase is not Phase.VERIFYING or group.owners is None or not group.queues:
         return None
     moved = Between.exactly(moved_queues(stored.plan.forecast.owners_before, group.owners))
     if group.members == () and is_left(stored.plan):
-        return Seen(moved_queues=moved, is_complete=True)
+        return ObservedChange(moved_queues=moved, is_complete=True)
     if not group.is_calm:
         return None
-    return watch.seen(moved) if watch else Seen(moved_queues=moved, is_complete=True)
+    return watch.observed_change(moved) if watch else ObservedChange(moved_queues=moved, is_complete=True)

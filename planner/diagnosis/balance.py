@@ -8,9 +8,9 @@ from statistics import median
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import runnable_strategy
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence, topic_sizes
 from planner.diagnosis.load import Cause, MemberLoad, group_load
 from planner.diagnosis.phrases import percent, rate, some, verb
-from planner.diagnosis.picture import Picture, topic_sizes
 from planner.diagnosis.waiting import waiting
 from planner.history.busy import SPAN_S
 from planner.model.queues import MessageQueue, Queue
@@ -39,36 +39,36 @@ CURES = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
 MOST_COUNTS = 256
 
 
-def idle_members(picture: Picture) -> Iterator[Symptom | Gap]:
+def idle_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members without a queue because the group has more members than its topics have queues (rocketmq.md 4.1).
 
     Where the queues of all topics together would do for everybody, ``tilt`` speaks instead.
     """
-    if not picture.has_owners or not picture.queues:
+    if not evidence.has_owners or not evidence.queues:
         return
-    sizes = topic_sizes(picture.queues)
-    if len(picture.members) <= max(sizes.values()) or _is_spread_thin(picture):
+    sizes = topic_sizes(evidence.queues)
+    if len(evidence.members) <= max(sizes.values()) or _has_enough_only_together(evidence):
         return
-    if picture.is_moving:
+    if evidence.is_moving:
         return  # tilt says so
-    idle = [member.identity for member in picture.members if member.owned is not None and not _data(member.owned)]
+    idle = [member.identity for member in evidence.members if member.owned is not None and not _data(member.owned)]
     if not idle:
-        if picture.silent:
-            yield Gap(f"{counted(len(picture.silent), 'member')} did not tell what they own: {some(picture.silent)}")
+        if evidence.silent:
+            yield Gap(f"{counted(len(evidence.silent), 'member')} did not tell what they own: {some(evidence.silent)}")
         return
-    most = max(sizes.values()) if picture.strategy is None or len(sizes) == 1 else _most_useful(picture)
+    most = max(sizes.values()) if evidence.strategy is None or len(sizes) == 1 else _most_useful(evidence)
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"{len(idle)} of {counted(len(picture.members), 'member')} {verb(len(idle), 'owns', 'own')} "
-        f"no {picture.queue_noun}",
+        title=f"{len(idle)} of {counted(len(evidence.members), 'member')} {verb(len(idle), 'owns', 'own')} "
+        f"no {evidence.queue_noun}",
         evidence=(
             f"idle: {some(idle)}",
-            f"{picture.queue_noun}s by topic: {_sizes(picture)}",
+            f"{evidence.queue_noun}s by topic: {_sizes(evidence)}",
         ),
-        consequence=f"{percent(len(idle) / len(picture.members))} of the members do nothing: more than {most} cannot "
-        f"help, and each of them still moves {picture.queue_noun}s when it comes or goes",
-        advice=f"run {most}, or raise the number of {picture.queue_noun}s first if the lag needs more"
-        + ("" if picture.is_kafka else " (read queues before write queues)"),
+        consequence=f"{percent(len(idle) / len(evidence.members))} of the members do nothing: more than {most} cannot "
+        f"help, and each of them still moves {evidence.queue_noun}s when it comes or goes",
+        advice=f"run {most}, or raise the number of {evidence.queue_noun}s first if the lag needs more"
+        + ("" if evidence.is_kafka else " (read queues before write queues)"),
         about=tuple(idle),
     )
 
@@ -77,23 +77,23 @@ def _data(owned: Sequence[Queue]) -> list[Queue]:
     return [queue for queue in owned if not queue.is_retry]
 
 
-def _sizes(picture: Picture) -> str:
-    return some(f"{topic} {size}" for topic, size in sorted(topic_sizes(picture.queues).items()))
+def _sizes(evidence: GroupEvidence) -> str:
+    return some(f"{topic} {size}" for topic, size in sorted(topic_sizes(evidence.queues).items()))
 
 
-def _is_spread_thin(picture: Picture) -> bool:
+def _has_enough_only_together(evidence: GroupEvidence) -> bool:
     """Return whether several topics have queues enough for everybody, but none has by itself."""
-    sizes = topic_sizes(picture.queues)
-    return len(sizes) > 1 and len(picture.queues) >= len(picture.members)
+    sizes = topic_sizes(evidence.queues)
+    return len(sizes) > 1 and len(evidence.queues) >= len(evidence.members)
 
 
-def _most_useful(picture: Picture) -> int:
+def _most_useful(evidence: GroupEvidence) -> int:
     """Return the fewest members that own as many queues at most as the present ones do."""
-    now = _by_members(picture, picture.strategy_name, len(picture.members))
-    for count in range(1, min(len(picture.members), MOST_COUNTS) + 1):
-        if now and (fewer := _by_members(picture, picture.strategy_name, count)) and fewer.most <= now.most:
+    now = _by_members(evidence, evidence.strategy_name, len(evidence.members))
+    for count in range(1, min(len(evidence.members), MOST_COUNTS) + 1):
+        if now and (fewer := _by_members(evidence, evidence.strategy_name, count)) and fewer.most <= now.most:
             return count
-    return len(picture.members)
+    return len(evidence.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,35 +102,35 @@ class _Cure:
     balance: Balance
 
 
-def tilt(picture: Picture) -> Iterator[Symptom | Gap]:
+def tilt(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Queues that pile up on some members: every topic is divided alone, in the same order of members.
 
     2 topics of 2 queues and 4 members under AVG: 2, 2, 0, 0 (rocketmq.md 4.2). Counted by queues that the members
     say they own; the cure is simulated.
     """
-    if not picture.has_owners or not picture.queues:
+    if not evidence.has_owners or not evidence.queues:
         return
-    if picture.silent:
-        yield Gap(f"{counted(len(picture.silent), 'member')} did not tell what they own: {some(picture.silent)}")
+    if evidence.silent:
+        yield Gap(f"{counted(len(evidence.silent), 'member')} did not tell what they own: {some(evidence.silent)}")
         return
-    if picture.is_moving:
+    if evidence.is_moving:
         yield Gap("a rebalance may be under way, so who owns how much is not judged")
         return
-    counts = {member.identity: len(_data(member.owned or ())) for member in picture.members}
+    counts = {member.identity: len(_data(member.owned or ())) for member in evidence.members}
     now = balance(list(counts.values()))
-    if len(counts) > len(picture.queues) or now.most - now.least < 2 or now.imbalance < TILTED:
+    if len(counts) > len(evidence.queues) or now.most - now.least < 2 or now.imbalance < TILTED:
         return
-    cures = _cures(picture, now)
+    cures = _cures(evidence, now)
     ordered = sorted(counts.items(), key=lambda entry: -entry[1])
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Tilt: {ordered[0][0]} owns {ordered[0][1]} of {counted(len(picture.queues), picture.queue_noun)}, "
+        title=f"Tilt: {ordered[0][0]} owns {ordered[0][1]} of {counted(len(evidence.queues), evidence.queue_noun)}, "
         f"{ordered[-1][0]} owns {ordered[-1][1]}",
         evidence=(
-            f"{picture.queue_noun}s by member: {', '.join(str(count) for _, count in ordered[:32])}"
+            f"{evidence.queue_noun}s by member: {', '.join(str(count) for _, count in ordered[:32])}"
             + (" and so on" if len(ordered) > 32 else ""),
-            f"{picture.queue_noun}s by topic: {_sizes(picture)}",
-            f"strategy: {picture.strategy_name or 'unknown'}, each topic divided by itself",
+            f"{evidence.queue_noun}s by topic: {_sizes(evidence)}",
+            f"strategy: {evidence.strategy_name or 'unknown'}, each topic divided by itself",
         ),
         consequence=f"the busiest member carries {now.imbalance:.1f} times the mean"
         + (f", and {counted(now.idle, 'member')} {verb(now.idle, 'does', 'do')} nothing" if now.idle else ""),
@@ -141,158 +141,167 @@ def tilt(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def _cures(picture: Picture, now: Balance) -> list[_Cure]:
+def _cures(evidence: GroupEvidence, now: Balance) -> list[_Cure]:
     """Return what evens the group out by simulation: another strategy at this count, another count."""
-    if picture.is_kafka:
+    if evidence.is_kafka:
         return [_Cure("use an assignor that looks at all topics together (sticky, cooperative-sticky, uniform)", now)]
-    here = len(picture.members)
+    here = len(evidence.members)
     by_strategy = [
-        _Cure(f"switch to {name}: {_told(found)} queues a member", found)
+        _Cure(f"switch to {name}: {_queues_per_member(simulated)} queues a member", simulated)
         for name in CURES
-        if name != picture.strategy_name and (found := _by_members(picture, name, here)) and found.most < now.most
+        if name != evidence.strategy_name
+        and (simulated := _by_members(evidence, name, here))
+        and simulated.most < now.most
     ]
     best = min(by_strategy, key=lambda cure: cure.balance.most, default=None)
-    by_count = _count_cure(picture, now)
+    by_count = _count_cure(evidence, now)
     return [cure for cure in (by_count, best) if cure is not None]
 
 
-def _count_cure(picture: Picture, now: Balance) -> _Cure | None:
+def _count_cure(evidence: GroupEvidence, now: Balance) -> _Cure | None:
     """Return the fewest members whose busiest carries no more than now, when that saves members."""
-    for count in range(1, min(len(picture.members), MOST_COUNTS)):
-        found = _by_members(picture, picture.strategy_name, count)
-        if found is not None and found.most <= now.most:
-            return _Cure(f"run {count}: nobody carries more than now ({_told(found)} queues a member)", found)
+    for count in range(1, min(len(evidence.members), MOST_COUNTS)):
+        simulated = _by_members(evidence, evidence.strategy_name, count)
+        if simulated is not None and simulated.most <= now.most:
+            return _Cure(
+                f"run {count}: nobody carries more than now ({_queues_per_member(simulated)} queues a member)",
+                simulated,
+            )
     return None
 
 
-def _told(found: Balance) -> str:
-    return f"{found.least:.0f} to {found.most:.0f}" if found.least != found.most else f"{found.most:.0f}"
+def _queues_per_member(simulated: Balance) -> str:
+    return (
+        f"{simulated.least:.0f} to {simulated.most:.0f}"
+        if simulated.least != simulated.most
+        else f"{simulated.most:.0f}"
+    )
 
 
-def _by_members(picture: Picture, name: str | None, count: int) -> Balance | None:
+def _by_members(evidence: GroupEvidence, name: str | None, count: int) -> Balance | None:
     """Return the balance of queues with the first ``count`` of the present members under a strategy."""
     strategy = runnable_strategy(name)
     if strategy is None:
         return None
-    queues = [queue for queue in picture.queues if isinstance(queue, MessageQueue)]
-    clients = picture.clients[:count]
-    found = allocate_group(strategy, queues, clients)
+    queues = [queue for queue in evidence.queues if isinstance(queue, MessageQueue)]
+    clients = evidence.clients[:count]
+    allocation = allocate_group(strategy, queues, clients)
     sizes = dict.fromkeys(range(count), 0)
-    for holder in found.holdings.holders.tolist():
+    for holder in allocation.holdings.holders.tolist():
         sizes[holder] += 1
     return balance(list(sizes.values()))
 
 
-def hot_queue(picture: Picture) -> Iterator[Symptom | Gap]:
+def hot_queue(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """One queue with more of the load than any number of members can share out.
 
     Its share must exceed ``HOT`` even shares by more than chance explains (two standard deviations of a share); or its
     member falls behind, as more comes into this queue alone than one member can do.
     """
-    if not picture.has_owners:
+    if not evidence.has_owners:
         return
-    if len(picture.samples) < 2:
+    if len(evidence.samples) < 2:
         yield Gap("one look tells no rates: watch for some seconds")
         return
-    arrived = {queue: messages for queue, (messages, _) in picture.arrivals.items()}
+    arrived = {queue: messages for queue, (messages, _) in evidence.arrivals.items()}
     total = sum(arrived.values())
     if len(arrived) < 2 or total <= 0:
         return
     if total < ENOUGH:
         yield Gap(
             f"only {counted(total, 'message')} came in while we watched, {ENOUGH} are needed to compare "
-            f"{picture.queue_noun}s"
+            f"{evidence.queue_noun}s"
         )
         return
     hottest = max(arrived, key=lambda queue: arrived[queue])
-    overloaded = _overloaded_by(picture, hottest)
+    overloaded = _overloaded_by(evidence, hottest)
     share = arrived[hottest] / total
-    if overloaded is None and share - 2 * sqrt(share * (1 - share) / total) <= HOT * _even(picture):
+    if overloaded is None and share - 2 * sqrt(share * (1 - share) / total) <= HOT * _even(evidence):
         return
-    yield _hot(picture, hottest, share, overloaded)
+    yield _hot(evidence, hottest, share, overloaded)
 
 
-def _even(picture: Picture) -> float:
-    return 1 / min(len(picture.members), len(picture.arrivals))
+def _even(evidence: GroupEvidence) -> float:
+    return 1 / min(len(evidence.members), len(evidence.arrivals))
 
 
-def _overloaded_by(picture: Picture, hottest: Queue) -> MemberLoad | None:
+def _overloaded_by(evidence: GroupEvidence, hottest: Queue) -> MemberLoad | None:
     """Return the load of the member that falls behind because of this queue alone."""
-    loads = group_load(picture).of(Cause.HOT_QUEUE)
+    loads = group_load(evidence).of(Cause.HOT_QUEUE)
     return next((load for load in loads if any(queue.queue == hottest for queue in load.queues)), None)
 
 
-def _hot(picture: Picture, hottest: Queue, share: float, overloaded: MemberLoad | None) -> Symptom:
-    even = _even(picture)
+def _hot(evidence: GroupEvidence, hottest: Queue, share: float, overloaded: MemberLoad | None) -> Symptom:
+    even = _even(evidence)
     useful = int(1 / share) + (1 / share > int(1 / share))
-    owner = ", ".join(picture.owners.get(hottest, ())) or "nobody"
-    arrived = {queue: messages for queue, (messages, _) in picture.arrivals.items()}
+    owner = ", ".join(evidence.owners.get(hottest, ())) or "nobody"
+    arrived = {queue: messages for queue, (messages, _) in evidence.arrivals.items()}
     behind = [str(queue.queue) for queue in overloaded.queues if queue.queue != hottest] if overloaded else []
     return Symptom(
         severity=Severity.WARNING,
-        title=f"Hot {picture.queue_noun}: {hottest} alone has {percent(share)} of the load",
+        title=f"Hot {evidence.queue_noun}: {hottest} alone has {percent(share)} of the load",
         evidence=(
-            f"{number(arrived[hottest])} of {number(sum(arrived.values()))} messages in {picture.watched_s:.0f} s, "
-            f"{rate(picture.arrival_rates[hottest])}; an even share of {counted(len(arrived), picture.queue_noun)} is "
-            f"{percent(1 / len(arrived))}",
-            f"owned by {owner}, lag {_lag(picture, hottest)}",
+            f"{number(arrived[hottest])} of {number(sum(arrived.values()))} messages in {evidence.watched_s:.0f} s, "
+            f"{rate(evidence.arrival_rates[hottest])}; an even share of {counted(len(arrived), evidence.queue_noun)} "
+            f"is {percent(1 / len(arrived))}",
+            f"owned by {owner}, lag {_lag(evidence, hottest)}",
             *([f"its member does {rate(overloaded.pace)} and falls behind"] if overloaded else []),
         ),
         consequence=f"more consumers cannot help: beyond {useful} the busiest still carries {percent(share)}, "
-        f"{share / even:.1f} times an even share of {counted(len(picture.members), 'member')}",
-        advice=f"find the key that producers send there and spread it over more {picture.queue_noun}s "
+        f"{share / even:.1f} times an even share of {counted(len(evidence.members), 'member')}",
+        advice=f"find the key that producers send there and spread it over more {evidence.queue_noun}s "
         "(MessageQueueSelector, partitioner), or make its consumer faster (threads, batch)",
-        about=(str(hottest), *picture.owners.get(hottest, ()), *behind),
+        about=(str(hottest), *evidence.owners.get(hottest, ()), *behind),
     )
 
 
-def _lag(picture: Picture, queue: Queue) -> str:
-    entry = picture.offsets.get(queue)
+def _lag(evidence: GroupEvidence, queue: Queue) -> str:
+    entry = evidence.offsets.get(queue)
     return "unknown" if entry is None or entry.lag is None else number(entry.lag)
 
 
-def slow_member(picture: Picture) -> Iterator[Symptom | Gap]:
+def slow_member(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A member that is much slower than its peers.
 
     Its listener calls take much longer, by its own figures of the last minute; or it falls behind at a pace far below
     theirs, which shows of Kafka members, too.
     """
-    if picture.is_kafka and len(picture.members) > 1 and picture.watched_s < SPAN_S:
+    if evidence.is_kafka and len(evidence.members) > 1 and evidence.watched_s < SPAN_S:
         yield Gap("Kafka members tell nobody how long a record takes them; one that falls behind shows: --watch 60")
-    slow = _slow_calls(picture)
-    for client, words in _slow_paces(picture).items():
+    slow = _slow_calls(evidence)
+    for client, words in _slow_paces(evidence).items():
         slow.setdefault(client, []).append(words)
-    for client, evidence in slow.items():
-        queues = [queue for queue, owners in picture.owners.items() if client in owners and not queue.is_retry]
+    for client, sentences in slow.items():
+        queues = [queue for queue, owners in evidence.owners.items() if client in owners and not queue.is_retry]
         yield Symptom(
             severity=Severity.WARNING,
             title=f"{client} is much slower than its peers",
-            evidence=tuple(evidence),
-            consequence=f"it has {counted(len(queues), picture.queue_noun)} like the others, "
-            f"and {waiting(picture, queues)}; {_total_lag(picture)} wait in the whole group",
+            evidence=tuple(sentences),
+            consequence=f"it has {counted(len(queues), evidence.queue_noun)} like the others, "
+            f"and {waiting(evidence, queues)}; {_total_lag(evidence)} wait in the whole group",
             advice="look at its node (CPU limit, disk, neighbours), its version and what it calls; "
             "restart it elsewhere if the listener is the same",
             about=(client, *map(str, sorted(queues, key=str))),
         )
 
 
-def _slow_calls(picture: Picture) -> dict[str, list[str]]:
+def _slow_calls(evidence: GroupEvidence) -> dict[str, list[str]]:
     """Return the members whose calls take much longer than their peers', with the figures by topic."""
     by_topic: dict[str, dict[str, tuple[float, float]]] = {}
-    for member in picture.rocketmq_members:
+    for member in evidence.rocketmq_members:
         for figure in member.tuning.figures if member.tuning else ():
             if figure.ok_per_s + figure.failed_per_s > 0 and not figure.topic.startswith("%RETRY%"):
                 by_topic.setdefault(figure.topic, {})[member.client_id] = (figure.consume_rt_ms, figure.ok_per_s)
     slow: dict[str, list[str]] = {}
     for topic, figures in sorted(by_topic.items()):
-        for client, words in _slow_ones(figures).items():
+        for client, words in _slow_callers(figures).items():
             slow.setdefault(client, []).append(f"{topic}: {words}")
     return slow
 
 
-def _slow_paces(picture: Picture) -> dict[str, str]:
+def _slow_paces(evidence: GroupEvidence) -> dict[str, str]:
     """Return the members that fall behind at a pace far below their peers', with the figures."""
-    load = group_load(picture)
+    load = group_load(evidence)
     slow: dict[str, str] = {}
     for member in load.of(Cause.SLOW_MEMBER):
         peers = median(pace for members, pace in load.paces.items() if members != member.members)
@@ -301,14 +310,14 @@ def _slow_paces(picture: Picture) -> dict[str, str]:
     return slow
 
 
-def _slow_ones(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:
-    found = {}
+def _slow_callers(figures: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+    slow = {}
     for client, (call_ms, _) in figures.items():
         peers = [ms for other, (ms, _) in figures.items() if other != client]
         if len(peers) >= 1 and call_ms >= max(SLOW_MS, SLOW * median(peers)):
-            found[client] = f"one call takes {call_ms:.0f} ms, its peers' {median(peers):.0f} ms (median)"
-    return found
+            slow[client] = f"one call takes {call_ms:.0f} ms, its peers' {median(peers):.0f} ms (median)"
+    return slow
 
 
-def _total_lag(picture: Picture) -> str:
-    return "an unknown number" if picture.lag is None else str(picture.lag)
+def _total_lag(evidence: GroupEvidence) -> str:
+    return "an unknown number" if evidence.lag is None else str(evidence.lag)

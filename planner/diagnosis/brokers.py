@@ -1,25 +1,25 @@
-"""What the brokers tell of themselves: their settings of the group, their clocks."""
+"""What the brokers report of themselves: their settings of the group, their clocks."""
 
 from collections.abc import Iterator
 
 from planner.diagnosis.finding import Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import seconds, some
-from planner.diagnosis.picture import Picture
 from planner.words import counted
 
 SKEWED_S = 5.0
 """Clocks that differ by less do no harm to ages and rates that span several seconds."""
 
 
-def group_settings(picture: Picture) -> Iterator[Symptom]:
+def group_settings(evidence: GroupEvidence) -> Iterator[Symptom]:
     """Settings of the subscription group that stop it, or slow its rebalances (``SubscriptionGroupConfig``)."""
-    told = picture.newest.rocketmq
-    if told is None:
+    rocketmq = evidence.newest.rocketmq
+    if rocketmq is None:
         return
-    settings = {one.broker: one.settings for one in told.brokers if one.settings is not None}
-    shut = [broker for broker, one in settings.items() if not one.can_consume]
+    settings = {entry.broker: entry.settings for entry in rocketmq.brokers if entry.settings is not None}
+    shut = [broker for broker, entry in settings.items() if not entry.can_consume]
     if shut:
-        queues = [queue for queue in picture.queues if queue.place[-1] in shut]
+        queues = [queue for queue in evidence.queues if queue.place[-1] in shut]
         yield Symptom(
             severity=Severity.ERROR,
             title=f"The group may not consume from {some(shut)}",
@@ -28,7 +28,7 @@ def group_settings(picture: Picture) -> Iterator[Symptom]:
             advice="switch it on again: mqadmin updateSubGroup -s true",
             about=tuple(map(str, queues)),
         )
-    mute = [broker for broker, one in settings.items() if not one.notifies_changes]
+    mute = [broker for broker, entry in settings.items() if not entry.notifies_changes]
     if mute:
         yield Symptom(
             severity=Severity.WARNING,
@@ -40,15 +40,15 @@ def group_settings(picture: Picture) -> Iterator[Symptom]:
         )
 
 
-def clock_skew(picture: Picture) -> Iterator[Symptom]:
+def clock_skew(evidence: GroupEvidence) -> Iterator[Symptom]:
     """Brokers whose clock is surely ahead of ours, or behind it, by ``SKEWED_S`` or more."""
-    told = picture.newest.rocketmq
+    rocketmq = evidence.newest.rocketmq
     off: dict[str, float] = {}
-    for one in told.brokers if told else ():
-        if one.clock_ahead_s is not None:
-            least, most = one.clock_ahead_s
+    for broker in rocketmq.brokers if rocketmq else ():
+        if broker.clock_ahead_s is not None:
+            least, most = broker.clock_ahead_s
             if least >= SKEWED_S or most <= -SKEWED_S:
-                off[one.broker] = least if least >= SKEWED_S else most
+                off[broker.broker] = least if least >= SKEWED_S else most
     if off:
         worst = max(off.values(), key=abs)
         yield Symptom(

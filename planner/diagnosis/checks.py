@@ -18,27 +18,27 @@ from planner.diagnosis import (
     topics,
 )
 from planner.diagnosis.finding import Gap, Symptom
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule: ``look`` yields what it sees, and gaps where it lacks data.
+    """One rule: ``evaluate`` yields symptoms, and gaps where it lacks data.
 
     ``explained_by`` names checks whose findings are the cause: where one of them already speaks of all the queues
-    that this one found, this one is left out.
+    that this one names, this one is left out.
     """
 
     code: str
     meaning: str
-    look: Callable[[Picture], Iterator[Symptom | Gap]]
+    evaluate: Callable[[GroupEvidence], Iterator[Symptom | Gap]]
     explained_by: tuple[str, ...] = ()
 
 
 _CAUSES = ("duplicate-client-id", "mixed-strategies", "different-topics")
 
 CHECKS: tuple[Check, ...] = (
-    Check("no-members", "the group has commits and no members", membership.nobody_there),
+    Check("no-members", "the group has commits and no members", membership.no_members),
     Check("members-unknown", "clients consume that no broker lists", membership.members_unknown),
     Check("duplicate-client-id", "two processes run with one client id", membership.duplicate_client_ids),
     Check("brokers-disagree", "brokers list different members", membership.brokers_list_differently),
@@ -52,7 +52,7 @@ CHECKS: tuple[Check, ...] = (
         ownership.other_view,
         (*_CAUSES, "brokers-disagree"),
     ),
-    Check("owned-twice", "queues with more than one owner", ownership.owned_twice, (*_CAUSES, "other-view")),
+    Check("owned-twice", "queues with more than one owner", ownership.several_owners, (*_CAUSES, "other-view")),
     Check("no-owner", "queues that nobody consumes", ownership.without_owner, (*_CAUSES, "other-view")),
     Check("against-policy", "the policy states another strategy", ownership.against_policy),
     Check("retry-no-owner", "retry queues that nobody consumes", ownership.retry_without_owner, _CAUSES),

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
 from planner.diagnosis.phrases import percent, some, verb
-from planner.diagnosis.picture import Picture, tuning_property
 from planner.model.membership import Member
 from planner.words import counted
 
@@ -19,17 +19,17 @@ HALF_A_CALL = 0.5
 """Calls running at any moment, on average, from which a stop usually interrupts one."""
 
 
-def shutdown_without_wait(picture: Picture) -> Iterator[Symptom | Gap]:
+def shutdown_without_wait(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """``awaitTerminationMillisWhenShutdown`` 0, the default: a stop interrupts every running call (rocketmq.md 3.10).
 
     How many run at a time follows from Little's law: messages per second times seconds of a call. Below half a call a
     stop usually interrupts nothing, and that is no finding.
     """
-    if picture.is_kafka:
+    if evidence.is_kafka:
         return
     exposed = {
         member.client_id: running
-        for member in picture.rocketmq_members
+        for member in evidence.rocketmq_members
         if tuning_property(member, "awaitTerminationMillisWhenShutdown") == "0" and not _is_orderly(member)
         for running in [_running_calls(member)]
         if running is not None and running >= HALF_A_CALL
@@ -65,12 +65,12 @@ def _running_calls(member: Member) -> float | None:
     return min(busy, float(member.tuning.threads or busy))
 
 
-def old_clients(picture: Picture) -> Iterator[Symptom | Gap]:
+def old_clients(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Client versions with faults that later ones do not have (rocketmq.md 1.4, 3.7, 9)."""
-    java = [member for member in picture.rocketmq_members if member.language == "JAVA" and member.version]
-    equal_ids = [one for one in java if one.version < V4_9_0]
-    slow_locks = [one for one in java if V4_9_0 <= one.version < V4_9_5 and _is_orderly(one)]
-    slow_hand_over = [one for one in java if V4_9_5 <= one.version < V5_0_0 and _is_orderly(one)]
+    java = [member for member in evidence.rocketmq_members if member.language == "JAVA" and member.version]
+    equal_ids = [member for member in java if member.version < V4_9_0]
+    slow_locks = [member for member in java if V4_9_0 <= member.version < V4_9_5 and _is_orderly(member)]
+    slow_hand_over = [member for member in java if V4_9_5 <= member.version < V5_0_0 and _is_orderly(member)]
     if equal_ids:
         yield _old(
             equal_ids,
@@ -109,9 +109,9 @@ def _old(members: list[Member], severity: Severity, fault: str, consequence: str
     )
 
 
-def mixed_versions(picture: Picture) -> Iterator[Symptom | Gap]:
+def mixed_versions(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members of generations that rebalance differently: before 5.2 each 20 s, from 5.2 on 1 s when unbalanced."""
-    java = {member.client_id: member.version for member in picture.rocketmq_members if member.language == "JAVA"}
+    java = {member.client_id: member.version for member in evidence.rocketmq_members if member.language == "JAVA"}
     old = sorted(client for client, version in java.items() if 0 < version < V5_2_0)
     new = sorted(client for client, version in java.items() if version >= V5_2_0)
     if old and new:
@@ -126,9 +126,9 @@ def mixed_versions(picture: Picture) -> Iterator[Symptom | Gap]:
         )
 
 
-def orderly_members(picture: Picture) -> Iterator[Symptom | Gap]:
+def orderly_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Some members in order, some concurrently: the order is lost, and locks are taken by half of the group."""
-    orders = {member.client_id: _is_orderly(member) for member in picture.rocketmq_members if member.tuning}
+    orders = {member.client_id: _is_orderly(member) for member in evidence.rocketmq_members if member.tuning}
     if len(set(orders.values())) < 2:
         return
     ordered = sorted(client for client, is_orderly in orders.items() if is_orderly)

@@ -1,10 +1,10 @@
-"""What the group's Deployment adds: who else sets its replicas, pods that crash, time to stop."""
+"""What the group's Deployment adds: other managers of its replicas, pods that crash, time to stop."""
 
 from collections.abc import Iterator
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence, topic_sizes, tuning_property
 from planner.diagnosis.phrases import seconds, some, verb
-from planner.diagnosis.picture import Picture, topic_sizes, tuning_property
 from planner.model.deployments import Deployment
 from planner.words import counted
 
@@ -12,55 +12,58 @@ NOT_READ = "no Deployment was read: name it with --deployment (and --namespace, 
 
 CRASHES = 2
 PER_DAY = 1.0
-"""Restarts of containers seen at least, and per day, before pods are called crash-prone: one alone is an accident."""
+"""Restarts of containers at least, and per day, before pods are called crash-prone: one alone is an accident."""
 
 UNREGISTER_S = 3.0
-"""A stopping client tells each broker, and waits so long for each at most (rocketmq.md 3.10)."""
+"""A stopping client unregisters at each broker, and waits so long for each at most (rocketmq.md 3.10)."""
 
 
-def other_scalers(picture: Picture) -> Iterator[Symptom | Gap]:
-    """Autoscalers that set the Deployment's replicas by rules of their own, and whoever works against them."""
-    found = picture.deployment
-    if found is None:
-        if picture.members:
+def other_scalers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
+    """Autoscalers that set the Deployment's replicas by their own rules, and other managers that work against them."""
+    deployment = evidence.deployment
+    if deployment is None:
+        if evidence.members:
             yield Gap(NOT_READ)
         return
-    active = found.active_autoscalers
+    active = deployment.active_autoscalers
     if active is None:
-        yield Gap(f"the autoscalers of Deployment {found.name} could not be read: {some(found.problems, 2)}")
+        yield Gap(f"the autoscalers of Deployment {deployment.name} could not be read: {some(deployment.problems, 2)}")
         return
-    owners = found.replica_owners or ()
-    by_hand = sorted({one.manager for one in found.replicas_set_by if one.subresource != "scale"})
+    owners = deployment.replica_owners or ()
+    by_hand = sorted({owner.manager for owner in deployment.replicas_set_by if owner.subresource != "scale"})
     if len(owners) > 1 or (owners and by_hand):
-        others = [*(f"{one.kind} {one.name}" for one in owners), *by_hand]
+        others = [*(f"{owner.kind} {owner.name}" for owner in owners), *by_hand]
         yield Symptom(
             severity=Severity.WARNING,
-            title=f"{len(others)} of them set the replicas of Deployment {found.name}: {some(others)}",
-            evidence=(f"{found.replicas} replicas now", *(_words(one.kind, one.name, one.desired) for one in owners)),
+            title=f"{len(others)} of them set the replicas of Deployment {deployment.name}: {some(others)}",
+            evidence=(
+                f"{deployment.replicas} replicas now",
+                *(_words(owner.kind, owner.name, owner.desired) for owner in owners),
+            ),
             consequence="each undoes what the other has set, and every change is a rebalance of "
-            f"{counted(len(picture.queues), picture.queue_noun)}",
+            f"{counted(len(evidence.queues), evidence.queue_noun)}",
             advice="leave the count to one of them: take spec.replicas out of the manifest, or remove the autoscaler",
         )
     elif owners:
-        yield from _too_wide(picture, found)
+        yield from _too_wide(evidence, deployment)
 
 
 def _words(kind: str, name: str, desired: int | None) -> str:
     return f"{kind} {name} wants {desired if desired is not None else 'a count that it does not tell'}"
 
 
-def _too_wide(picture: Picture, found: Deployment) -> Iterator[Symptom]:
+def _too_wide(evidence: GroupEvidence, deployment: Deployment) -> Iterator[Symptom]:
     """One autoscaler that may go beyond what can help."""
-    sizes = topic_sizes(picture.queues).values()
-    for scaler in found.active_autoscalers or ():
-        if picture.has_owners and sizes and scaler.maximum > sum(sizes):
+    sizes = topic_sizes(evidence.queues).values()
+    for scaler in deployment.active_autoscalers or ():
+        if evidence.has_owners and sizes and scaler.maximum > sum(sizes):
             yield Symptom(
                 severity=Severity.WARNING,
                 title=f"{scaler.kind} {scaler.name} may start {scaler.maximum} pods for "
-                f"{counted(sum(sizes), picture.queue_noun)}",
+                f"{counted(sum(sizes), evidence.queue_noun)}",
                 evidence=(
                     f"between {scaler.minimum} and {scaler.maximum}; largest topic: "
-                    f"{counted(max(sizes), picture.queue_noun)}",
+                    f"{counted(max(sizes), evidence.queue_noun)}",
                 ),
                 consequence=f"{scaler.maximum - sum(sizes)} of them would own nothing, and each still rebalances the "
                 "group when it comes and goes",
@@ -68,24 +71,26 @@ def _too_wide(picture: Picture, found: Deployment) -> Iterator[Symptom]:
             )
 
 
-def crash_prone(picture: Picture) -> Iterator[Symptom | Gap]:
+def crash_prone(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Containers that restart: each crash is a rebalance without a commit; orderly groups wait for the broker's lock.
 
     A crashed orderly owner's lock lives on for 40 to 60 s (rocketmq.md 3.7: 61 s and 41.9 s measured).
     """
-    found = picture.deployment
-    if found is None or found.pods is None:
-        if picture.members:
-            yield Gap(NOT_READ if found is None else f"the pods of Deployment {found.name} could not be read")
+    deployment = evidence.deployment
+    if deployment is None or deployment.pods is None:
+        if evidence.members:
+            yield Gap(NOT_READ if deployment is None else f"the pods of Deployment {deployment.name} could not be read")
         return
-    restarts = {pod.name: pod.restarts for pod in found.pods if pod.restarts}
+    restarts = {pod.name: pod.restarts for pod in deployment.pods if pod.restarts}
     total = sum(restarts.values())
-    ages = [(picture.newest.at - pod.started_at).total_seconds() for pod in found.pods if pod.started_at is not None]
+    ages = [
+        (evidence.newest.at - pod.started_at).total_seconds() for pod in deployment.pods if pod.started_at is not None
+    ]
     days = max(ages, default=0.0) / 86_400
     if total < CRASHES or (days and total / days < PER_DAY):
         return
-    orderly = any(member.tuning.orderly for member in picture.members if member.tuning)
-    share = counted(max(1, round(len(picture.queues) / max(1, len(picture.members)))), picture.queue_noun)
+    orderly = any(member.tuning.orderly for member in evidence.members if member.tuning)
+    share = counted(max(1, round(len(evidence.queues) / max(1, len(evidence.members)))), evidence.queue_noun)
     yield Symptom(
         severity=Severity.ERROR if orderly else Severity.WARNING,
         title=f"Pods crash: {counted(total, 'restart')} within {seconds(max(ages, default=0.0))}"
@@ -100,25 +105,27 @@ def crash_prone(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def short_grace(picture: Picture) -> Iterator[Symptom | Gap]:
+def short_grace(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Less time to stop than the client takes: SIGKILL comes before offsets and unregistering."""
-    found = picture.deployment
-    if picture.is_kafka:
-        if picture.members:
+    deployment = evidence.deployment
+    if evidence.is_kafka:
+        if evidence.members:
             yield Gap("Kafka members tell nobody how long they take to close: the batch at hand, then 30 s at most")
         return
-    if found is None:
+    if deployment is None:
         return
-    waits = [tuning_property(member, "awaitTerminationMillisWhenShutdown") for member in picture.rocketmq_members]
+    waits = [tuning_property(member, "awaitTerminationMillisWhenShutdown") for member in evidence.rocketmq_members]
     longest = max((int(wait) for wait in waits if wait and wait.isdigit()), default=0) / 1000
-    brokers = len({part.broker for route in picture.newest.routes.topics for part in route.brokers})
-    sleeps = max((one.pre_stop.sleep_s or 0 for one in found.containers if one.pre_stop), default=0)
+    brokers = len({broker_queues.broker for route in evidence.newest.routes.topics for broker_queues in route.brokers})
+    sleeps = max(
+        (container.pre_stop.sleep_s or 0 for container in deployment.containers if container.pre_stop), default=0
+    )
     needed = sleeps + 2 * longest + UNREGISTER_S * brokers
-    if found.grace_s >= needed:
+    if deployment.grace_s >= needed:
         return
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Pods may be killed before they have stopped: {found.grace_s} s of grace",
+        title=f"Pods may be killed before they have stopped: {deployment.grace_s} s of grace",
         evidence=(
             f"a stop may take {needed:.0f} s: preStop {sleeps} s, twice the client's wait of {longest:g} s, "
             f"{UNREGISTER_S:.0f} s for each of {counted(brokers, 'broker')}",
@@ -128,19 +135,19 @@ def short_grace(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def pods_without_member(picture: Picture) -> Iterator[Symptom | Gap]:
+def pods_without_member(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """More ready pods than members: a pod is there and consumes nothing."""
-    found = picture.deployment
-    if found is None or not found.is_observed or found.ready <= len(picture.members):
+    deployment = evidence.deployment
+    if deployment is None or not deployment.is_observed or deployment.ready <= len(evidence.members):
         return
-    if any(len(sample.members) >= found.ready for sample in picture.samples):
+    if any(len(sample.members) >= deployment.ready for sample in evidence.samples):
         return
-    missing = found.ready - len(picture.members)
+    missing = deployment.ready - len(evidence.members)
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"{counted(found.ready, 'pod')} {verb(found.ready, 'is', 'are')} ready, "
-        f"{counted(len(picture.members), 'member')} {verb(len(picture.members), 'is', 'are')} in the group",
-        evidence=(f"Deployment {found.namespace}/{found.name}",),
+        title=f"{counted(deployment.ready, 'pod')} {verb(deployment.ready, 'is', 'are')} ready, "
+        f"{counted(len(evidence.members), 'member')} {verb(len(evidence.members), 'is', 'are')} in the group",
+        evidence=(f"Deployment {deployment.namespace}/{deployment.name}",),
         consequence=f"{counted(missing, 'pod')} {verb(missing, 'consumes', 'consume')} nothing, or two share an id",
         advice="see the logs of the pods that did not join, and tie readiness to the consumer's start",
     )

@@ -1,37 +1,43 @@
-"""Run all checks over one picture."""
+"""Run all checks over the evidence on one group."""
 
 from collections.abc import Iterable, Sequence
 
 from planner.diagnosis.checks import CHECKS, Check
 from planner.diagnosis.finding import Diagnosis, Finding, Gap, Symptom, Unchecked
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 
 
-def diagnose(picture: Picture) -> tuple[Finding, ...]:
+def diagnose(evidence: GroupEvidence) -> tuple[Finding, ...]:
     """Return the group's findings, worst first; none for a healthy group."""
-    return examine(picture).findings
+    return examine(evidence).findings
 
 
-def examine(picture: Picture) -> Diagnosis:
+def examine(evidence: GroupEvidence) -> Diagnosis:
     """Return the group's findings, worst first, and what could not be judged for lack of data."""
-    seen = [(check, tuple(check.look(picture))) for check in CHECKS]
+    results = [(check, tuple(check.evaluate(evidence))) for check in CHECKS]
     findings = [
-        _finding(check, picture.group, one) for check, found in seen for one in found if isinstance(one, Symptom)
+        _finding(check, evidence.group, item)
+        for check, yielded in results
+        for item in yielded
+        if isinstance(item, Symptom)
     ]
-    newest = picture.newest
+    newest = evidence.newest
     return Diagnosis(
         system=newest.system,
         cluster=newest.cluster,
         group=newest.group,
         at=newest.at,
-        watched_s=picture.watched_s,
-        looks=len(picture.samples),
-        members=len(picture.members),
-        queues=len(picture.queues),
-        lag=picture.lag,
+        watched_s=evidence.watched_s,
+        looks=len(evidence.samples),
+        members=len(evidence.members),
+        queues=len(evidence.queues),
+        lag=evidence.lag,
         findings=worst_first(_without_effects(findings)),
         unchecked=tuple(
-            Unchecked(check.code, one.reason) for check, found in seen for one in found if isinstance(one, Gap)
+            Unchecked(check.code, item.reason)
+            for check, yielded in results
+            for item in yielded
+            if isinstance(item, Gap)
         ),
         problems=newest.problems,
     )
@@ -39,8 +45,8 @@ def examine(picture: Picture) -> Diagnosis:
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings by severity, group and the order of the checks."""
-    places = {check.code: place for place, check in enumerate(CHECKS)}
-    return tuple(sorted(findings, key=lambda one: (one.severity.rank, one.group, places[one.code])))
+    ranks = {check.code: rank for rank, check in enumerate(CHECKS)}
+    return tuple(sorted(findings, key=lambda finding: (finding.severity.rank, finding.group, ranks[finding.code])))
 
 
 def _finding(check: Check, group: str, symptom: Symptom) -> Finding:
@@ -57,11 +63,15 @@ def _finding(check: Check, group: str, symptom: Symptom) -> Finding:
 
 
 def _without_effects(findings: Sequence[Finding]) -> list[Finding]:
-    """Leave out findings that others explain, so that one cause is told once."""
+    """Leave out findings that others explain, so that one cause is reported once."""
     causes = {check.code: check.explained_by for check in CHECKS}
     explained = {
-        code: {name for one in findings if one.code in of_code for name in one.about}
+        code: {name for finding in findings if finding.code in of_code for name in finding.about}
         for code, of_code in causes.items()
         if of_code
     }
-    return [one for one in findings if not one.about or not set(one.about) <= explained.get(one.code, set())]
+    return [
+        finding
+        for finding in findings
+        if not finding.about or not set(finding.about) <= explained.get(finding.code, set())
+    ]

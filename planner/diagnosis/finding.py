@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 PROGRESS = frozenset({"stalled", "too-few-consumers", "never-commits"})
-"""The checks that say whether a group gets on: without them nobody knows that it is healthy."""
+"""The checks that say whether a group gets on: without them it is unknown whether it is healthy."""
 
 
 class Severity(StrEnum):
@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """What one check has seen: a finding before it knows its code and group.
+    """What one check yields: a finding before it knows its code and group.
 
     ``evidence`` are sentences, ``consequence`` says in numbers what it costs, ``advice`` what to do next. ``about``
     names queues (``topic/broker/id``, ``topic/partition``) and client ids.
@@ -115,7 +115,7 @@ class DoctorReport:
     """One round over one or many groups; ``groups`` are sorted, the worst first.
 
     ``unused`` counts the groups that exist by their settings only: no members, no commits. ``unread`` are those that
-    nobody could read; where there are some, the round is partial.
+    could not be read; where there are some, the round is partial.
     """
 
     at: datetime
@@ -126,13 +126,13 @@ class DoctorReport:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings, worst first."""
-        found = [finding for diagnosis in self.groups for finding in diagnosis.findings]
-        return tuple(sorted(found, key=lambda one: one.severity.rank))
+        findings = [finding for diagnosis in self.groups for finding in diagnosis.findings]
+        return tuple(sorted(findings, key=lambda finding: finding.severity.rank))
 
     @property
     def worst(self) -> Severity | None:
         """The severity of the worst finding, ``None`` without any."""
-        return min((one.severity for one in self.findings), key=lambda severity: severity.rank, default=None)
+        return min((finding.severity for finding in self.findings), key=lambda severity: severity.rank, default=None)
 
     def count(self, severity: Severity | None) -> int:
         """Return how many groups have this severity as their worst; ``None`` counts those without a finding."""

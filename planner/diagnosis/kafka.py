@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from statistics import median_low
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import seconds, some, verb
-from planner.diagnosis.picture import Picture
 from planner.model.membership import KafkaMember
 from planner.words import counted
 
 LARGE = 10
-"""Members from which a stop of everybody at each change is worth a finding."""
+"""Members from which a stop of all members at each change is worth a finding."""
 
 HEARTBEAT_S = 3.0
 """``heartbeat.interval.ms`` of a classic member by default; a broker does not show the members' own."""
@@ -19,7 +19,7 @@ EAGER = ("range", "roundrobin", "sticky")
 """Assignors that revoke everything at each rebalance. ``cooperative-sticky`` does not, by itself."""
 
 RESTART_S = 30.0
-"""What a pod takes to restart where the Deployment does not tell: most JVM consumers are back by then."""
+"""What a pod takes to restart where the Deployment does not show it: most JVM consumers are back by then."""
 
 _SESSIONS = {"classic": "session.timeout.ms", "consumer": "group.consumer.session.timeout.ms"}
 """What ends a dead member's session, by the group's protocol."""
@@ -27,13 +27,13 @@ _SESSIONS = {"classic": "session.timeout.ms", "consumer": "group.consumer.sessio
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Reconciling", "Assigning")
 
 
-def _members(picture: Picture) -> list[KafkaMember]:
-    return [member for member in picture.members if isinstance(member, KafkaMember)]
+def _members(evidence: GroupEvidence) -> list[KafkaMember]:
+    return [member for member in evidence.members if isinstance(member, KafkaMember)]
 
 
-def eager_group(picture: Picture) -> Iterator[Symptom | Gap]:
+def eager_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A large classic group with an eager assignor: every change stops every partition (kafka.md 3.5)."""
-    group, members = picture.newest.kafka, _members(picture)
+    group, members = evidence.newest.kafka, _members(evidence)
     if group is None or group.protocol != "classic" or len(members) < LARGE or group.assignor not in EAGER:
         return
     count = len(members)
@@ -41,8 +41,8 @@ def eager_group(picture: Picture) -> Iterator[Symptom | Gap]:
     yield Symptom(
         severity=Severity.WARNING,
         title=f"{count} members stop at every change: {group.assignor} is eager",
-        evidence=(f"classic protocol, assignor {group.assignor}, {counted(len(picture.queues), 'partition')}",),
-        consequence=f"each join or leave stops all {counted(len(picture.queues), 'partition')} for about "
+        evidence=(f"classic protocol, assignor {group.assignor}, {counted(len(evidence.queues), 'partition')}",),
+        consequence=f"each join or leave stops all {counted(len(evidence.queues), 'partition')} for about "
         f"{stop_s:.1f} s on average with default heartbeats, a crash with its restart for up to the session timeout; "
         f"a rolling restart does that {2 * count} times",
         advice="move to cooperative-sticky (two rolling restarts), or to group.protocol=consumer (brokers 4.0+)",
@@ -50,9 +50,9 @@ def eager_group(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
+def mixed_assignors(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that offer different lists of assignors: only what all of them know can be chosen (kafka.md 3.3)."""
-    group, members = picture.newest.kafka, _members(picture)
+    group, members = evidence.newest.kafka, _members(evidence)
     if group is None or not members or group.protocol != "classic":
         return
     offered = {member.member_id: member.assignors for member in members}
@@ -61,13 +61,13 @@ def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
         yield Gap("brokers show the assignor that was agreed on, not what each member offers")
     if len(lists) < 2:
         return
-    common = set.intersection(*(set(one) for one in lists))
+    common = set.intersection(*(set(assignors) for assignors in lists))
     yield Symptom(
         severity=Severity.WARNING,
         title=f"Members offer {len(lists)} different lists of assignors",
         evidence=tuple(
-            f"{some(one)}: {some([client for client, of_client in offered.items() if of_client == one], 3)}"
-            for one in sorted(lists)
+            f"{some(assignors)}: {some([client for client, of_client in offered.items() if of_client == assignors], 3)}"
+            for assignors in sorted(lists)
         ),
         consequence=f"only {some(sorted(common)) or 'nothing'} can be chosen, {group.assignor or 'none'} is; a member "
         "without any of these cannot join",
@@ -76,10 +76,10 @@ def mixed_assignors(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def dynamic_members(picture: Picture) -> Iterator[Symptom | Gap]:
+def dynamic_members(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members without ``group.instance.id``: every restart of one is a leave and a join (KIP-345)."""
-    group, members = picture.newest.kafka, _members(picture)
-    rolls = picture.deployment is not None and picture.deployment.strategy.kind == "RollingUpdate"
+    group, members = evidence.newest.kafka, _members(evidence)
+    rolls = evidence.deployment is not None and evidence.deployment.strategy.kind == "RollingUpdate"
     if group is None or not members or not (rolls or len(members) >= LARGE):
         return
     dynamic = [member for member in members if not member.instance_id]
@@ -98,18 +98,20 @@ def dynamic_members(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def unstable_group(picture: Picture) -> Iterator[Symptom | Gap]:
-    """A group that is rebalancing at every look: somebody never rejoins, or joins fail again and again."""
-    group = picture.newest.kafka
+def unstable_group(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
+    """A group that is rebalancing in every sample: a member never rejoins, or joins fail again and again."""
+    group = evidence.newest.kafka
     if group is None or group.state not in REBALANCING:
         return
-    lasting = all(one.kafka is not None and one.kafka.state in REBALANCING for one in picture.recent)
-    lasting = lasting and len(picture.recent) > 1
+    lasting = all(sample.kafka is not None and sample.kafka.state in REBALANCING for sample in evidence.recent)
+    lasting = lasting and len(evidence.recent) > 1
     yield Symptom(
-        severity=Severity.ERROR if lasting and picture.watched_s >= 5 else Severity.NOTICE,
+        severity=Severity.ERROR if lasting and evidence.watched_s >= 5 else Severity.NOTICE,
         title=f"The group is rebalancing ({group.state})",
-        evidence=(f"in that state at {'every look' if lasting else 'the last look'}, {picture.watched_s:.0f} s apart",),
-        consequence=f"while it lasts {counted(len(picture.queues), 'partition')} may stand still (all of them with an "
+        evidence=(
+            f"in that state at {'every look' if lasting else 'the last look'}, {evidence.watched_s:.0f} s apart",
+        ),
+        consequence=f"while it lasts {counted(len(evidence.queues), 'partition')} may stand still (all of them with an "
         "eager assignor), at most for max.poll.interval.ms (5 min by default)",
         advice="see which member does not poll (a batch that takes minutes), or joins and leaves in a loop"
         if lasting
@@ -117,11 +119,11 @@ def unstable_group(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def mixed_protocols(picture: Picture) -> Iterator[Symptom | Gap]:
+def mixed_protocols(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A KIP-848 group with members that still speak the classic protocol: a migration under way (kafka.md 3.6)."""
-    members = _members(picture)
+    members = _members(evidence)
     classic = [member for member in members if member.protocol == "classic"]
-    if picture.newest.kafka is None or picture.newest.kafka.protocol != "consumer" or not classic:
+    if evidence.newest.kafka is None or evidence.newest.kafka.protocol != "consumer" or not classic:
         return
     yield Symptom(
         severity=Severity.WARNING,
@@ -135,33 +137,33 @@ def mixed_protocols(picture: Picture) -> Iterator[Symptom | Gap]:
     )
 
 
-def session_timeout(picture: Picture) -> Iterator[Symptom | Gap]:
+def session_timeout(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Whether the session timeout that the policy states goes with a pod's restart: brokers do not show it.
 
     A dead member is one until its session ends. Members without a static id should be out of the group before their
     pod is back under a new one; with one, a pod that is back in time goes on as if nothing had been (KIP-345).
     """
-    group, members = picture.newest.kafka, _members(picture)
+    group, members = evidence.newest.kafka, _members(evidence)
     if group is None or not members:
         return
     name = _SESSIONS.get(group.protocol, _SESSIONS["classic"])
-    stated = dict(picture.timing.settings).get(name) if picture.timing else None
+    stated = dict(evidence.timing.settings).get(name) if evidence.timing else None
     if stated is None:
         yield Gap(f"brokers do not show {name}: state it in the policy's spec.timing.settings")
         return
-    session_s, told_s = int(stated) / 1000, _restart_s(picture)
-    restart_s = RESTART_S if told_s is None else told_s
-    severity = Severity.NOTICE if told_s is None else Severity.WARNING
-    evidence = (f"{name} {stated}, by the policy", _words_of_restart(told_s))
+    session_s, measured_s = int(stated) / 1000, _restart_s(evidence)
+    restart_s = RESTART_S if measured_s is None else measured_s
+    severity = Severity.NOTICE if measured_s is None else Severity.WARNING
+    sentences = (f"{name} {stated}, by the policy", _words_of_restart(measured_s))
     static = [member for member in members if member.instance_id]
     dynamic = [member for member in members if not member.instance_id]
     if dynamic and session_s > restart_s:
-        held = counted(max(1, round(len(picture.queues) / len(members))), "partition")
+        share = counted(max(1, round(len(evidence.queues) / len(members))), "partition")
         yield Symptom(
             severity=severity,
             title=f"The session timeout of {seconds(session_s)} is longer than a restart",
-            evidence=(*evidence, f"no group.instance.id: {some(member.client_id for member in dynamic)}"),
-            consequence=f"when a pod dies, about {held} stand still for up to {seconds(session_s)}, "
+            evidence=(*sentences, f"no group.instance.id: {some(member.client_id for member in dynamic)}"),
+            consequence=f"when a pod dies, about {share} stand still for up to {seconds(session_s)}, "
             f"{seconds(session_s - restart_s)} of them with the new pod there"
             + ("; no rebalance ends before, as it waits for the dead member" if group.protocol == "classic" else ""),
             advice=f"lower {name} (three heartbeats at the least), or set group.instance.id: then a restart moves "
@@ -172,7 +174,7 @@ def session_timeout(picture: Picture) -> Iterator[Symptom | Gap]:
         yield Symptom(
             severity=severity,
             title=f"The session timeout of {seconds(session_s)} is shorter than a restart",
-            evidence=(*evidence, f"with group.instance.id: {some(member.client_id for member in static)}"),
+            evidence=(*sentences, f"with group.instance.id: {some(member.client_id for member in static)}"),
             consequence=f"{counted(len(static), 'member')} with a static id {verb(len(static), 'is', 'are')} dropped "
             "at a restart all the same: it is two rebalances instead of none",
             advice=f"raise {name} above the time of a restart",
@@ -180,12 +182,12 @@ def session_timeout(picture: Picture) -> Iterator[Symptom | Gap]:
         )
 
 
-def _restart_s(picture: Picture) -> float | None:
-    """Return how long pods took to be ready, the middle one; ``None`` where the Deployment does not tell.
+def _restart_s(evidence: GroupEvidence) -> float | None:
+    """Return how long pods took to be ready, the middle one; ``None`` where the Deployment does not show it.
 
     A pod whose containers restarted became ready later than that.
     """
-    pods = picture.deployment.pods if picture.deployment else None
+    pods = evidence.deployment.pods if evidence.deployment else None
     known = [
         (pod.ready_at - pod.started_at).total_seconds()
         for pod in pods or ()
@@ -194,7 +196,7 @@ def _restart_s(picture: Picture) -> float | None:
     return median_low(known) if known else None
 
 
-def _words_of_restart(told_s: float | None) -> str:
-    if told_s is None:
+def _words_of_restart(measured_s: float | None) -> str:
+    if measured_s is None:
         return f"how long a pod takes to restart is not known: held against {seconds(RESTART_S)}"
-    return f"a pod takes {seconds(told_s)} until it is ready (the middle one of the Deployment's)"
+    return f"a pod takes {seconds(measured_s)} until it is ready (the middle one of the Deployment's)"

@@ -12,8 +12,8 @@ from math import ceil, sqrt
 from statistics import median
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.diagnosis.phrases import rate, seconds, some, verb
-from planner.diagnosis.picture import Picture
 from planner.diagnosis.standing import blocked_queues, has_backlog
 from planner.history.blocked import POLL_S
 from planner.history.busy import SPAN_S, ClientSpan, client_spans
@@ -102,17 +102,17 @@ class GroupLoad:
         return [load for load, why in self.overloaded if why is cause]
 
 
-def group_load(picture: Picture) -> GroupLoad:
+def group_load(evidence: GroupEvidence) -> GroupLoad:
     """Return which members get more than they can do, judged over the time for which they have been at work."""
-    blocked = blocked_queues(picture)
-    since = picture.newest.at - timedelta(seconds=WINDOW_S)
-    works = [_without(work, blocked) for work in picture.work]
+    blocked = blocked_queues(evidence)
+    since = evidence.newest.at - timedelta(seconds=WINDOW_S)
+    works = [_without(work, blocked) for work in evidence.work]
     spans = {work.members: _spans(work, since) for work in works}
     loads = [load for work in works if (load := _load(work, spans[work.members])) is not None]
     paces = {members: _pace(of_member) for members, of_member in spans.items() if of_member}
-    sure, undecided = _growing(picture, [load for load in loads if load.growth > -load.error])
+    sure, undecided = _split_by_growth(evidence, [load for load in loads if load.growth > -load.error])
     inflows = [
-        rate_in for work in works for queue in work.queues if (rate_in := _inflow(queue, picture.samples[0].at)) > 0
+        rate_in for work in works for queue in work.queues if (rate_in := _inflow(queue, evidence.samples[0].at)) > 0
     ]
     usual = median(inflows) if inflows else 0.0
     return GroupLoad(
@@ -158,7 +158,7 @@ def _load(work: MemberWork, spans: Sequence[ClientSpan]) -> MemberLoad | None:
 
 
 def _from(queue: QueueProgress, since: datetime) -> QueueProgress:
-    return replace(queue, intervals=tuple(one for one in queue.intervals if one.started_at >= since))
+    return replace(queue, intervals=tuple(interval for interval in queue.intervals if interval.started_at >= since))
 
 
 def _pace(spans: Sequence[ClientSpan]) -> float:
@@ -166,23 +166,23 @@ def _pace(spans: Sequence[ClientSpan]) -> float:
 
 
 def _inflow(queue: QueueProgress, since: datetime) -> float:
-    intervals = [one for one in queue.intervals if one.started_at >= since and not one.broker_reset]
+    intervals = [interval for interval in queue.intervals if interval.started_at >= since and not interval.broker_reset]
     spent = sum(interval.seconds for interval in intervals)
     return sum(interval.arrived for interval in intervals) / spent if spent else 0.0
 
 
-def _growing(picture: Picture, loads: Sequence[MemberLoad]) -> tuple[list[MemberLoad], list[MemberLoad]]:
+def _split_by_growth(evidence: GroupEvidence, loads: Sequence[MemberLoad]) -> tuple[list[MemberLoad], list[MemberLoad]]:
     """Return the members whose backlog surely grows, or never falls; and those of which neither is sure.
 
     Members together are surer than each alone, as the errors of their commit times even out.
     """
     together = sum(load.growth for load in loads) > sqrt(sum(load.error**2 for load in loads))
-    sure = [load for load in loads if together or load.growth > load.error or _never_falls(picture, load)]
+    sure = [load for load in loads if together or load.growth > load.error or _never_falls(evidence, load)]
     return sure, [load for load in loads if load not in sure]
 
 
-def _never_falls(picture: Picture, load: MemberLoad) -> bool:
-    is_long = (picture.newest.at - load.since).total_seconds() >= NEVER_FALLS_S
+def _never_falls(evidence: GroupEvidence, load: MemberLoad) -> bool:
+    is_long = (evidence.newest.at - load.since).total_seconds() >= NEVER_FALLS_S
     return is_long and load.growth >= 0 and load.backlog >= load.backlog_before
 
 
@@ -216,23 +216,23 @@ def slow_queues(load: MemberLoad) -> list[QueueProgress]:
     return behind if done else []
 
 
-def too_few_consumers(picture: Picture) -> Iterator[Symptom | Gap]:
+def too_few_consumers(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that work all the time, none of them slower than its peers, while more comes in than they can do."""
-    if not picture.members or picture.is_broadcasting or not has_backlog(picture):
+    if not evidence.members or evidence.is_broadcasting or not has_backlog(evidence):
         return
-    if picture.watched_s < SPAN_S:
+    if evidence.watched_s < SPAN_S:
         yield Gap(
-            f"watched for {picture.watched_s:.0f} s; whether the members keep up, a minute shows: "
+            f"watched for {evidence.watched_s:.0f} s; whether the members keep up, a minute shows: "
             f"--watch {NEEDED_S:.0f}"
         )
         return
-    load = group_load(picture)
+    load = group_load(evidence)
     if loads := load.of(Cause.TOO_FEW):
-        yield _too_few(picture, loads)
+        yield _too_few(evidence, loads)
     if load.unknown:
         yield Gap(_say_unknown(load.unknown))
     elif load.undecided and not load.overloaded:
-        watch_s = max(2 * picture.watched_s, NEVER_FALLS_S + SPAN_S)
+        watch_s = max(2 * evidence.watched_s, NEVER_FALLS_S + SPAN_S)
         yield Gap(
             f"{counted(len(load.undecided), 'member')} had work all the time; whether the backlog grows or falls, "
             f"a longer watch shows: --watch {ceil(watch_s / 10) * 10}"
@@ -247,20 +247,21 @@ def _say_unknown(unknown: Sequence[MemberWork]) -> str:
     )
 
 
-def _too_few(picture: Picture, loads: Sequence[MemberLoad]) -> Symptom:
+def _too_few(evidence: GroupEvidence, loads: Sequence[MemberLoad]) -> Symptom:
     inflow, pace = sum(load.inflow for load in loads), sum(load.pace for load in loads)
     backlog, before = sum(load.backlog for load in loads), sum(load.backlog_before for load in loads)
     members = sorted({member for load in loads for member in load.members})
     queues = [queue for load in loads for queue in load.queues]
     wait_s = backlog / pace
-    bound = picture.oldest_message_s
+    bound = evidence.oldest_message_s
     is_broken = bound is not None and wait_s > bound
-    span_s = (picture.newest.at - min(load.since for load in loads)).total_seconds()
-    more, noun = inflow - pace, picture.queue_noun
+    span_s = (evidence.newest.at - min(load.since for load in loads)).total_seconds()
+    more, noun = inflow - pace, evidence.queue_noun
     grows = more > sqrt(sum(load.error**2 for load in loads))
     return Symptom(
         severity=Severity.ERROR if is_broken else Severity.WARNING,
-        title=f"Too few consumers: {rate(inflow)} come in, {_who(picture, members)} {rate(pace)}; see the plan",
+        title=f"Too few consumers: {rate(inflow)} come in, {_members_at_work(evidence, members)} {rate(pace)}; "
+        "see the plan",
         evidence=(
             f"at work at every commit within {seconds(span_s)}, on {counted(len(queues), noun)}: {some(members)}",
             f"the backlog went from {counted(before, 'message')} to {number(backlog)}",
@@ -269,21 +270,21 @@ def _too_few(picture: Picture, loads: Sequence[MemberLoad]) -> Symptom:
         consequence=f"a message that comes now waits {seconds(wait_s)}"
         + (f", the policy allows {seconds(bound)}" if is_broken and bound is not None else "")
         + (f"; {number(more * 3600)} messages more in an hour" if grows else "; the backlog does not fall"),
-        advice=_advice(picture),
+        advice=_advice(evidence),
         about=(*(str(queue.queue) for queue in queues), *members),
     )
 
 
-def _who(picture: Picture, members: Sequence[str]) -> str:
-    count = len(picture.members)
+def _members_at_work(evidence: GroupEvidence, members: Sequence[str]) -> str:
+    count = len(evidence.members)
     if len(members) == count:
         return f"{counted(count, 'member')} {verb(count, 'does', 'do')}"
     return f"{len(members)} of {counted(count, 'member')} {verb(len(members), 'does', 'do')}"
 
 
-def _advice(picture: Picture) -> str:
-    if len(picture.members) >= len(picture.queues) and not picture.is_pop:
-        noun = picture.queue_noun
+def _advice(evidence: GroupEvidence) -> str:
+    if len(evidence.members) >= len(evidence.queues) and not evidence.is_pop:
+        noun = evidence.queue_noun
         return (
             f"each {noun} has a member of its own already: more {noun}s first, or faster members (threads, batches); "
             "planner plan says what more members can do"
@@ -291,17 +292,17 @@ def _advice(picture: Picture) -> str:
     return "planner plan says which number of consumers keeps up, and what the change costs"
 
 
-def falling_behind(picture: Picture) -> Iterator[Symptom | Gap]:
+def falling_behind(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Queues that their member consumes too slowly while it is done with its others."""
-    if not picture.members or picture.is_broadcasting or not has_backlog(picture) or picture.watched_s < SPAN_S:
+    if not evidence.members or evidence.is_broadcasting or not has_backlog(evidence) or evidence.watched_s < SPAN_S:
         return
-    for load in group_load(picture).of(Cause.SLOW_QUEUE):
-        yield _slow_queue(picture, load)
+    for load in group_load(evidence).of(Cause.SLOW_QUEUE):
+        yield _slow_queue(evidence, load)
 
 
-def _slow_queue(picture: Picture, load: MemberLoad) -> Symptom:
+def _slow_queue(evidence: GroupEvidence, load: MemberLoad) -> Symptom:
     slow = slow_queues(load)
-    names, behind = [str(queue.queue) for queue in slow], counted(len(slow), picture.queue_noun)
+    names, behind = [str(queue.queue) for queue in slow], counted(len(slow), evidence.queue_noun)
     waiting = sum(queue.lags[-1] or 0 for queue in slow)
     grown = waiting - sum(queue.lags[0] or 0 for queue in slow)
     return Symptom(

@@ -1,7 +1,7 @@
 """Whether the group gets on: commits that go back or never come, a backlog that lasts, messages that are too old.
 
-A commit of 0 is one like any other: a client that starts on a young queue is told 0 and commits it by itself. Where
-nobody ever committed, the offset is ``None``.
+A commit of 0 is one like any other: the broker answers 0 to a client that starts on a young queue, and the client
+commits it by itself. Where no member ever committed, the offset is ``None``.
 
 ``planner.diagnosis.standing`` judges queues that stand still, ``planner.diagnosis.load`` members that get too much.
 """
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from planner.diagnosis.cycles import IN_FLIGHT
 from planner.diagnosis.finding import Gap, Severity, Symptom
+from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
 from planner.diagnosis.phrases import rate, seconds, some, verb
-from planner.diagnosis.picture import Picture, tuning_property
-from planner.diagnosis.standing import is_long_there
-from planner.diagnosis.turns import IN_FLIGHT
+from planner.diagnosis.standing import has_had_time_to_commit
 from planner.history.blocked import POLL_S, STALLS_S
 from planner.model.intervals import QueueInterval
 from planner.model.membership import Member
@@ -22,7 +22,7 @@ from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.words import counted
 
-ONE_PULL = 32
+PULL_BATCH = 32
 """``pullBatchSize``."""
 
 WINDOW_S = 300.0
@@ -32,16 +32,16 @@ LONG_S = 600.0
 """A backlog of ten minutes outlasts what a rebalance or a burst leaves behind."""
 
 
-def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
+def rewinding(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Commits that went back: a reset, or a client that woke up and committed what it knew (rocketmq.md 3.5).
 
     A move of the queue takes the commit back by what was in flight, ``IN_FLIGHT`` messages at most, a quick one that no
-    look saw usually by less than ``ONE_PULL``: these are no rewinds. Commits are judged by the member that made them:
-    one member that goes back is a client, all queues that go back are a reset.
+    sample shows usually by less than ``PULL_BATCH``: these are no rewinds. Commits are judged by the member that made
+    them: one member that goes back is a client, all queues that go back are a reset.
     """
     steps = [
         step
-        for queue, intervals in sorted(picture.intervals.items(), key=lambda item: str(item[0]))
+        for queue, intervals in sorted(evidence.intervals.items(), key=lambda item: str(item[0]))
         for step in _steps_back(queue, intervals)
     ]
     if not steps:
@@ -51,10 +51,10 @@ def rewinding(picture: Picture) -> Iterator[Symptom | Gap]:
     members = sorted({member for step in steps for member in step.members})
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"Commits went back on {counted(len(queues), picture.queue_noun)}",
-        evidence=tuple(_went_back(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
+        title=f"Commits went back on {counted(len(queues), evidence.queue_noun)}",
+        evidence=tuple(_words_of_steps(steps, member) for member in (*members, *([None] if _nobodys(steps) else []))),
         consequence=f"{counted(total, 'message')} {verb(total, 'comes', 'come')} again",
-        advice=_after_steps_back(picture, queues, members),
+        advice=_after_steps_back(evidence, queues, members),
         about=(*map(str, queues), *members),
     )
 
@@ -73,7 +73,7 @@ def _steps_back(queue: Queue, intervals: Sequence[QueueInterval]) -> Iterator[_S
     owners = intervals[0].owners
     for interval in intervals:
         messages = -(interval.consumed or 0)
-        usual = ONE_PULL if interval.owners == owners else IN_FLIGHT
+        usual = PULL_BATCH if interval.owners == owners else IN_FLIGHT
         if messages > usual and not (interval.broker_reset or queue.is_retry):
             yield _StepBack(queue, messages, interval.owners)
         owners = interval.owners
@@ -83,7 +83,7 @@ def _nobodys(steps: Sequence[_StepBack]) -> list[_StepBack]:
     return [step for step in steps if not step.members]
 
 
-def _went_back(steps: Sequence[_StepBack], member: str | None) -> str:
+def _words_of_steps(steps: Sequence[_StepBack], member: str | None) -> str:
     """Return what went back under one member, or with nobody as the owner."""
     own = [step for step in steps if member in step.members] if member is not None else _nobodys(steps)
     by_queue: dict[Queue, int] = {}
@@ -93,15 +93,15 @@ def _went_back(steps: Sequence[_StepBack], member: str | None) -> str:
     return f"{member or 'no owner known'}: {shown}"
 
 
-def _after_steps_back(picture: Picture, queues: Sequence[Queue], members: Sequence[str]) -> str:
+def _after_steps_back(evidence: GroupEvidence, queues: Sequence[Queue], members: Sequence[str]) -> str:
     committed = [
         queue
-        for queue in picture.queues
-        if not queue.is_retry and queue in picture.offsets and picture.offsets[queue].consumer_offset is not None
+        for queue in evidence.queues
+        if not queue.is_retry and queue in evidence.offsets and evidence.offsets[queue].consumer_offset is not None
     ]
     if len(queues) > 1 and set(committed) <= set(queues):
         return (
-            f"every {picture.queue_noun} with commits went back: offsets were reset; if nobody did that on purpose, "
+            f"every {evidence.queue_noun} with commits went back: offsets were reset; if nobody did that on purpose, "
             "ask who may reset them"
         )
     client = f"look at {members[0]}" if len(members) == 1 else "look for a client"
@@ -111,62 +111,66 @@ def _after_steps_back(picture: Picture, queues: Sequence[Queue], members: Sequen
     )
 
 
-def long_backlog(picture: Picture) -> Iterator[Symptom | Gap]:
+def long_backlog(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """A backlog behind which a new message waits ``LONG_S`` or more, at the pace of the watch."""
-    if not picture.members or picture.is_broadcasting or not picture.lag or not picture.watched_s:
+    if not evidence.members or evidence.is_broadcasting or not evidence.lag or not evidence.watched_s:
         return
-    since = picture.newest.at - timedelta(seconds=WINDOW_S)
+    since = evidence.newest.at - timedelta(seconds=WINDOW_S)
     intervals = [
         interval
-        for queue in picture.queues
-        for interval in picture.intervals.get(queue, ())
+        for queue in evidence.queues
+        for interval in evidence.intervals.get(queue, ())
         if interval.started_at >= since
     ]
     consumed = sum(max(0, interval.consumed or 0) for interval in intervals)
-    span_s = (picture.newest.at - min((one.started_at for one in intervals), default=picture.newest.at)).total_seconds()
+    span_s = (
+        evidence.newest.at - min((interval.started_at for interval in intervals), default=evidence.newest.at)
+    ).total_seconds()
     pace = consumed / span_s if span_s else 0.0
-    if pace <= 0 or picture.lag / pace < LONG_S:
+    if pace <= 0 or evidence.lag / pace < LONG_S:
         return
-    arriving = sum(picture.arrival_rates.values())
+    arriving = sum(evidence.arrival_rates.values())
     spare = pace - arriving
     yield Symptom(
         severity=Severity.WARNING,
-        title=f"A message that comes now waits {seconds(picture.lag / pace)}",
+        title=f"A message that comes now waits {seconds(evidence.lag / pace)}",
         evidence=(
-            f"{counted(picture.lag, 'message')} behind, {rate(pace)} consumed, {rate(arriving)} come in",
-            f"at this pace gone in {seconds(picture.lag / spare)}" if spare > 0 else "at this pace never gone",
+            f"{counted(evidence.lag, 'message')} behind, {rate(pace)} consumed, {rate(arriving)} come in",
+            f"at this pace gone in {seconds(evidence.lag / spare)}" if spare > 0 else "at this pace never gone",
         ),
-        consequence=f"{counted(picture.lag, 'message')} wait, the newest for {seconds(picture.lag / pace)}",
+        consequence=f"{counted(evidence.lag, 'message')} wait, the newest for {seconds(evidence.lag / pace)}",
         advice="planner plan says how many consumers drain it in time; one queue alone drains at one consumer's pace",
-        about=tuple(str(queue) for queue in picture.queues if queue in picture.offsets and picture.offsets[queue].lag),
+        about=tuple(
+            str(queue) for queue in evidence.queues if queue in evidence.offsets and evidence.offsets[queue].lag
+        ),
     )
 
 
-def never_commits(picture: Picture) -> Iterator[Symptom | Gap]:
+def never_commits(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that consume and commit nothing: after a restart everything comes again, or is skipped.
 
     No commit on any queue with messages. A client commits the 0 that it began at by itself, so commits of 0 count where
     the members consume by their own figures, or do not commit by themselves; else ``stalled`` speaks of these queues.
     Members must have had time to commit.
     """
-    if not picture.members or picture.is_broadcasting:
+    if not evidence.members or evidence.is_broadcasting:
         return
     with_messages = [
-        entry for queue, entry in picture.offsets.items() if queue in set(picture.queues) and entry.broker_offset
+        entry for queue, entry in evidence.offsets.items() if queue in set(evidence.queues) and entry.broker_offset
     ]
-    bare = [entry for entry in with_messages if _is_bare(entry, _consumes_untold(picture))]
+    bare = [entry for entry in with_messages if _is_bare(entry, _may_consume_without_commits(evidence))]
     if not bare or len(bare) < len(with_messages):
         return
-    owners = sorted({owner for entry in bare for owner in picture.owners.get(entry.queue, ())})
-    if any(not is_long_there(picture, owner) for owner in owners):
+    owners = sorted({owner for entry in bare for owner in evidence.owners.get(entry.queue, ())})
+    if any(not has_had_time_to_commit(evidence, owner) for owner in owners):
         yield Gap(
             f"nothing is committed yet; a Kafka consumer may work on its first batch for {POLL_S:.0f} s: "
             f"--watch {POLL_S + STALLS_S:.0f}"
-            if picture.is_kafka
+            if evidence.is_kafka
             else "members have just started: they commit every 5 s, and on the first pull after that"
         )
         return
-    yield _uncommitted(picture, bare, owners)
+    yield _no_commit_symptom(evidence, bare, owners)
 
 
 def _is_bare(entry: QueueOffsets, zero_counts: bool) -> bool:
@@ -175,9 +179,9 @@ def _is_bare(entry: QueueOffsets, zero_counts: bool) -> bool:
     return is_none and entry.broker_offset != entry.first_offset
 
 
-def _consumes_untold(picture: Picture) -> bool:
+def _may_consume_without_commits(evidence: GroupEvidence) -> bool:
     """Return whether the members may consume although their commits stay at 0."""
-    return bool(_delivered(picture)) or any(_commits_by_hand(member) for member in picture.rocketmq_members)
+    return bool(_delivery_rate(evidence)) or any(_commits_by_hand(member) for member in evidence.rocketmq_members)
 
 
 def _commits_by_hand(member: Member) -> bool:
@@ -186,12 +190,12 @@ def _commits_by_hand(member: Member) -> bool:
     return pulls and tuning_property(member, "autoCommit") != "true"
 
 
-def _uncommitted(picture: Picture, bare: Sequence[QueueOffsets], owners: Sequence[str]) -> Symptom:
+def _no_commit_symptom(evidence: GroupEvidence, bare: Sequence[QueueOffsets], owners: Sequence[str]) -> Symptom:
     waiting = sum(entry.broker_offset - (entry.first_offset or 0) for entry in bare)
     none = [entry.queue for entry in bare if entry.consumer_offset is None]
     at_0 = [entry.queue for entry in bare if entry.consumer_offset is not None]
-    busy = _delivered(picture)
-    by_hand = any(_commits_by_hand(member) for member in picture.rocketmq_members)
+    busy = _delivery_rate(evidence)
+    by_hand = any(_commits_by_hand(member) for member in evidence.rocketmq_members)
     return Symptom(
         severity=Severity.ERROR,
         title="The group never commits" if none else "The group commits nothing beyond offset 0",
@@ -214,20 +218,20 @@ def _uncommitted(picture: Picture, bare: Sequence[QueueOffsets], owners: Sequenc
     )
 
 
-def _delivered(picture: Picture) -> float:
-    return sum(f.ok_per_s for member in picture.rocketmq_members if member.tuning for f in member.tuning.figures)
+def _delivery_rate(evidence: GroupEvidence) -> float:
+    return sum(f.ok_per_s for member in evidence.rocketmq_members if member.tuning for f in member.tuning.figures)
 
 
-def too_old(picture: Picture) -> Iterator[Symptom | Gap]:
+def too_old(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Messages that wait longer than the policy allows, by the store time of the newest consumed one."""
-    bound = picture.oldest_message_s
-    if bound is None or not picture.members:
+    bound = evidence.oldest_message_s
+    if bound is None or not evidence.members:
         return
-    now = picture.newest.at.timestamp()
+    now = evidence.newest.at.timestamp()
     ages = {
         queue: now - entry.last_timestamp_ms / 1000
-        for queue, entry in picture.offsets.items()
-        if queue in set(picture.queues) and entry.lag and entry.last_timestamp_ms
+        for queue, entry in evidence.offsets.items()
+        if queue in set(evidence.queues) and entry.lag and entry.last_timestamp_ms
     }
     late = {queue: age for queue, age in ages.items() if age > bound}
     if not late:

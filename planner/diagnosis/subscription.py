@@ -3,33 +3,33 @@
 from collections.abc import Iterator, Mapping
 
 from planner.diagnosis.finding import Gap, Severity, Symptom
-from planner.diagnosis.ownership import torn
+from planner.diagnosis.group_evidence import GroupEvidence, subscribed_topics
+from planner.diagnosis.ownership import split_ownership
 from planner.diagnosis.phrases import percent, some
-from planner.diagnosis.picture import Picture, subscribed_topics
 from planner.model.queues import MessageQueue, Queue
 from planner.simulation.ownership import MemberView, ownership
 from planner.words import counted
 
 
-def different_topics(picture: Picture) -> Iterator[Symptom | Gap]:
+def different_topics(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that subscribe different topics.
 
-    A topic's queues are divided over the whole group, also over members that do not subscribe it: their shares belong
-    to nobody. Each heartbeat replaces the broker's table, which notifies everybody again and again.
+    A topic's queues are divided over the whole group, also over members that do not subscribe it: their shares have
+    no owner. Each heartbeat replaces the broker's table, which notifies all members again and again.
     """
-    if not picture.has_owners or picture.is_kafka:
+    if not evidence.has_owners or evidence.is_kafka:
         return
-    wanted = {member.client_id: subscribed_topics(member) for member in picture.rocketmq_members}
-    untold = sorted(client for client, topics in wanted.items() if topics is None)
-    if untold:
-        yield Gap(f"{counted(len(untold), 'member')} did not tell what they subscribe to: {some(untold)}")
-    told = {client: topics for client, topics in wanted.items() if topics is not None}
-    if len(set(told.values())) < 2:
+    by_client = {member.client_id: subscribed_topics(member) for member in evidence.rocketmq_members}
+    silent = sorted(client for client, topics in by_client.items() if topics is None)
+    if silent:
+        yield Gap(f"{counted(len(silent), 'member')} did not tell what they subscribe to: {some(silent)}")
+    subscriptions = {client: topics for client, topics in by_client.items() if topics is not None}
+    if len(set(subscriptions.values())) < 2:
         return
-    orphans = _orphans(picture, told) if not untold else []
-    queues = _queues_of(picture, {topic for topics in told.values() for topic in topics})
+    orphans = _orphans(evidence, subscriptions) if not silent else []
+    queues = _queues_of(evidence, {topic for topics in subscriptions.values() for topic in topics})
     by_topics: dict[tuple[str, ...], list[str]] = {}
-    for client, topics in sorted(told.items()):
+    for client, topics in sorted(subscriptions.items()):
         by_topics.setdefault(topics, []).append(client)
     lost = f"{percent(len(orphans) / len(queues))} of the queues belong to nobody: " if orphans and queues else ""
     yield Symptom(
@@ -39,52 +39,52 @@ def different_topics(picture: Picture) -> Iterator[Symptom | Gap]:
             *(f"{some(clients)}: {some(topics) or 'no topic'}" for topics, clients in list(by_topics.items())[:5]),
             *([f"owned by nobody: {some(orphans)}"] if orphans else []),
         ),
-        consequence=f"{lost}{torn(picture, {}, orphans).consequence}. Every heartbeat of one set replaces the other at "
-        "the broker, so the group rebalances every few seconds",
+        consequence=f"{lost}{split_ownership(evidence, {}, orphans).consequence}. Every heartbeat of one set replaces "
+        "the other at the broker, so the group rebalances every few seconds",
         advice="give each set of topics a consumer group of its own, or make all members subscribe to all topics",
-        about=(*picture.clients, *map(str, orphans)),
+        about=(*evidence.clients, *map(str, orphans)),
     )
 
 
-def _orphans(picture: Picture, told: Mapping[str, tuple[str, ...]]) -> list[Queue]:
+def _orphans(evidence: GroupEvidence, subscriptions: Mapping[str, tuple[str, ...]]) -> list[Queue]:
     """Return the queues that stay without owner, by computation where that is possible, else as it is now."""
-    queues = _queues_of(picture, {topic for topics in told.values() for topic in topics})
-    if picture.strategy is None:
-        return [queue for queue in queues if not picture.owners.get(queue)] if not picture.silent else []
-    strategy, members = picture.strategy, picture.clients
+    queues = _queues_of(evidence, {topic for topics in subscriptions.values() for topic in topics})
+    if evidence.strategy is None:
+        return [queue for queue in queues if not evidence.owners.get(queue)] if not evidence.silent else []
+    strategy, members = evidence.strategy, evidence.clients
     views = [
         MemberView(client, strategy, tuple(queue for queue in queues if queue.topic in topics), members)
-        for client, topics in told.items()
+        for client, topics in subscriptions.items()
     ]
     return list(ownership(views).orphans)
 
 
-def _queues_of(picture: Picture, topics: set[str]) -> list[MessageQueue]:
-    return [queue for queue in picture.queues if isinstance(queue, MessageQueue) and queue.topic in topics]
+def _queues_of(evidence: GroupEvidence, topics: set[str]) -> list[MessageQueue]:
+    return [queue for queue in evidence.queues if isinstance(queue, MessageQueue) and queue.topic in topics]
 
 
-def different_tags(picture: Picture) -> Iterator[Symptom | Gap]:
+def different_tags(evidence: GroupEvidence) -> Iterator[Symptom | Gap]:
     """Members that subscribe one topic with different expressions.
 
     The broker keeps one entry for each topic, whichever version came last, and filters everybody's queues by it:
     messages that only the others wanted are skipped, and the offset goes past them.
     """
-    if picture.is_kafka or picture.is_broadcasting:
+    if evidence.is_kafka or evidence.is_broadcasting:
         return
     by_topic: dict[str, dict[str, list[str]]] = {}
-    for member in picture.rocketmq_members:
-        for one in member.subscriptions or ():
-            if not one.topic.startswith("%RETRY%"):
-                by_topic.setdefault(one.topic, {}).setdefault(f"{one.kind} {one.expression}", []).append(
-                    member.client_id
-                )
+    for member in evidence.rocketmq_members:
+        for subscription in member.subscriptions or ():
+            if not subscription.topic.startswith("%RETRY%"):
+                by_topic.setdefault(subscription.topic, {}).setdefault(
+                    f"{subscription.kind} {subscription.expression}", []
+                ).append(member.client_id)
     for topic, by_expression in sorted(by_topic.items()):
         if len(by_expression) > 1:
-            yield _torn_topic(picture, topic, by_expression)
+            yield _split_topic(evidence, topic, by_expression)
 
 
-def _torn_topic(picture: Picture, topic: str, by_expression: Mapping[str, list[str]]) -> Symptom:
-    queues = [queue for queue in picture.queues if queue.topic == topic]
+def _split_topic(evidence: GroupEvidence, topic: str, by_expression: Mapping[str, list[str]]) -> Symptom:
+    queues = [queue for queue in evidence.queues if queue.topic == topic]
     members = sum(len(clients) for clients in by_expression.values())
     most = max(len(clients) for clients in by_expression.values())
     return Symptom(

@@ -1,1 +1,1 @@
-"""How an approved plan is carried out: phases, progress, drift, and the engine that decides one move a turn. Pure."""
+"""How an approved plan is carried out: phases, progress, drift, an engine that decides one move a reconcile. Pure."""

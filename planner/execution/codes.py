@@ -1,4 +1,4 @@
-"""Codes of refusals: what differs between a plan and the world, one word each."""
+"""Codes of refusals: what differs between a plan and the cluster, one word each."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -34,5 +34,5 @@ class Code(StrEnum):
     GROUP_IN_USE = "GroupInUse"
 
 
-Found = Iterator[Refusal | str]
+Differences = Iterator[Refusal | str]
 """A refusal, or a sentence on what is unknown."""

@@ -38,11 +38,13 @@ def with_conditions(stored: StoredPlan, status: RolloutStatus, at: datetime) -> 
 def _conditions(stored: StoredPlan, status: RolloutStatus, at: datetime) -> tuple[Condition, ...]:
     phase, message = status.phase, status.message
     approval = status.approval
-    who = f"approved by {approval.by or 'somebody whom the API server did not name'}" if approval else "not approved"
-    is_held = status.held is not None
+    approver = (
+        f"approved by {approval.by or 'somebody whom the API server did not name'}" if approval else "not approved"
+    )
+    is_waiting = status.held is not None
     facts = (
-        ("Approved", approval is not None, "Approved" if approval else "NotApproved", who),
-        ("Held", is_held, "Held" if is_held else "NotHeld", status.held or "nothing stands against it"),
+        ("Approved", approval is not None, "Approved" if approval else "NotApproved", approver),
+        ("Held", is_waiting, "Held" if is_waiting else "NotHeld", status.held or "nothing stands against it"),
         ("Complete", phase is Phase.SUCCEEDED, phase, message),
         ("Reconciling", not phase.is_final, phase, status.held or message),
         ("Stalled", phase.is_final and phase is not Phase.SUCCEEDED, phase, message),

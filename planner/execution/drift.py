@@ -1,6 +1,7 @@
-"""Plan against a fresh look: whatever differs is a refusal with a code and a sentence; what is unknown, a hold.
+"""Plan against a fresh observation: whatever differs is a refusal with a code and a sentence; what is unknown, a hold.
 
-``before_start`` says whether the plan still fits before anything was changed, ``under_way`` before each later effect.
+``before_start`` says whether the plan still fits before anything was changed, ``before_later_effect`` before each later
+effect.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,18 +9,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from planner.execution.codes import Code, Found
-from planner.execution.course import (
-    created,
+from planner.execution.codes import Code, Differences
+from planner.execution.group_drift import group_before_later_effect, group_before_start, in_use, missing_victims
+from planner.execution.moves import Reconcile
+from planner.execution.observation import DeploymentObservation, Rival
+from planner.execution.plan_targets import (
+    created_deployments,
     deployment_of,
     deployments,
     has_effect,
     offsets_group,
     replicas_after,
 )
-from planner.execution.group_drift import group_before_start, group_under_way, in_use, missing_victims
-from planner.execution.look import DeploymentLook, Rival
-from planner.execution.moves import Turn
 from planner.execution.progress import Refusal
 from planner.execution.scalers import autoscaler_drift
 from planner.rollout.bounds import from_the_future, outside_policy
@@ -31,45 +32,54 @@ MAX_SNAPSHOT_AGE: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What differs, and what nobody knows; both empty means that the plan fits."""
+    """What differs, and what is unknown; both empty means that the plan fits."""
 
     refusals: tuple[Refusal, ...]
     unknowns: tuple[str, ...]
 
 
-def before_start(turn: Turn) -> Drift:
+def before_start(reconcile: Reconcile) -> Drift:
     """Return all that differs from what the plan rests on. Right before the first effect, and only then."""
-    return _sorted(
+    return _sort(
         [
-            *_times(turn),
-            *_policy(turn),
-            *_deployments(turn),
-            *_autoscalers(turn),
-            *_others(turn),
-            *group_before_start(turn),
-            *_victims(turn),
-            *_offset_groups(turn),
+            *_times(reconcile),
+            *_policy(reconcile),
+            *_deployments(reconcile),
+            *_autoscalers(reconcile),
+            *_others(reconcile),
+            *group_before_start(reconcile),
+            *_victims(reconcile),
+            *_offset_groups(reconcile),
         ]
     )
 
 
-def under_way(turn: Turn) -> Drift:
+def before_later_effect(reconcile: Reconcile) -> Drift:
     """Return what no longer fits before a later effect: what this plan has changed itself is no difference."""
-    return _sorted([*_policy(turn), *_autoscalers(turn), *_others(turn), *group_under_way(turn), *_marked(turn)])
-
-
-def _sorted(found: Iterable[Refusal | str]) -> Drift:
-    listed = list(dict.fromkeys(found))
-    return Drift(
-        tuple(one for one in listed if isinstance(one, Refusal)), tuple(one for one in listed if isinstance(one, str))
+    return _sort(
+        [
+            *_policy(reconcile),
+            *_autoscalers(reconcile),
+            *_others(reconcile),
+            *group_before_later_effect(reconcile),
+            *_lost_marks(reconcile),
+        ]
     )
 
 
-def _times(turn: Turn) -> Found:
-    plan, now = turn.plan, turn.now
+def _sort(differences: Iterable[Refusal | str]) -> Drift:
+    listed = list(dict.fromkeys(differences))
+    return Drift(
+        tuple(difference for difference in listed if isinstance(difference, Refusal)),
+        tuple(difference for difference in listed if isinstance(difference, str)),
+    )
+
+
+def _times(reconcile: Reconcile) -> Differences:
+    plan, now = reconcile.plan, reconcile.now
     if now >= plan.valid_until:
-        yield expired(turn)
-    if not turn.stored.status.steps:  # once begun, a time ahead is this host's clock that went back
+        yield expiry(reconcile)
+    if not reconcile.stored.status.steps:  # once begun, a time ahead is this host's clock that went back
         yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in from_the_future(plan, now))
     age = now - plan.snapshot.at
     if age > MAX_SNAPSHOT_AGE:
@@ -80,150 +90,162 @@ def _times(turn: Turn) -> Found:
         )
 
 
-def expired(turn: Turn) -> Refusal:
+def expiry(reconcile: Reconcile) -> Refusal:
     """Return the refusal of a plan whose time is over."""
     return Refusal(
-        Code.EXPIRED, f"the plan was valid until {turn.plan.valid_until:%Y-%m-%d %H:%M:%S %Z}: make a new one"
+        Code.EXPIRED, f"the plan was valid until {reconcile.plan.valid_until:%Y-%m-%d %H:%M:%S %Z}: make a new one"
     )
 
 
-def digest_differs(turn: Turn) -> Refusal | None:
+def digest_differs(reconcile: Reconcile) -> Refusal | None:
     """Return why the approval does not hold for the plan as it stands, ``None`` when it does."""
-    approval = turn.stored.requests.approval
-    if approval is None or approval.digest == turn.stored.digest:
+    approval = reconcile.stored.requests.approval
+    if approval is None or approval.digest == reconcile.stored.digest:
         return None
     return Refusal(
         Code.DIGEST_DIFFERS,
-        f"the approval names digest {approval.digest}, the plan has {turn.stored.digest}: read and approve it again",
+        f"the approval names digest {approval.digest}, the plan has {reconcile.stored.digest}: "
+        "read and approve it again",
     )
 
 
-def _policy(turn: Turn) -> Found:
-    bounds = turn.look.bounds
+def _policy(reconcile: Reconcile) -> Differences:
+    bounds = reconcile.observation.bounds
     if bounds is not None:
-        yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in outside_policy(turn.plan, bounds))
-    made_under, found = turn.stored.policy_digest, turn.look.policy_digest
+        yield from (Refusal(Code.OUTSIDE_POLICY, why) for why in outside_policy(reconcile.plan, bounds))
+    made_under, digest = reconcile.stored.policy_digest, reconcile.observation.policy_digest
     if made_under is None:
         return
-    if found is None:
-        yield f"policy {turn.plan.policy} could not be read"
-    elif found != made_under:
+    if digest is None:
+        yield f"policy {reconcile.plan.policy} could not be read"
+    elif digest != made_under:
         yield Refusal(
             Code.POLICY_CHANGED,
-            f"policy {turn.plan.policy} was changed after the plan was made: its digest is {found}, not {made_under}",
+            f"policy {reconcile.plan.policy} was changed after the plan was made: "
+            f"its digest is {digest}, not {made_under}",
         )
 
 
-def _deployments(turn: Turn) -> Found:
-    new = created(turn.plan)
-    for name in deployments(turn.plan):
-        found = turn.look.deployment(name)
-        if found is None:
+def _deployments(reconcile: Reconcile) -> Differences:
+    new = created_deployments(reconcile.plan)
+    for name in deployments(reconcile.plan):
+        deployment = reconcile.observation.deployment(name)
+        if deployment is None:
             yield f"Deployment {name} could not be read"
         elif name in new:
-            if found.facts is not None:
+            if deployment.facts is not None:
                 yield Refusal(Code.NAME_TAKEN, f"the plan creates Deployment {name}, but there is one already")
-        elif found.facts is None:
+        elif deployment.facts is None:
             yield Refusal(Code.DEPLOYMENT_MISSING, f"there is no Deployment {name}")
         else:
-            yield from _counts(turn, found)
+            yield from _counts(reconcile, deployment)
 
 
-def _counts(turn: Turn, found: DeploymentLook) -> Found:
-    facts, expected = found.facts, replicas_after(turn.plan, found.name, -1)
+def _counts(reconcile: Reconcile, deployment: DeploymentObservation) -> Differences:
+    facts, expected = deployment.facts, replicas_after(reconcile.plan, deployment.name, -1)
     assert facts is not None
     if expected is not None and facts.replicas != expected:
         yield Refusal(
-            Code.REPLICAS_CHANGED, f"Deployment {found.name} has {facts.replicas} replicas, the plan expects {expected}"
+            Code.REPLICAS_CHANGED,
+            f"Deployment {deployment.name} has {facts.replicas} replicas, the plan expects {expected}",
         )
-    yield from _template(turn, found)
-    if found.ready is None:
-        yield f"the pods of Deployment {found.name} could not be read"
-    elif not facts.is_observed or found.ready != facts.replicas:
-        yield f"{found.ready} of {facts.replicas} pods of Deployment {found.name} are ready"
+    yield from _template(reconcile, deployment)
+    if deployment.ready is None:
+        yield f"the pods of Deployment {deployment.name} could not be read"
+    elif not facts.is_observed or deployment.ready != facts.replicas:
+        yield f"{deployment.ready} of {facts.replicas} pods of Deployment {deployment.name} are ready"
 
 
-def _template(turn: Turn, found: DeploymentLook) -> Found:
+def _template(reconcile: Reconcile, deployment: DeploymentObservation) -> Differences:
     updates = [
-        s for s in turn.plan.steps if isinstance(s, UpdateTemplate) and deployment_of(turn.plan, s) == found.name
+        s
+        for s in reconcile.plan.steps
+        if isinstance(s, UpdateTemplate) and deployment_of(reconcile.plan, s) == deployment.name
     ]
-    if updates and found.facts is not None and found.facts.is_paused:
-        yield Refusal(Code.ROLLOUT_PAUSED, f"Deployment {found.name} is paused: a new template would replace no pod")
-    if updates and found.revision is None:
-        yield f"the revision of Deployment {found.name} could not be read"
-    elif updates and found.revision != updates[0].from_revision:
+    if updates and deployment.facts is not None and deployment.facts.is_paused:
+        yield Refusal(
+            Code.ROLLOUT_PAUSED, f"Deployment {deployment.name} is paused: a new template would replace no pod"
+        )
+    if updates and deployment.revision is None:
+        yield f"the revision of Deployment {deployment.name} could not be read"
+    elif updates and deployment.revision != updates[0].from_revision:
         yield Refusal(
             Code.REVISION_CHANGED,
-            f"Deployment {found.name} is at revision {found.revision}, the plan expects {updates[0].from_revision}",
+            f"Deployment {deployment.name} is at revision {deployment.revision}, "
+            f"the plan expects {updates[0].from_revision}",
         )
 
 
-def _autoscalers(turn: Turn) -> Found:
-    for found in _there(turn):
-        yield from autoscaler_drift(turn, found)
+def _autoscalers(reconcile: Reconcile) -> Differences:
+    for deployment in _existing(reconcile):
+        yield from autoscaler_drift(reconcile, deployment)
 
 
-def _others(turn: Turn) -> Found:
-    rivals = turn.look.rivals
+def _others(reconcile: Reconcile) -> Differences:
+    rivals = reconcile.observation.rivals
     if rivals is None:
         yield "whether another plan is under way could not be read"
         return
     for rival in rivals:
-        if rival.phase.is_under_way and _same_ground(turn, rival):
+        if rival.phase.is_in_progress and _shared_target(reconcile, rival):
             yield Refusal(
-                Code.OTHER_PLAN, f"plan {rival.name} is {rival.phase} on the same {_same_ground(turn, rival)}"
+                Code.OTHER_PLAN, f"plan {rival.name} is {rival.phase} on the same {_shared_target(reconcile, rival)}"
             )
-    for found in _there(turn):
-        yield from _claims(turn, found, rivals)
+    for deployment in _existing(reconcile):
+        yield from _claims(reconcile, deployment, rivals)
 
 
-def _claims(turn: Turn, found: DeploymentLook, rivals: Sequence[Rival]) -> Found:
-    if found.claim is None or found.claim.plan == turn.key:
+def _claims(reconcile: Reconcile, deployment: DeploymentObservation, rivals: Sequence[Rival]) -> Differences:
+    if deployment.claim is None or deployment.claim.plan == reconcile.key:
         return
-    holder = next((rival for rival in rivals if rival.plan == found.claim.plan), None)
-    if holder is None or (holder.phase.is_under_way and _same_ground(turn, holder)):
-        return  # the claim of a plan that is over binds nobody; one that is under way was named before
-    sentence = f"plan {holder.name} ({holder.phase}) has claimed Deployment {found.name}"
-    yield Refusal(Code.CLAIMED, sentence) if holder.phase.is_under_way else sentence
+    holder = next((rival for rival in rivals if rival.plan == deployment.claim.plan), None)
+    if holder is None or (holder.phase.is_in_progress and _shared_target(reconcile, holder)):
+        return  # the claim of a plan that is over binds no other plan; one in progress was named before
+    sentence = f"plan {holder.name} ({holder.phase}) has claimed Deployment {deployment.name}"
+    yield Refusal(Code.CLAIMED, sentence) if holder.phase.is_in_progress else sentence
 
 
-def _same_ground(turn: Turn, rival: Rival) -> str | None:
-    ref = turn.plan.group
+def _shared_target(reconcile: Reconcile, rival: Rival) -> str | None:
+    ref = reconcile.plan.group
     if rival.group == (ref.system, ref.cluster, ref.group):
         return f"group {ref.group}"
-    shared = sorted(set(rival.deployments) & set(deployments(turn.plan)))
+    shared = sorted(set(rival.deployments) & set(deployments(reconcile.plan)))
     return f"Deployment {shared[0]}" if shared else None
 
 
-def _there(turn: Turn) -> list[DeploymentLook]:
-    return [found for name in deployments(turn.plan) if (found := turn.look.deployment(name)) and found.facts]
+def _existing(reconcile: Reconcile) -> list[DeploymentObservation]:
+    return [
+        deployment
+        for name in deployments(reconcile.plan)
+        if (deployment := reconcile.observation.deployment(name)) and deployment.facts
+    ]
 
 
-def _victims(turn: Turn) -> Found:
-    for step in turn.plan.steps:
+def _victims(reconcile: Reconcile) -> Differences:
+    for step in reconcile.plan.steps:
         if isinstance(step, MarkVictims):
-            yield from missing_victims(turn, step)
+            yield from missing_victims(reconcile, step)
 
 
-def _marked(turn: Turn) -> Found:
+def _lost_marks(reconcile: Reconcile) -> Differences:
     """Yield why the stop that comes next would take other pods than those that were marked for it."""
-    step = turn.plan.steps[turn.status.step]
+    step = reconcile.plan.steps[reconcile.status.step]
     if not isinstance(step, StopConsumers):
         return
-    name = deployment_of(turn.plan, step)
-    for before in reversed(turn.plan.steps[: turn.status.step]):
-        if isinstance(before, StopConsumers) and deployment_of(turn.plan, before) == name:
+    name = deployment_of(reconcile.plan, step)
+    for before in reversed(reconcile.plan.steps[: reconcile.status.step]):
+        if isinstance(before, StopConsumers) and deployment_of(reconcile.plan, before) == name:
             return  # what was marked before that has stopped
-        if isinstance(before, MarkVictims) and deployment_of(turn.plan, before) == name:
-            yield from missing_victims(turn, before)
+        if isinstance(before, MarkVictims) and deployment_of(reconcile.plan, before) == name:
+            yield from missing_victims(reconcile, before)
 
 
-def _offset_groups(turn: Turn) -> Found:
-    for step in turn.plan.steps:
-        if isinstance(step, CloneOffsets | ResetOffsets) and offsets_group(step) != turn.plan.group.group:
-            yield from in_use(turn, offsets_group(step))
+def _offset_groups(reconcile: Reconcile) -> Differences:
+    for step in reconcile.plan.steps:
+        if isinstance(step, CloneOffsets | ResetOffsets) and offsets_group(step) != reconcile.plan.group.group:
+            yield from in_use(reconcile, offsets_group(step))
 
 
-def is_first_effect(turn: Turn) -> bool:
+def is_first_effect(reconcile: Reconcile) -> bool:
     """True while no step that was begun before has an effect: the old state was never left."""
-    return not any(has_effect(step) for step in turn.plan.steps[: turn.status.step])
+    return not any(has_effect(step) for step in reconcile.plan.steps[: reconcile.status.step])

@@ -1,13 +1,13 @@
-"""What the engine may do to the world. Each effect is "make it so", and holds only for the world that was looked at.
+"""What the engine may do to the cluster. Each effect is "make it so", valid only for the state that was observed.
 
-``resource_version`` is the Deployment's of the look: where it has changed since, the adapter raises ``ConflictError``
-and nothing is done. ``claim`` is written in the same request as the change, so that a crash right after it is told
-from one right before it, and so that a request that comes late finds another version and fails.
+``resource_version`` is the Deployment's as observed: where it has changed since, the adapter raises ``ConflictError``
+and nothing is done. ``claim`` is written in the same request as the change, so that a crash right after it is
+distinguished from one right before it, and so that a request that comes late finds another version and fails.
 """
 
 from dataclasses import dataclass
 
-from planner.execution.look import Claim
+from planner.execution.observation import Claim
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import (
     AutoscalerKind,
@@ -108,7 +108,7 @@ class Delete:
 class SetOffsets:
     """Set a group's offsets as the step says; ``origin`` is the group whose offsets a clone takes.
 
-    ``plan`` is the plan's key, ``policy`` the name of the policy that tells the way to the brokers.
+    ``plan`` is the plan's key, ``policy`` the name of the policy that has the brokers' addresses.
     """
 
     step: OffsetStep

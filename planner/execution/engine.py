@@ -1,7 +1,7 @@
-"""``decide``: one plan, one look, one time -> one move. Pure; everything between two turns stands in the status.
+"""``decide``: one plan, one observation, one time -> one move. Pure: the status holds all between two reconciles.
 
-Level-triggered: a move follows from what is, never from what was done before. So whoever dies between an effect and
-the note of it, the next turn finds the effect in and writes the note.
+Level-triggered: a move follows from what is, never from what was done before. So when an executor dies between an
+effect and the note of it, the next reconcile finds the effect in and writes the note.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,127 +10,136 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.execution import drift
-from planner.execution.backward import aborting, clear_marks, drop_claim
+from planner.execution.backward import clear_marks, decide_aborting, drop_claim
 from planner.execution.codes import Code
-from planner.execution.course import created, deployments
 from planner.execution.effects import SetClaim
-from planner.execution.forward import paused, running
-from planner.execution.look import Claim, Look
-from planner.execution.moves import Done, Move, Perform, Turn, Untidy, Write
+from planner.execution.forward import decide_paused, decide_running
+from planner.execution.moves import Done, Leftovers, Move, Perform, Reconcile, Write
+from planner.execution.observation import Claim, Observation
 from planner.execution.phases import Phase
+from planner.execution.plan_targets import created_deployments, deployments
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import Refusal, StepProgress
 from planner.rollout.steps import CheckForecast
 from planner.verification.judge import judge
-from planner.verification.seen import Seen
+from planner.verification.observed_change import ObservedChange
 from planner.verification.verdict import Verdict
 
 
-def decide(stored: StoredPlan, look: Look, now: datetime, untidy: Untidy | None = None) -> Move:
-    """Return the one move that the plan's phase, the world and the time ask for.
+def decide(stored: StoredPlan, observation: Observation, now: datetime, leftovers: Leftovers | None = None) -> Move:
+    """Return the one move that the plan's phase, the cluster and the time ask for.
 
-    A plan that is over ends without what is ``untidy``, and says why.
+    A plan that is over ends without what is ``leftovers``, and says why.
     """
     phase = stored.status.phase
-    return Done(phase) if phase.is_final else _MOVES[phase](Turn(stored, look, now, untidy or {}))
+    return Done(phase) if phase.is_final else _MOVES[phase](Reconcile(stored, observation, now, leftovers or {}))
 
 
-def _pending(turn: Turn) -> Move:
-    if (over := _over(turn)) is not None:
-        return turn.refuse(*over)
-    approval = turn.stored.requests.approval
+def _decide_pending(reconcile: Reconcile) -> Move:
+    if (over := _end_before_start(reconcile)) is not None:
+        return reconcile.refuse(*over)
+    approval = reconcile.stored.requests.approval
     if approval is None:
-        return turn.hold("waits for approval", turn.plan.valid_until)
-    if (differs := drift.digest_differs(turn)) is not None:
-        return turn.hold(differs.sentence, turn.plan.valid_until)
-    if (untyped := _unconfirmed(turn)) is not None:
-        return turn.hold(untyped, turn.plan.valid_until)
-    entered = turn.status.enter(Phase.APPROVED, f"approved by {approval.by or 'somebody not named'}", turn.now)
+        return reconcile.wait("waits for approval", reconcile.plan.valid_until)
+    if (differs := drift.digest_differs(reconcile)) is not None:
+        return reconcile.wait(differs.sentence, reconcile.plan.valid_until)
+    if (untyped := _missing_confirmation(reconcile)) is not None:
+        return reconcile.wait(untyped, reconcile.plan.valid_until)
+    entered = reconcile.status.enter(
+        Phase.APPROVED, f"approved by {approval.by or 'somebody not named'}", reconcile.now
+    )
     return Write(replace(entered, approval=approval, refusals=()), reason=Phase.APPROVED)
 
 
-def _approved(turn: Turn) -> Move:
-    if (over := _over(turn)) is not None:
-        return drop_claim(turn) or turn.refuse(*over)
-    if (lost := _approval_lost(turn)) is not None:
-        return drop_claim(turn) or turn.refuse(Phase.PENDING, (lost,))
-    if turn.stored.requests.pause:
-        return turn.hold("paused by a person before its first step", turn.plan.valid_until)
-    found = drift.before_start(turn)
-    if found.refusals:
-        return drop_claim(turn) or turn.refuse(Phase.REFUSED, found.refusals)
-    for unknown in found.unknowns:
-        return turn.hold(unknown, turn.plan.valid_until)
-    return _claim(turn) or turn.enter(Phase.RUNNING, "the plan fits: its steps begin")
+def _decide_approved(reconcile: Reconcile) -> Move:
+    if (over := _end_before_start(reconcile)) is not None:
+        return drop_claim(reconcile) or reconcile.refuse(*over)
+    if (lost := _approval_lost(reconcile)) is not None:
+        return drop_claim(reconcile) or reconcile.refuse(Phase.PENDING, (lost,))
+    if reconcile.stored.requests.pause:
+        return reconcile.wait("paused by a person before its first step", reconcile.plan.valid_until)
+    differences = drift.before_start(reconcile)
+    if differences.refusals:
+        return drop_claim(reconcile) or reconcile.refuse(Phase.REFUSED, differences.refusals)
+    for unknown in differences.unknowns:
+        return reconcile.wait(unknown, reconcile.plan.valid_until)
+    return _claim(reconcile) or reconcile.enter(Phase.RUNNING, "the plan fits: its steps begin")
 
 
-def _claim(turn: Turn) -> Perform | None:
+def _claim(reconcile: Reconcile) -> Perform | None:
     """Return the effect that claims one more Deployment, ``None`` once all that are there are this plan's."""
-    for name in deployments(turn.plan):
-        found = turn.look.deployment(name)
-        if found is None or found.facts is None or name in turn.claimed or name in created(turn.plan):
+    for name in deployments(reconcile.plan):
+        deployment = reconcile.observation.deployment(name)
+        if (
+            deployment is None
+            or deployment.facts is None
+            or name in reconcile.claimed
+            or name in created_deployments(reconcile.plan)
+        ):
             continue
-        return Perform(SetClaim(name, Claim(turn.key), found.facts.resource_version))
+        return Perform(SetClaim(name, Claim(reconcile.key), deployment.facts.resource_version))
     return None
 
 
-def _over(turn: Turn) -> tuple[Phase, tuple[Refusal, ...]] | None:
-    if turn.is_to_end:
+def _end_before_start(reconcile: Reconcile) -> tuple[Phase, tuple[Refusal, ...]] | None:
+    if reconcile.is_to_end:
         return Phase.REFUSED, (Refusal(Code.WITHDRAWN, "withdrawn by a person before its first step"),)
-    if turn.now >= turn.plan.valid_until:
-        return Phase.EXPIRED, (drift.expired(turn),)
+    if reconcile.now >= reconcile.plan.valid_until:
+        return Phase.EXPIRED, (drift.expiry(reconcile),)
     return None
 
 
-def _approval_lost(turn: Turn) -> Refusal | None:
-    if turn.stored.requests.approval is None:
+def _approval_lost(reconcile: Reconcile) -> Refusal | None:
+    if reconcile.stored.requests.approval is None:
         return Refusal(Code.DIGEST_DIFFERS, "the approval was taken back")
-    return drift.digest_differs(turn)
+    return drift.digest_differs(reconcile)
 
 
-def _unconfirmed(turn: Turn) -> str | None:
-    missing = [phrase for phrase in turn.plan.confirmations if phrase not in turn.stored.requests.confirmed]
+def _missing_confirmation(reconcile: Reconcile) -> str | None:
+    missing = [phrase for phrase in reconcile.plan.confirmations if phrase not in reconcile.stored.requests.confirmed]
     return f"waits for somebody to type {missing[0]!r}" if missing else None
 
 
-def _verifying(turn: Turn) -> Move:
+def _decide_verifying(reconcile: Reconcile) -> Move:
     """All steps are done; what is left is to judge, to tidy up, and to give the Deployments free."""
-    if turn.status.verdict is None:
-        return _judge(turn)
-    marks = None if turn.edited else clear_marks(turn)
-    if (tidy := marks or drop_claim(turn)) is not None:
+    if reconcile.status.verdict is None:
+        return _judge(reconcile)
+    marks = None if reconcile.edited else clear_marks(reconcile)
+    if (tidy := marks or drop_claim(reconcile)) is not None:
         return tidy
-    told = "; ".join(turn.status.verdict.misses) or f"the forecast is {turn.status.verdict.fit}"
-    entered = turn.status.enter(Phase.SUCCEEDED, f"the new state is there: {told}", turn.now)
-    return Write(replace(entered, ended="new", surprises=turn.surprises), reason=Phase.SUCCEEDED)
+    verdict = "; ".join(reconcile.status.verdict.misses) or f"the forecast is {reconcile.status.verdict.fit}"
+    entered = reconcile.status.enter(Phase.SUCCEEDED, f"the new state is there: {verdict}", reconcile.now)
+    return Write(replace(entered, ended="new", surprises=reconcile.surprises), reason=Phase.SUCCEEDED)
 
 
-def _judge(turn: Turn) -> Move:
-    if turn.edited is not None:
-        told = "the plan was changed after its last step, so that its forecast can no longer be judged"
-        status = replace(turn.status, verdict=Verdict(turn.now, ()), surprises=(*turn.status.surprises, told))
+def _judge(reconcile: Reconcile) -> Move:
+    if reconcile.edited is not None:
+        reason = "the plan was changed after its last step, so that its forecast can no longer be judged"
+        status = replace(
+            reconcile.status, verdict=Verdict(reconcile.now, ()), surprises=(*reconcile.status.surprises, reason)
+        )
         return Write(status, reason="Verified")
-    check = next((step for step in turn.plan.steps if isinstance(step, CheckForecast)), None)
-    seen, since = turn.look.seen, turn.status.phase_since or turn.now
+    check = next((step for step in reconcile.plan.steps if isinstance(step, CheckForecast)), None)
+    change, since = reconcile.observation.change, reconcile.status.phase_since or reconcile.now
     limit_s = check.time_limit_seconds if check else 0
-    waits = not turn.is_to_end and not turn.past(since, limit_s)
-    if (seen is None or not seen.is_complete) and waits:
-        return turn.hold("not all of the change was seen yet", since + timedelta(seconds=limit_s))
-    verdict = judge(turn.plan.forecast, seen or Seen(), turn.now)
+    waits = not reconcile.is_to_end and not reconcile.past(since, limit_s)
+    if (change is None or not change.is_complete) and waits:
+        return reconcile.wait("not all of the change was seen yet", since + timedelta(seconds=limit_s))
+    verdict = judge(reconcile.plan.forecast, change or ObservedChange(), reconcile.now)
     checked = tuple(
-        StepProgress(index, step.kind, since, finished_at=turn.now, message=f"the forecast is {verdict.fit}")
-        for index, step in enumerate(turn.plan.steps)
-        if index >= len(turn.status.steps)
+        StepProgress(index, step.kind, since, finished_at=reconcile.now, message=f"the forecast is {verdict.fit}")
+        for index, step in enumerate(reconcile.plan.steps)
+        if index >= len(reconcile.status.steps)
     )
-    status = replace(turn.status, verdict=verdict, steps=(*turn.status.steps, *checked), held=None)
+    status = replace(reconcile.status, verdict=verdict, steps=(*reconcile.status.steps, *checked), held=None)
     return Write(status, reason="Verified")
 
 
-_MOVES: Final[Mapping[Phase, Callable[[Turn], Move]]] = {
-    Phase.PENDING: _pending,
-    Phase.APPROVED: _approved,
-    Phase.RUNNING: running,
-    Phase.PAUSED: paused,
-    Phase.ABORTING: aborting,
-    Phase.VERIFYING: _verifying,
+_MOVES: Final[Mapping[Phase, Callable[[Reconcile], Move]]] = {
+    Phase.PENDING: _decide_pending,
+    Phase.APPROVED: _decide_approved,
+    Phase.RUNNING: decide_running,
+    Phase.PAUSED: decide_paused,
+    Phase.ABORTING: decide_aborting,
+    Phase.VERIFYING: _decide_verifying,
 }

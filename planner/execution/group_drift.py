@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from planner.execution.codes import Code, Found
-from planner.execution.course import deployment_of
-from planner.execution.look import GroupLook, Look
-from planner.execution.moves import Turn
+from planner.execution.codes import Code, Differences
+from planner.execution.moves import Reconcile
+from planner.execution.observation import GroupObservation, Observation
+from planner.execution.plan_targets import deployment_of
 from planner.execution.progress import Refusal
 from planner.model.queues import Queue
 from planner.rollout.migrations.expand import KIND as EXPAND
@@ -15,74 +15,76 @@ from planner.rollout.plan import OwnedQueues, ranges_of
 from planner.rollout.steps import AwaitSettled, MarkVictims, PauseForPerson
 from planner.words import queue_nouns, queues
 
-MAX_LOOK_AGE: Final = timedelta(seconds=60)
-"""A group seen longer ago than this is unknown."""
+MAX_OBSERVATION_AGE: Final = timedelta(seconds=60)
+"""A group that was observed longer ago than this is unknown."""
 _NAMED: Final = 5
 
 
-def group_before_start(turn: Turn) -> Found:
+def group_before_start(reconcile: Reconcile) -> Differences:
     """Yield all that differs from what the plan rests on."""
-    group = seen_group(turn.look, turn.plan.group.group)
+    group = fresh_group(reconcile.observation, reconcile.plan.group.group)
     if group is None:
-        yield f"group {turn.plan.group.group} could not be read"
+        yield f"group {reconcile.plan.group.group} could not be read"
         return
-    yield from _members(turn, group)
-    yield from _queues(turn, group)
-    yield from _strategy(group, {turn.plan.preconditions.strategy})
-    yield from _settled(group, turn.plan.group.system)
-    yield from _owners(turn, group)
-    yield from _served_by(turn, group)
+    yield from _members(reconcile, group)
+    yield from _queues(reconcile, group)
+    yield from _strategy(group, {reconcile.plan.preconditions.strategy})
+    yield from _rebalance_drift(group, reconcile.plan.group.system)
+    yield from _owners(reconcile, group)
+    yield from _pods_drift(reconcile, group)
 
 
-def group_under_way(turn: Turn) -> Found:
+def group_before_later_effect(reconcile: Reconcile) -> Differences:
     """Yield what no longer fits before a later step. Members change with every step; an empty group has no strategy."""
-    group = seen_group(turn.look, turn.plan.group.group)
+    group = fresh_group(reconcile.observation, reconcile.plan.group.group)
     if group is None or group.members is None:
-        yield f"group {turn.plan.group.group} could not be read"
+        yield f"group {reconcile.plan.group.group} could not be read"
         return
-    yield from _queues(turn, group, _asked_for_more(turn))
+    yield from _queues(reconcile, group, _has_asked_for_more(reconcile))
     if group.members:
-        named = {s.strategy for s in turn.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)}
-        yield from _strategy(group, {turn.plan.preconditions.strategy, *named})
+        strategies = {
+            s.strategy for s in reconcile.plan.steps if isinstance(s, AwaitSettled) and s.group in (None, group.name)
+        }
+        yield from _strategy(group, {reconcile.plan.preconditions.strategy, *strategies})
 
 
-def seen_group(look: Look, name: str) -> GroupLook | None:
+def fresh_group(observation: Observation, name: str) -> GroupObservation | None:
     """Return what is known of a group, ``None`` where that is nothing or too old."""
-    group = look.group(name)
-    return group if group is not None and abs(look.at - group.at) <= MAX_LOOK_AGE else None
+    group = observation.group(name)
+    return group if group is not None and abs(observation.at - group.at) <= MAX_OBSERVATION_AGE else None
 
 
-def _members(turn: Turn, group: GroupLook) -> Found:
+def _members(reconcile: Reconcile, group: GroupObservation) -> Differences:
     if group.members is None:
         yield f"the members of group {group.name} could not be read"
         return
-    before, now = set(turn.plan.preconditions.members), set(group.members)
+    before, now = set(reconcile.plan.preconditions.members), set(group.members)
     if before != now:
-        parts = [
-            *([f"{_some(before - now)} left"] if before - now else []),
-            *([f"{_some(now - before)} joined"] if now - before else []),
+        changes = [
+            *([f"{_join_some(before - now)} left"] if before - now else []),
+            *([f"{_join_some(now - before)} joined"] if now - before else []),
         ]
-        yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(parts)}")
+        yield Refusal(Code.MEMBERS_CHANGED, f"group {group.name} has other members than planned: {', '.join(changes)}")
 
 
-def _asked_for_more(turn: Turn) -> bool:
+def _has_asked_for_more(reconcile: Reconcile) -> bool:
     """True once the plan has asked a person to give a topic more queues."""
-    begun = (turn.plan.steps[progress.index] for progress in turn.status.steps)
-    return turn.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
+    begun = (reconcile.plan.steps[progress.index] for progress in reconcile.status.steps)
+    return reconcile.plan.migration == EXPAND and any(isinstance(step, PauseForPerson) for step in begun)
 
 
-def _queues(turn: Turn, group: GroupLook, may_have_more: bool = False) -> Found:
+def _queues(reconcile: Reconcile, group: GroupObservation, may_have_more: bool = False) -> Differences:
     if group.queues is None:
         yield f"the routes of group {group.name} could not be read"
         return
-    planned, now = set(_spelt(turn.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
-    system = turn.plan.group.system
-    has_more = len(group.queues) > turn.plan.preconditions.queues
-    if len(group.queues) != turn.plan.preconditions.queues and not (has_more and may_have_more):
+    planned, now = set(_owner_by_queue(reconcile.plan.forecast.owners_before)), {str(queue) for queue in group.queues}
+    system = reconcile.plan.group.system
+    has_more = len(group.queues) > reconcile.plan.preconditions.queues
+    if len(group.queues) != reconcile.plan.preconditions.queues and not (has_more and may_have_more):
         yield Refusal(
             Code.QUEUES_CHANGED,
             f"group {group.name} has {queues(len(group.queues), system)}, "
-            f"the plan expects {turn.plan.preconditions.queues}{_difference(planned, now)}",
+            f"the plan expects {reconcile.plan.preconditions.queues}{_difference(planned, now)}",
         )
     elif planned - now:
         yield Refusal(
@@ -91,30 +93,30 @@ def _queues(turn: Turn, group: GroupLook, may_have_more: bool = False) -> Found:
         )
 
 
-def missing_queues(turn: Turn, group: GroupLook) -> str | None:
-    """Return in a sentence which of the plan's queues the group's brokers do not tell of, ``None`` when of all.
+def missing_queues(reconcile: Reconcile, group: GroupObservation) -> str | None:
+    """Return in a sentence which of the plan's queues are in no route, ``None`` when of all.
 
     A RocketMQ name server forgets a broker that dies at once, so that its queues are in no route until it is back.
     """
-    if group.name != turn.plan.group.group or group.queues is None:
+    if group.name != reconcile.plan.group.group or group.queues is None:
         return None
-    gone = set(_spelt(turn.plan.forecast.owners_before)) - {str(queue) for queue in group.queues}
+    gone = set(_owner_by_queue(reconcile.plan.forecast.owners_before)) - {str(queue) for queue in group.queues}
     if not gone:
         return None
     verb = "is" if len(gone) == 1 else "are"
-    whose = f"{queues(len(gone), turn.plan.group.system)} of group {group.name}"
-    return f"{whose} {verb} in no route: {_some(gone)}: is their broker up?"
+    subject = f"{queues(len(gone), reconcile.plan.group.system)} of group {group.name}"
+    return f"{subject} {verb} in no route: {_join_some(gone)}: is their broker up?"
 
 
 def _difference(planned: set[str], now: set[str]) -> str:
-    parts = [
-        *([f"{_some(planned - now)} gone"] if planned - now else []),
-        *([f"{_some(now - planned)} new"] if planned and now - planned else []),
+    changes = [
+        *([f"{_join_some(planned - now)} gone"] if planned - now else []),
+        *([f"{_join_some(now - planned)} new"] if planned and now - planned else []),
     ]
-    return f": {', '.join(parts)}" if parts else ""
+    return f": {', '.join(changes)}" if changes else ""
 
 
-def _strategy(group: GroupLook, allowed: set[str]) -> Found:
+def _strategy(group: GroupObservation, allowed: set[str]) -> Differences:
     if group.strategy is None:
         yield f"the strategy of group {group.name} is unknown"
     elif group.strategy not in allowed:
@@ -124,54 +126,54 @@ def _strategy(group: GroupLook, allowed: set[str]) -> Found:
         )
 
 
-def _settled(group: GroupLook, system: str) -> Found:
+def _rebalance_drift(group: GroupObservation, system: str) -> Differences:
     if group.is_rebalancing is None or group.misplaced is None or group.owners is None:
         yield f"whether group {group.name} is settled could not be read"
     elif group.is_rebalancing:
         yield Refusal(Code.NOT_SETTLED, f"group {group.name} is rebalancing")
     elif group.misplaced:
         verb = "is" if group.misplaced == 1 else "are"
-        whose = f"{queues(group.misplaced, system)} of group {group.name}"
-        yield Refusal(Code.NOT_SETTLED, f"{whose} {verb} not owned as {group.strategy} says")
+        subject = f"{queues(group.misplaced, system)} of group {group.name}"
+        yield Refusal(Code.NOT_SETTLED, f"{subject} {verb} not owned as {group.strategy} says")
 
 
-def _owners(turn: Turn, group: GroupLook) -> Found:
+def _owners(reconcile: Reconcile, group: GroupObservation) -> Differences:
     if group.owners is None:
         return
     now = {str(queue): owners for queue, owners in group.owners}
-    planned = _spelt(turn.plan.forecast.owners_before)
+    planned = _owner_by_queue(reconcile.plan.forecast.owners_before)
     moved = [
         f"{queue} from {owner} to {' and '.join(now.get(queue, ())) or 'nobody'}"
         for queue, owner in sorted(planned.items())
         if now.get(queue, ()) != (owner,)
     ]
     if moved:
-        told = f"{queues(len(moved), turn.plan.group.system)} of group {group.name} changed owner since: {_some(moved)}"
-        yield Refusal(Code.OWNERS_CHANGED, told)
+        noun = queues(len(moved), reconcile.plan.group.system)
+        yield Refusal(Code.OWNERS_CHANGED, f"{noun} of group {group.name} changed owner since: {_join_some(moved)}")
 
 
-def _served_by(turn: Turn, group: GroupLook) -> Found:
-    found = turn.look.deployment(turn.plan.deployment)
-    if not group.pods or found is None or found.facts is None or found.facts.pods is None:
+def _pods_drift(reconcile: Reconcile, group: GroupObservation) -> Differences:
+    deployment = reconcile.observation.deployment(reconcile.plan.deployment)
+    if not group.pods or deployment is None or deployment.facts is None or deployment.facts.pods is None:
         return
-    own = {pod.name for pod in found.facts.pods}
+    own = {pod.name for pod in deployment.facts.pods}
     others = {pod for _, pod in group.pods}
     if not own & others:
         yield Refusal(
             Code.SERVES_OTHER_GROUP,
-            f"no member of group {group.name} runs in Deployment {found.name}; they run in {_some(others)}",
+            f"no member of group {group.name} runs in Deployment {deployment.name}; they run in {_join_some(others)}",
         )
 
 
-def missing_victims(turn: Turn, step: MarkVictims) -> Found:
+def missing_victims(reconcile: Reconcile, step: MarkVictims) -> Differences:
     """Yield why the pods that are to go cannot be marked: gone, or running other members than the plan says."""
-    name = deployment_of(turn.plan, step)
-    found = turn.look.deployment(name)
-    if found is None or found.live_pods is None:
+    name = deployment_of(reconcile.plan, step)
+    deployment = reconcile.observation.deployment(name)
+    if deployment is None or deployment.live_pods is None:
         yield f"the pods of Deployment {name} could not be read"
         return
-    live = {pod.name for pod in found.live_pods}
-    group = seen_group(turn.look, turn.plan.group.group)
+    live = {pod.name for pod in deployment.live_pods}
+    group = fresh_group(reconcile.observation, reconcile.plan.group.group)
     pods = dict(group.pods) if group else {}
     for victim in step.victims:
         if victim.pod not in live:
@@ -183,32 +185,34 @@ def missing_victims(turn: Turn, step: MarkVictims) -> Found:
                 )
 
 
-def in_use(turn: Turn, name: str) -> Found:
-    """Yield why the offsets of a group cannot be set: it has members, who would write their own over them."""
-    group = seen_group(turn.look, name)
+def in_use(reconcile: Reconcile, name: str) -> Differences:
+    """Yield why the offsets of a group cannot be set: it has members, which would write their own over them."""
+    group = fresh_group(reconcile.observation, name)
     if group is None or group.members is None:
         yield f"whether group {name} has members could not be read"
     elif group.members:
-        yield Refusal(Code.GROUP_IN_USE, f"group {name} has members: {_some(group.members)}")
+        yield Refusal(Code.GROUP_IN_USE, f"group {name} has members: {_join_some(group.members)}")
 
 
 def moved_queues(before: Sequence[OwnedQueues], owners: Iterable[tuple[Queue, tuple[str, ...]]]) -> int:
     """Return how many queues have another owner than before."""
-    planned = _spelt(before)
+    planned = _owner_by_queue(before)
     return sum(owned != (planned.get(str(queue)),) for queue, owned in owners)
 
 
-def _spelt(owned: Sequence[OwnedQueues]) -> dict[str, str]:
+def _owner_by_queue(owned: Sequence[OwnedQueues]) -> dict[str, str]:
     """Return queue as text -> owner, out of the plan's ranges: ``orders/broker-a/0-3,6`` is five queues."""
-    spelt: dict[str, str] = {}
+    owner_by_queue: dict[str, str] = {}
     for entry in owned:
-        for place in entry.queues:
-            head, ranges = ranges_of(place)
+        for text in entry.queues:
+            head, ranges = ranges_of(text)
             for first, last in ranges:
-                spelt.update(dict.fromkeys((f"{head}/{number}" for number in range(first, last + 1)), entry.consumer))
-    return spelt
+                owner_by_queue.update(
+                    dict.fromkeys((f"{head}/{number}" for number in range(first, last + 1)), entry.consumer)
+                )
+    return owner_by_queue
 
 
-def _some(names: Iterable[str]) -> str:
+def _join_some(names: Iterable[str]) -> str:
     listed = sorted(names)
     return ", ".join(listed[:_NAMED]) + (f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else "")

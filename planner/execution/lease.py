@@ -1,8 +1,8 @@
 """Who may drive the plans of one group: the rules of its lease, as pure functions of the lease and the time.
 
-One lease for each group and not for each plan: two plans of one group then exclude each other too, whoever drives them.
-The holder is executor and plan together, so that one executor does not drive two plans of a group at once either.
-The lease keeps executors apart in time; that a late request does no harm is the business of resource versions.
+One lease for each group and not for each plan: two plans of one group then exclude each other too, whichever executor
+drives them. The holder is executor and plan together, so that one executor does not drive two plans of a group at once
+either. The lease keeps executors apart in time; that a late request does no harm is the business of resource versions.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ MARGIN: Final = timedelta(seconds=12)
 
 def lease_name(group: GroupRef) -> str:
     """Return the name of the group's lease; group names may have signs that Kubernetes names may not."""
-    said = "\n".join((group.system, group.cluster, group.group))
-    return f"consumerplanner-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    text = "\n".join((group.system, group.cluster, group.group))
+    return f"consumerplanner-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def holder_name(executor: str, plan: str) -> str:
-    """Return who holds the lease: executor and plan."""
+    """Return the holder of the lease: executor and plan."""
     return f"{executor} for {plan}"
 
 

@@ -1,4 +1,4 @@
-"""The moves that one turn may end with, and the turn itself as a value: all that a move is decided by."""
+"""The moves that one reconcile may end with, and the reconcile itself as a value: all that a move is decided by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,22 +6,22 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from planner.execution.effects import Effect
-from planner.execution.look import DeploymentLook, Look
+from planner.execution.observation import DeploymentObservation, Observation
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import Refusal, RolloutStatus, StepProgress
 from planner.rollout.plan import RolloutPlan
 
-Untidy = Mapping[tuple[type[Effect], str], str]
-"""What a plan that is over goes without, each with why: the effect's class and the Deployment's name -> a sentence."""
+Leftovers = Mapping[tuple[type[Effect], str], str]
+"""What a plan that is over leaves undone: the effect's class and the Deployment's name -> a sentence on why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Have one effect; the next turn sees whether it is in. ``untidy`` is what the plan goes without already."""
+    """Have one effect; the next reconcile observes whether it is in. ``leftovers`` is what the plan leaves already."""
 
     effect: Effect
-    untidy: Untidy = field(default_factory=dict)
+    leftovers: Leftovers = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Do nothing in this turn; ``until`` is when the wait ends at the latest, ``None`` when a person ends it."""
+    """Do nothing in this reconcile; ``until`` is when the wait ends at the latest, ``None`` when a person ends it."""
 
     why: str
     until: datetime | None = None
@@ -51,13 +51,13 @@ Move = Perform | Write | Wait | Done
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One plan, one look, one time. ``untidy`` says why claims and marks stay where they are, when they have to."""
+class Reconcile:
+    """One plan, one observation, one time. ``leftovers`` says why claims and marks stay, when they have to."""
 
     stored: StoredPlan
-    look: Look
+    observation: Observation
     now: datetime
-    untidy: Untidy = field(default_factory=dict)
+    leftovers: Leftovers = field(default_factory=dict)
 
     @property
     def plan(self) -> RolloutPlan:
@@ -90,13 +90,17 @@ class Turn:
     @property
     def surprises(self) -> tuple[str, ...]:
         """What went otherwise than planned without harm, up to now."""
-        return (*self.status.surprises, *self.untidy.values())
+        return (*self.status.surprises, *self.leftovers.values())
 
     @cached_property
-    def claimed(self) -> Mapping[str, DeploymentLook]:
+    def claimed(self) -> Mapping[str, DeploymentObservation]:
         """The Deployments that carry this plan's claim now, by name."""
-        ours = [found for found in self.look.deployments if found.claim and found.claim.plan == self.key]
-        return {found.name: found for found in ours}
+        ours = [
+            deployment
+            for deployment in self.observation.deployments
+            if deployment.claim and deployment.claim.plan == self.key
+        ]
+        return {deployment.name: deployment for deployment in ours}
 
     def enter(self, phase: Phase, message: str) -> Write:
         """Return the move to another phase."""
@@ -113,9 +117,9 @@ class Turn:
         entered = self.status.enter(Phase.STUCK, f"{why}: a person must look", self.now)
         return Write(replace(entered, ended="between"), reason=Phase.STUCK)
 
-    def hold(self, why: str, until: datetime | None = None) -> Move:
-        """Return the move that waits, and that tells why first where the status does not yet."""
-        why = "; ".join([why, *self.look.problems[:1]])
+    def wait(self, why: str, until: datetime | None = None) -> Move:
+        """Return the move that waits, and that writes why first where the status does not yet."""
+        why = "; ".join([why, *self.observation.problems[:1]])
         if self.status.held != why:
             return Write(replace(self.status, held=why), reason="Held")
         return Wait(why, until)

@@ -44,7 +44,7 @@ class Phase(StrEnum):
         return not LEGAL_MOVES[self]
 
     @property
-    def is_under_way(self) -> bool:
+    def is_in_progress(self) -> bool:
         """True while the plan may have changed something and is at neither end: no other plan may touch its group."""
         return self in (Phase.RUNNING, Phase.PAUSED, Phase.VERIFYING, Phase.ABORTING, Phase.STUCK)
 

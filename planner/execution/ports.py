@@ -6,13 +6,13 @@ from typing import Protocol
 
 from planner.errors import OutOfReachError
 from planner.execution.effects import Effect
-from planner.execution.look import Look
+from planner.execution.observation import Observation
 from planner.execution.progress import Approval, RolloutStatus
 from planner.rollout.plan import RolloutPlan
 
 
 class ConflictError(OutOfReachError):
-    """What was to be changed is not as it was looked at (409): look again, then decide again."""
+    """What was to be changed is not as it was observed (409): observe again, then decide again."""
 
 
 class DeniedError(OutOfReachError):
@@ -22,14 +22,14 @@ class DeniedError(OutOfReachError):
 
 
 class ImpossibleError(DeniedError):
-    """What an effect needs is gone, so that no later turn can have it either."""
+    """What an effect needs is gone, so that no later reconcile can have it either."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """What people ask of a plan, as it stands there now.
+    """What people ask of a plan at present.
 
-    ``answered`` are the indexes of the steps that a person let go on, ``confirmed`` the phrases that were typed.
+    ``answered`` are the indexes of the steps that a person let continue, ``confirmed`` the phrases that were typed.
     ``is_deleted``: the plan's deletion was asked for, and waits until the plan is at an end.
     """
 
@@ -46,8 +46,8 @@ class StoredPlan:
     """A plan as the store has it. ``digest`` is that of the spec as it stands, computed when it was read.
 
     ``policy_digest`` is the digest of the policy that it was made under; ``None`` where the plan does not say.
-    ``is_held`` says that a deletion waits until somebody lets the plan go. ``author`` is the account that created it,
-    by the name that the API server knows; ``None`` where nobody recorded it.
+    ``has_finalizer`` says that a deletion waits until the plan is at an end. ``author`` is the account that created it,
+    by the name that the API server knows; ``None`` where it was not recorded.
     """
 
     name: str
@@ -59,18 +59,18 @@ class StoredPlan:
     requests: Requests = field(default_factory=Requests)
     generation: int | None = None
     policy_digest: str | None = None
-    is_held: bool = False
+    has_finalizer: bool = False
     author: str | None = None
 
     @property
     def key(self) -> str:
-        """Its name in claims: the uid tells it from an earlier plan of the same name."""
+        """Its name in claims: the uid distinguishes it from an earlier plan of the same name."""
         return f"{self.name}/{self.uid}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who may drive plans of one group, and until when. ``transitions`` counts changes of the holder."""
+    """The executor that may drive plans of one group, and until when. ``transitions`` counts changes of the holder."""
 
     holder: str | None
     renewed_at: datetime
@@ -88,26 +88,26 @@ class PlanStore(Protocol):
     def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
         """Write the status, unless the plan has changed since it was read: then ``ConflictError``."""
 
-    def hold_on(self, name: str) -> None:
+    def add_finalizer(self, name: str) -> None:
         """Put the finalizer in, so that a deletion waits until the plan is at an end."""
 
-    def let_go(self, stored: StoredPlan) -> None:
+    def remove_finalizer(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
 
-        A plan that is under way by then keeps it: there is something to undo.
+        A plan that is in progress by then keeps it: there is something to undo.
         """
 
 
-class World(Protocol):
+class Cluster(Protocol):
     """Deployments, pods, groups and offsets."""
 
-    def look(self, stored: StoredPlan, now: datetime) -> Look:
-        """Return what is there now; parts that cannot be read are unknown. Never raises for a part."""
+    def observe(self, stored: StoredPlan, now: datetime) -> Observation:
+        """Return the present state; what cannot be read is unknown, and never raises."""
 
     def perform(self, effect: Effect) -> None:
         """Make it so, or raise ``ConflictError`` or ``DeniedError`` (nothing done).
 
-        Any other ``OutOfReachError``: nobody has answered, so perhaps it is done, perhaps not.
+        Any other ``OutOfReachError``: there was no answer, so perhaps it is done, perhaps not.
         """
 
 
@@ -127,5 +127,5 @@ class Leases(Protocol):
 class Events(Protocol):
     """What people read."""
 
-    def tell(self, stored: StoredPlan, reason: str, sentence: str) -> None:
-        """Tell one sentence about a plan; ``reason`` is one word in CamelCase. Never raises."""
+    def record(self, stored: StoredPlan, reason: str, sentence: str) -> None:
+        """Record one sentence about a plan; ``reason`` is one word in CamelCase. Never raises."""

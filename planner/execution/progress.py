@@ -1,4 +1,4 @@
-"""``RolloutStatus``: how far a plan has come. All that an executor knows between two turns stands here."""
+"""``RolloutStatus``: how far a plan has come. All that an executor knows between two reconciles stands here."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from planner.verification.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Who approved which digest. ``by`` is the name that the API server knows, ``None`` where it did not tell one."""
+    """The approval of a digest. ``by`` is the name that the API server knows, ``None`` where it did not name one."""
 
     digest: str
     by: str | None
@@ -39,9 +39,9 @@ class StepProgress:
 
     ``index`` counts the plan's steps from 0. ``paused_s`` seconds since ``started_at`` count for no time limit.
     ``pods_before`` are the pods that it may stop or that it marks, as they were when it began.
-    ``seen`` and ``seen_at`` tell of the first of two looks that must agree; where offsets are to be set, ``seen`` tells
-    what they were before. ``undo_since`` is when its undo began. ``message`` tells what was observed,
-    against the forecast where there is one.
+    ``seen`` and ``seen_at`` are of the first of two observations that must agree; where offsets are to be set, ``seen``
+    is their fingerprint from before. ``undo_since`` is when its undo began. ``message`` says what was observed, against
+    the forecast where there is one.
     """
 
     index: int
@@ -80,7 +80,7 @@ class RolloutStatus:
     why nothing is done now, ``surprises`` what went otherwise than planned without harm. ``ended`` says which state
     the group was left in: ``nothing`` is the old state that was never left, ``between`` neither. ``executor`` wrote
     this last. ``observed_generation`` is the plan object's that this speaks of. ``kind``, ``progress`` (steps done of
-    all, like 3/7) and ``conditions`` follow from the rest, and are written for whoever looks (``with_conditions``).
+    all, like 3/7) and ``conditions`` follow from the rest, and are written for readers (``with_conditions``).
     """
 
     phase: Phase = Phase.PENDING
@@ -116,7 +116,7 @@ class RolloutStatus:
         return replace(self, phase=phase, message=message, phase_since=now, held=None)
 
     def begin(self, step: StepProgress) -> "RolloutStatus":
-        """Return the status with one more step begun. Raises ``ValueError`` unless it is that step's turn."""
+        """Return the status with one more step begun. Raises ``ValueError`` unless it is the next step."""
         if step.index != len(self.steps) or self.current is not None:
             raise ValueError(f"step {step.index} cannot begin: {len(self.steps)} have begun, {self.step} are finished")
         return replace(self, steps=(*self.steps, step), held=None)

@@ -1,4 +1,4 @@
-"""How far a step is, as far as can be seen."""
+"""How far a step is, as far as can be observed."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from planner.execution.progress import StepProgress
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The step is done; ``surprise`` is what went otherwise than planned."""
+    """The step is done; ``deviation`` is what went otherwise than planned."""
 
     message: str
-    surprise: str | None = None
+    deviation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The step is not done yet, or nobody can see it; ``why`` tells. ``progress`` is what to remember of this look."""
+    """The step is not known to be done, for the reason ``why``. ``progress`` is what to remember of it."""
 
     why: str
     progress: StepProgress | None = None
@@ -27,10 +27,10 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopeless:
+class Impossible:
     """The step cannot be done any more."""
 
     why: str
 
 
-State = Finished | Unfinished | Missing | Hopeless
+State = Finished | Unfinished | Missing | Impossible

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planner import __version__
 from planner.diagnosis.finding import Diagnosis, DoctorReport, Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.errors import BadInputError
 from planner.model.queues import Queue
 from planner.report import words
@@ -105,7 +105,7 @@ def check_page(path: Path) -> None:
         raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like doctor.html")
 
 
-def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[Picture]) -> Path:
+def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[GroupEvidence]) -> Path:
     """Write the round as one self-contained HTML page and return its path.
 
     Raises as ``check_page`` does, and ``StorageError`` when it cannot be written.
@@ -114,7 +114,7 @@ def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[Pictu
     return write_atomically(path, render_doctor(report, pictures))
 
 
-def render_doctor(report: DoctorReport, pictures: Iterable[Picture]) -> str:
+def render_doctor(report: DoctorReport, pictures: Iterable[GroupEvidence]) -> str:
     """Return the page's HTML; equal rounds give equal pages."""
     page = template(TEMPLATE, FILTERS, sentence=sentence)
     by_group = {(picture.newest.cluster, picture.group): picture for picture in pictures}
@@ -157,7 +157,7 @@ def _head(report: DoctorReport) -> Head:
     return Head(head, f"{rest[:1].upper()}{rest[1:]}", facts)
 
 
-def _view(anchor: str, diagnosis: Diagnosis, picture: Picture) -> GroupView:
+def _view(anchor: str, diagnosis: Diagnosis, picture: GroupEvidence) -> GroupView:
     named = {name for finding in diagnosis.findings for name in finding.about}
     marks = Marks(sorted(set(picture.clients)), ())
     queues = picture.queues
@@ -174,14 +174,14 @@ def _view(anchor: str, diagnosis: Diagnosis, picture: Picture) -> GroupView:
     )
 
 
-def _rows(picture: Picture, marks: Marks, named: set[str], queues: Sequence[Queue]) -> tuple[Row, ...]:
+def _rows(picture: GroupEvidence, marks: Marks, named: set[str], queues: Sequence[Queue]) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], list[Cell]] = {}
     for queue in queues:
         rows.setdefault(queue.place, []).append(_cell(picture, marks, named, queue))
     return tuple(Row(place[0], place[1] if len(place) > 1 else "", tuple(cells)) for place, cells in rows.items())
 
 
-def _cell(picture: Picture, marks: Marks, named: set[str], queue: Queue) -> Cell:
+def _cell(picture: GroupEvidence, marks: Marks, named: set[str], queue: Queue) -> Cell:
     owners = () if picture.is_broadcasting else picture.owners.get(queue, ())
     trouble = "named" if str(queue) in named else ""
     if picture.has_owners and not picture.silent and not owners:
@@ -200,7 +200,7 @@ def _cell(picture: Picture, marks: Marks, named: set[str], queue: Queue) -> Cell
     )
 
 
-def _loads(picture: Picture, marks: Marks, named: set[str]) -> list[Load]:
+def _loads(picture: GroupEvidence, marks: Marks, named: set[str]) -> list[Load]:
     data = set(picture.queues)
     owned = {client: [queue for queue in data if client in picture.owners.get(queue, ())] for client in picture.clients}
     rates = {client: sum(picture.arrival_rates.get(queue, 0.0) for queue in queues) for client, queues in owned.items()}
@@ -219,7 +219,7 @@ def _loads(picture: Picture, marks: Marks, named: set[str]) -> list[Load]:
     ]
 
 
-def _line(picture: Picture) -> Line | None:
+def _line(picture: GroupEvidence) -> Line | None:
     """Return the group's lag at each look that knows it of every queue; ``None`` with fewer than two of them."""
     data = set(picture.queues)
     start = picture.samples[0].at

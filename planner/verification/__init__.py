@@ -1,1 +1,1 @@
-"""Whether what was seen after a rollout is what the plan forecast."""
+"""Whether what was observed after a rollout is what the plan forecast."""

@@ -9,7 +9,7 @@ from planner.verification.verdict import Figure, Fit, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """How far a figure that was seen lies from its forecast, in its unit.
+    """How far a figure that was observed lies from its forecast, in its unit.
 
     0 is inside, below 0 less than forecast, above 0 more; ``None`` where it is unknown. ``width`` is the forecast's
     own: one that is always inside because it is wide is no good one.

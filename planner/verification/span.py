@@ -1,19 +1,19 @@
-"""``Span``: one change of a group as looks show it, from its effect until every queue is delivered again."""
+"""``Span``: one change of a group as samples show it, from its effect until every queue is delivered again."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
-from planner.verification.seen import Between
+from planner.verification.observed_change import Between
 from planner.verification.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What one look showed of a group, read from ``began_s`` to ``ended_s`` of a steady clock.
+class TimedObservation:
+    """What one sample showed of a group, read from ``began_s`` to ``ended_s`` of a steady clock.
 
-    ``owners`` are those who said that they own a queue. ``is_calm``: every queue has one owner, the one that the
+    ``owners`` are the members that reported to own a queue. ``is_calm``: every queue has one owner, the one that the
     strategy gives it, and no rebalance is under way. ``epoch`` counts rebalances where the broker does. ``capacity`` is
     what one consumer can do, in messages per second; ``None`` where that is unknown. ``shares_messages``: members take
     messages of every queue, so that there are no ``owners``.
@@ -29,7 +29,7 @@ class Sight:
     capacity: Between | None = None
     shares_messages: bool = False
 
-    def is_same(self, other: "Sight") -> bool:
+    def is_same(self, other: "TimedObservation") -> bool:
         """True when both show the same members, owners and epoch."""
         return (self.members, self.owners, self.epoch) == (other.members, other.owners, other.epoch)
 
@@ -50,18 +50,18 @@ class Begun:
 class Span:
     """One change of the group, by the step ``begun``.
 
-    ``noticed_s``: a look that ended then was the first to show other members or owners. ``absent_s``: for each owner of
-    a queue when a look began last that did not show it there. ``calm`` is the first look at what the change ended in,
-    ``base`` the next one: what is committed after it is by that owner. Later, by ``delivered_s`` every queue was
-    delivered by its owner, by ``empty_s`` nothing waited anywhere, and ``wait_s`` is the longest that a message which
-    came after ``calm`` can have waited.
+    ``noticed_s``: a sample that ended then was the first to show other members or owners. ``absent_s``: for each owner
+    of a queue when a sample began last that did not show it there. ``calm`` is the first observation of what the change
+    ended in, ``base`` the next one: what is committed after it is by that owner. Later, by ``delivered_s`` every queue
+    was delivered by its owner, by ``empty_s`` nothing waited anywhere, and ``wait_s`` is the longest that a message
+    which came after ``calm`` can have waited.
     """
 
     begun: Begun
     noticed_s: float | None = None
     absent_s: Mapping[tuple[Queue, str], float] = field(default_factory=dict)
-    calm: Sight | None = None
-    base: Sight | None = None
+    calm: TimedObservation | None = None
+    base: TimedObservation | None = None
     delivered_s: float | None = None
     empty_s: float | None = None
     wait_s: float | None = None
@@ -74,28 +74,37 @@ class Span:
         if self.calm is None or self.delivered_s is None:
             return None
         own = {(queue, owners[0]) for queue, owners in self.calm.owners.items()}
-        late = max((at for held, at in self.absent_s.items() if held in own), default=0.0)
+        late = max((at for owned, at in self.absent_s.items() if owned in own), default=0.0)
         least_s = max(0.0, late - self.noticed_s)
-        # A clock that is set forward in between must not end whoever carries the plan out.
+        # A clock that is set forward in between must not end the process that carries the plan out.
         return Between(least_s, max(least_s, self.delivered_s - self.begun.at_s))
 
-    def after(self, before: Sight, sight: Sight, was: Mapping[Queue, Waiting], now: Mapping[Queue, Waiting]) -> "Span":
-        """Return the change after one more look, with what waited before and after it."""
-        same = sight.is_same(before)
-        noticed_s = self.noticed_s if self.noticed_s is not None or same else sight.ended_s
-        followed = Span(self.begun, noticed_s, self._absent(before, sight))
-        if not sight.is_calm:
+    def after(
+        self,
+        before: TimedObservation,
+        observation: TimedObservation,
+        was: Mapping[Queue, Waiting],
+        now: Mapping[Queue, Waiting],
+    ) -> "Span":
+        """Return the change after one more observation, with what waited before and after it."""
+        same = observation.is_same(before)
+        noticed_s = self.noticed_s if self.noticed_s is not None or same else observation.ended_s
+        followed = Span(self.begun, noticed_s, self._absent(before, observation))
+        if not observation.is_calm:
             return followed
         if not same or self.calm is None:
-            return replace(followed, calm=sight)
-        ended_s, base = sight.ended_s, self.base or sight
-        is_delivered = all(self.is_past(one) or _has_moved_on(base, sight, queue) for queue, one in now.items())
+            return replace(followed, calm=observation)
+        ended_s, base = observation.ended_s, self.base or observation
+        is_delivered = all(
+            self.is_past(waiting) or _has_moved_on(base, observation, queue) for queue, waiting in now.items()
+        )
         return replace(
             followed,
             calm=self.calm,
             base=base,
             delivered_s=self.delivered_s or (ended_s if is_delivered else None),
-            empty_s=self.empty_s or (ended_s if all(one.lag == 0 for one in sight.offsets.values()) else None),
+            empty_s=self.empty_s
+            or (ended_s if all(waiting.lag == 0 for waiting in observation.offsets.values()) else None),
             wait_s=max(
                 [*self._waits(ended_s, was, now), *([] if self.wait_s is None else [self.wait_s])], default=None
             ),
@@ -111,19 +120,19 @@ class Span:
             if old is not None and self.is_past(old) and new.clear.at_s > old.clear.at_s:
                 yield ended_s - old.clear.at_s
 
-    def _absent(self, before: Sight, sight: Sight) -> Mapping[tuple[Queue, str], float]:
+    def _absent(self, before: TimedObservation, observation: TimedObservation) -> Mapping[tuple[Queue, str], float]:
         return {
             (queue, owner): self.absent_s.get((queue, owner), 0.0)
             if owner in before.owners.get(queue, ())
             else before.began_s
-            for queue, owners in sight.owners.items()
+            for queue, owners in observation.owners.items()
             for owner in owners
         }
 
 
-def _has_moved_on(base: Sight, sight: Sight, queue: Queue) -> bool:
+def _has_moved_on(base: TimedObservation, observation: TimedObservation, queue: Queue) -> bool:
     """Return whether more is committed than before, when only the present owner could."""
-    before, now = base.offsets.get(queue), sight.offsets[queue]
+    before, now = base.offsets.get(queue), observation.offsets[queue]
     if before is None or before.consumer_offset is None or now.consumer_offset is None:
         return False
     return now.consumer_offset > before.consumer_offset

@@ -1,7 +1,7 @@
 """``TrackRecord``: what a group's earlier forecasts came to, figure by figure, and where that speaks against the next.
 
 A verdict mostly knows bounds, so many figures of it are unknown; they count as forecasts that were not missed. So a
-doubt is only ever raised by misses that were seen for sure.
+doubt is only ever raised by misses that were observed for sure.
 """
 
 import math
@@ -14,21 +14,21 @@ from planner.verification.calibration import CalibrationRecord
 from planner.verification.verdict import Fit
 
 LAST: Final = 20
-"""So many forecasts of a group are looked back on: what was long ago was another group, or another planner."""
+"""So many forecasts of a group count: what was long ago was another group, or another planner."""
 LEAST: Final = 5
 """With fewer forecasts of a figure nothing is said against it."""
 MISSES_ALLOWED: Final = 0.1
 """Forecast intervals are the middle 90 % of trials, so that one of ten may miss."""
 BY_CHANCE: Final = 0.01
-"""Misses that a true interval would bring about more seldom than this are no chance. Six figures are looked at, so
+"""Misses that a true interval would bring about more seldom than this are no chance. Six figures are judged, so
 at most six of a hundred groups whose forecasts are right are doubted at a time."""
 NO_INTERVALS: Final = ("busiest consumer", "wait of a new message")
-"""Forecast at the upper rate, with no share in which that holds: misses are told, never held against it."""
+"""Forecast at the upper rate, with no share in which that holds: misses are reported, and never doubted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often one figure was forecast, and how often it was then seen ``inside``, ``outside``, or not for sure."""
+    """How often one figure was forecast, and how often the observation was ``inside``, ``outside`` or unsure."""
 
     name: str
     inside: int
@@ -82,10 +82,10 @@ class TrackRecord:
         if self.since is None or self.until is None:
             yield f"No forecast of group {self.group} was judged yet."
             return
-        told = "; ".join(_told(tally) for tally in self.tallies) or "no figure was forecast"
+        tallies = "; ".join(_tally_text(tally) for tally in self.tallies) or "no figure was forecast"
         days = dict.fromkeys(f"{at:%Y-%m-%d}" for at in (self.since, self.until))
         last = "last forecast" if self.forecasts == 1 else f"last {self.forecasts} forecasts"
-        yield f"Of the {last} of group {self.group} ({' to '.join(days)}): {told}."
+        yield f"Of the {last} of group {self.group} ({' to '.join(days)}): {tallies}."
         yield from (f"Doubt this: {doubt}." for doubt in self.doubts)
 
 
@@ -98,14 +98,14 @@ def track_record(group: str, records: Sequence[CalibrationRecord]) -> TrackRecor
             if miss.width is not None:  # else it was not forecast
                 fits.setdefault(miss.name, []).append(miss.fit)
     tallies = tuple(
-        Tally(name, *(found.count(fit) for fit in (Fit.INSIDE, Fit.OUTSIDE, Fit.UNKNOWN)))
-        for name, found in fits.items()
+        Tally(name, *(fits_of_figure.count(fit) for fit in (Fit.INSIDE, Fit.OUTSIDE, Fit.UNKNOWN)))
+        for name, fits_of_figure in fits.items()
     )
     since, until = (last[0].judged_at, last[-1].judged_at) if last else (None, None)
     return TrackRecord(group, len(last), since, until, tallies)
 
 
-def _told(tally: Tally) -> str:
+def _tally_text(tally: Tally) -> str:
     missed = f", outside {tally.outside}" if tally.outside else ""
     unseen = f", unknown {tally.unknown}" if tally.unknown else ""
     return f"{tally.name} inside {tally.inside} of {tally.forecasts}{missed}{unseen}"

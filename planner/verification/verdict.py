@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Fit(StrEnum):
-    """Whether a figure was seen where it was forecast. ``UNKNOWN``: it was not forecast, or nobody saw it."""
+    """Whether a figure was observed where it was forecast. ``UNKNOWN``: it was not forecast, or not observed."""
 
     INSIDE = "inside"
     OUTSIDE = "outside"
@@ -15,10 +15,10 @@ class Fit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure: forecast from ``low`` to ``high``, seen from ``seen_low`` to ``seen_high``.
+    """One figure: forecast from ``low`` to ``high``, observed from ``seen_low`` to ``seen_high``.
 
-    ``unit`` is ``queues``, ``seconds``, ``messages`` or ``share``. Both seen bounds are the same where it was seen
-    exactly. ``None`` is unknown. ``sentence`` says it all for people.
+    ``unit`` is ``queues``, ``seconds``, ``messages`` or ``share``. Both observed bounds are the same where it was
+    observed exactly. ``None`` is unknown. ``sentence`` says it all for people.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Verdict:
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """A sentence for each figure that was seen outside of its forecast."""
+        """A sentence for each figure that was observed outside of its forecast."""
         return tuple(figure.sentence for figure in self.figures if figure.fit is Fit.OUTSIDE)
 
     @property
     def fit(self) -> Fit:
-        """``OUTSIDE`` with any miss, ``INSIDE`` when at least one figure was seen and none missed, else ``UNKNOWN``."""
+        """``OUTSIDE`` with any miss, ``INSIDE`` when at least one figure was met and none missed, else ``UNKNOWN``."""
         fits = {figure.fit for figure in self.figures}
         return next((fit for fit in (Fit.OUTSIDE, Fit.INSIDE) if fit in fits), Fit.UNKNOWN)

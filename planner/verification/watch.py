@@ -1,7 +1,7 @@
-"""``Watch``: what the looks at a group, taken while a plan is carried out, tell of the figures that were forecast.
+"""``Watch``: what samples of a group, taken while a plan is carried out, show of the figures that were forecast.
 
-Nothing is asked of the brokers that the looks do not ask anyway. Every figure is a bound that holds, or unknown. An
-executor that comes later knows nothing of the time before its first look: its bounds are wider, or figures unknown.
+The brokers get no request beyond those of the samples. Every figure is a bound that holds, or unknown. An
+executor that comes later knows nothing of the time before its first sample: its bounds are wider, or figures unknown.
 """
 
 import math
@@ -11,91 +11,99 @@ from dataclasses import dataclass, replace
 
 from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
-from planner.verification.seen import Between, Seen
-from planner.verification.span import Begun, Sight, Span
+from planner.verification.observed_change import Between, ObservedChange
+from planner.verification.span import Begun, Span, TimedObservation
 from planner.verification.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """All looks so far.
+    """All observations so far.
 
-    ``is_late``: the first effect came before the first look. ``rest`` is the last look at a calm group after which
+    ``is_late``: the first effect came before the first observation. ``rest`` is the last of a calm group after which
     another one showed the same, so that nothing had changed yet when its offsets were read; ``is_disturbed`` says that
-    later looks showed something else, ``churn`` how many members came and went since. ``moved`` are queues that were
-    seen with another owner than at first. ``most_twice`` messages can have come twice.
+    later ones showed something else, ``churn`` how many members came and went since. ``moved`` are queues that were
+    observed with another owner than at first. ``most_duplicates`` messages can have come twice.
     """
 
-    last: Sight
+    last: TimedObservation
     waiting: Mapping[Queue, Waiting]
     is_late: bool
     first_owners: Mapping[Queue, tuple[str, ...]]
     spans: tuple[Span, ...] = ()
-    rest: Sight | None = None
+    rest: TimedObservation | None = None
     is_disturbed: bool = False
     churn: int = 0
     moved: frozenset[Queue] = frozenset()
-    most_twice: float = 0.0
+    most_duplicates: float = 0.0
 
     @classmethod
-    def begin(cls, sight: Sight, begun: Begun | None) -> "Watch":
-        """Return the watch at its first look."""
-        since_s = min(sight.began_s, begun.first_s) if begun else sight.began_s
+    def begin(cls, observation: TimedObservation, begun: Begun | None) -> "Watch":
+        """Return the watch at its first observation."""
+        since_s = min(observation.began_s, begun.first_s) if begun else observation.began_s
         return cls(
-            last=sight,
-            waiting={queue: Waiting.since(since_s, sight.began_s, one) for queue, one in sight.offsets.items()},
-            is_late=since_s < sight.began_s,
-            first_owners=sight.owners,
+            last=observation,
+            waiting={
+                queue: Waiting.since(since_s, observation.began_s, offsets)
+                for queue, offsets in observation.offsets.items()
+            },
+            is_late=since_s < observation.began_s,
+            first_owners=observation.owners,
             spans=(Span(begun),) if begun else (),
         )
 
-    def after(self, sight: Sight, begun: Begun | None) -> "Watch":
-        """Return the watch after one more look."""
-        waiting = {queue: self._waiting(queue, one, sight) for queue, one in sight.offsets.items()}
+    def after(self, observation: TimedObservation, begun: Begun | None) -> "Watch":
+        """Return the watch after one more observation."""
+        waiting = {queue: self._waiting(queue, each, observation) for queue, each in observation.offsets.items()}
         if begun is None:
-            # Nothing was changed yet, so nothing that was seen is the plan's doing.
-            fresh = {queue: one.from_now() for queue, one in waiting.items()}
-            return replace(Watch.begin(sight, None), waiting=fresh, rest=self.last if self._is_at_rest(sight) else None)
+            # Nothing was changed yet, so nothing that was observed is the plan's doing.
+            fresh = {queue: each.from_now() for queue, each in waiting.items()}
+            return replace(
+                Watch.begin(observation, None), waiting=fresh, rest=self.last if self._is_at_rest(observation) else None
+            )
         spans = self.spans
         if not spans or spans[-1].begun.step != begun.step:
             spans = (*spans, Span(begun))
-        churn = self.churn + len(self.last.members ^ sight.members)
-        is_at_rest = self._is_at_rest(sight)
+        churn = self.churn + len(self.last.members ^ observation.members)
+        is_at_rest = self._is_at_rest(observation)
         return replace(
             self,
-            last=sight,
+            last=observation,
             waiting=waiting,
-            spans=(*spans[:-1], spans[-1].after(self.last, sight, self.waiting, waiting)),
+            spans=(*spans[:-1], spans[-1].after(self.last, observation, self.waiting, waiting)),
             rest=self.last if is_at_rest else self.rest,
             is_disturbed=not is_at_rest,
             churn=0 if is_at_rest else churn,
-            moved=self.moved | {q for q, owners in sight.owners.items() if owners != self.first_owners.get(q, owners)},
-            most_twice=self.most_twice + (self._most_twice(sight, churn) if is_at_rest else 0.0),
+            moved=self.moved
+            | {q for q, owners in observation.owners.items() if owners != self.first_owners.get(q, owners)},
+            most_duplicates=self.most_duplicates + (self._most_duplicates(observation, churn) if is_at_rest else 0.0),
         )
 
     def oldest_s(self) -> float | None:
         """Return the longest that the oldest message of the group can have waited; ``None`` where that is unknown."""
-        ages = [self.waiting[queue].oldest_s(self.last.ended_s, one) for queue, one in self.last.offsets.items()]
+        ages = [
+            self.waiting[queue].oldest_s(self.last.ended_s, offsets) for queue, offsets in self.last.offsets.items()
+        ]
         known = [age for age in ages if age is not None]
         return max(known, default=0.0) if len(known) == len(ages) else None
 
-    def seen(self, moved_queues: Between | None) -> Seen:
+    def observed_change(self, moved_queues: Between | None) -> ObservedChange:
         """Return what is known of the change; ``moved_queues`` is how many have moved in the end."""
         span = self.spans[-1] if self.spans else None
         if span is None or span.delivered_s is None:
-            return Seen(moved_queues=moved_queues)
+            return ObservedChange(moved_queues=moved_queues)
         shares = self.last.shares_messages
         stayed = {queue for queue, owners in self.last.owners.items() if owners == self.first_owners.get(queue)}
         all_past = all(map(span.is_past, self.waiting.values()))
         drained_s = None if span.empty_s is None else Between(0.0, max(0.0, span.empty_s - span.begun.at_s))
-        return Seen(
+        return ObservedChange(
             moved_queues=moved_queues,
             pause_seconds=Between.exactly(0) if shares else self._longest(self.moved, span, span.delivered_s),
             stall_seconds=self._longest(self.waiting.keys() if shares else stayed, span, span.delivered_s)
             if all_past
             else None,
             # What is popped counts as committed at once: no commit shows what comes again.
-            duplicates=None if self.is_late or shares else Between(0.0, self.most_twice),
+            duplicates=None if self.is_late or shares else Between(0.0, self.most_duplicates),
             settle_seconds=self._settle_s(),
             drained_seconds=drained_s,
             utilisation=self._utilisation(span),
@@ -103,16 +111,16 @@ class Watch:
             is_complete=moved_queues is not None,
         )
 
-    def _waiting(self, queue: Queue, offsets: QueueOffsets, sight: Sight) -> Waiting:
+    def _waiting(self, queue: Queue, offsets: QueueOffsets, observation: TimedObservation) -> Waiting:
         before = self.waiting.get(queue)
         if before is None:
-            return Waiting.since(sight.began_s, sight.began_s, offsets)
-        return before.after(sight.began_s, sight.ended_s, offsets)
+            return Waiting.since(observation.began_s, observation.began_s, offsets)
+        return before.after(observation.began_s, observation.ended_s, offsets)
 
-    def _is_at_rest(self, sight: Sight) -> bool:
-        return sight.is_calm and self.last.is_calm and sight.is_same(self.last)
+    def _is_at_rest(self, observation: TimedObservation) -> bool:
+        return observation.is_calm and self.last.is_calm and observation.is_same(self.last)
 
-    def _most_twice(self, sight: Sight, churn: int) -> float:
+    def _most_duplicates(self, observation: TimedObservation, churn: int) -> float:
         """Return how many messages can have come twice since the group was last at rest, as it is now again.
 
         A new owner begins no earlier than where the commits were; what another one was given lies below the newest
@@ -123,31 +131,31 @@ class Watch:
         before = self.rest
         if before is None:
             return math.inf
-        has_epochs = sight.epoch is not None and before.epoch is not None
-        times = abs((sight.epoch or 0) - (before.epoch or 0)) if has_epochs else max(1, churn)
-        return times * sum(_open_end(before, sight, queue) for queue in sight.offsets) if times else 0.0
+        has_epochs = observation.epoch is not None and before.epoch is not None
+        times = abs((observation.epoch or 0) - (before.epoch or 0)) if has_epochs else max(1, churn)
+        return times * sum(_open_end(before, observation, queue) for queue in observation.offsets) if times else 0.0
 
     def _longest(self, queues: AbstractSet[Queue], span: Span, delivered_s: float) -> Between | None:
         """Return the longest pause of some queues; with a backlog from before the change, until all is over."""
         waits = [
-            max(one.longest_s, 0.0 if span.is_past(one) else delivered_s - one.clear.at_s)
-            for queue, one in self.waiting.items()
-            # Which queues moved while nobody looked is not known.
+            max(waiting.longest_s, 0.0 if span.is_past(waiting) else delivered_s - waiting.clear.at_s)
+            for queue, waiting in self.waiting.items()
+            # Which queues moved before the first observation is not known.
             if self.is_late or queue in queues
         ]
         return Between(0.0, max(waits)) if waits else None
 
     def _settle_s(self) -> Between | None:
-        parts = [span.settle_s for span in self.spans]
-        known = [part for part in parts if part is not None]
-        if self.is_late or len(known) < len(parts):
+        delays = [span.settle_s for span in self.spans]
+        known = [delay for delay in delays if delay is not None]
+        if self.is_late or len(known) < len(delays):
             return None
-        return Between(sum(part.low for part in known), sum(part.high for part in known))
+        return Between(sum(delay.low for delay in known), sum(delay.high for delay in known))
 
     def _utilisation(self, span: Span) -> Between | None:
-        """Return the busiest consumer's share of what it can do, by what has come for it since the group is calm.
+        """Return the busiest consumer's share of what it can do, by what came for it since the group is calm.
 
-        Few messages tell little of a rate: it lies within two roots of their number, with 95 %, where they come by
+        Few messages say little of a rate: it lies within two roots of their number, with 95 %, where they come by
         chance (Poisson).
         """
         first, last = span.calm, self.last
@@ -163,9 +171,11 @@ class Watch:
         return Between(low / last.capacity.high, high / last.capacity.low)
 
 
-def _came(first: Sight, last: Sight) -> list[float]:
+def _came(first: TimedObservation, last: TimedObservation) -> list[float]:
     """Return how many messages came for each consumer in between."""
-    arrived = {queue: one.broker_offset - first.offsets[queue].broker_offset for queue, one in last.offsets.items()}
+    arrived = {
+        queue: offsets.broker_offset - first.offsets[queue].broker_offset for queue, offsets in last.offsets.items()
+    }
     if last.shares_messages:
         return [sum(arrived.values()) / len(last.members)]
     came: dict[str, float] = {}
@@ -174,8 +184,8 @@ def _came(first: Sight, last: Sight) -> list[float]:
     return list(came.values())
 
 
-def _open_end(before: Sight, now: Sight, queue: Queue) -> float:
-    """Return how many messages of a queue two owners can have been given between two looks."""
+def _open_end(before: TimedObservation, now: TimedObservation, queue: Queue) -> float:
+    """Return how many messages of a queue two owners can have been given between two observations."""
     then = before.offsets.get(queue)
     if then is None or then.lag is None:
         return math.inf

@@ -25,7 +25,7 @@ from planner.execution.effects import (
     SetReplicas,
     SetTemplate,
 )
-from planner.execution.look import Claim
+from planner.execution.observation import Claim
 from planner.execution.phases import Phase
 from planner.execution.ports import ConflictError, ImpossibleError
 from planner.rollout.steps import LOWEST_DELETION_COST, CreateDeployment, MovedQueues, StartConsumers, UpdateTemplate
@@ -247,10 +247,10 @@ def test_two_who_let_a_plan_go_at_once_do_not_stand_in_each_others_way(control_p
         def let_go(_: int) -> None:
             with RolloutApi.connect(control_plane_with_plans.kubeconfig) as own:
                 start.wait(300)
-                ClusterPlans(own, namespace).let_go(stored)
+                ClusterPlans(own, namespace).remove_finalizer(stored)
 
         for _ in range(20):
-            plans.hold_on("p")
+            plans.add_finalizer("p")
             assert control_plane_with_plans.rest.get(path)["metadata"]["finalizers"] == [FINALIZER]
             list(pool.map(let_go, range(2)))
             assert not control_plane_with_plans.rest.get(path)["metadata"].get("finalizers")
@@ -263,14 +263,14 @@ def test_a_plan_that_has_begun_meanwhile_is_not_let_go(control_plane_with_plans:
     with RolloutApi.connect(control_plane_with_plans.kubeconfig) as api:
         plans = ClusterPlans(api, namespace)
         waiting = plans.create(PLAN.document(plan, "p", namespace))
-        plans.hold_on("p")
+        plans.add_finalizer("p")
         for phase in (Phase.APPROVED, Phase.RUNNING, Phase.VERIFYING, Phase.SUCCEEDED):
             found = plans.read("p")
             assert found is not None
-            assert found.is_held, phase
+            assert found.has_finalizer, phase
             plans.write_status(found, found.status.enter(phase, "told", datetime.now(UTC)))
             if phase is not Phase.APPROVED:
-                plans.let_go(waiting)
+                plans.remove_finalizer(waiting)
         found = plans.read("p")
         assert found is not None
-        assert not found.is_held
+        assert not found.has_finalizer

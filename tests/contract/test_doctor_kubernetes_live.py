@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.deployments import Deployment
 from planner.sources.kubernetes import KubernetesApi, read_workload
 from tests.clusters.kubernetes import ControlPlane, deployment
@@ -15,7 +15,7 @@ from tests.unit.diagnosis.patients import codes, finding, healthy
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2_700)]
 
 
-def picture(found: Deployment) -> Picture:
+def picture(found: Deployment) -> GroupEvidence:
     """Return a healthy group of two members, looked at now, that this Deployment serves."""
     well = healthy(orderly=True)
     delay = datetime.now(UTC) - well.newest.at

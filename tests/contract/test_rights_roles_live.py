@@ -20,7 +20,7 @@ from planner.documents.plan import PLAN
 from planner.documents.status import dump_status
 from planner.execution.effects import SetScaler
 from planner.execution.lease import lease_name
-from planner.execution.look import Claim
+from planner.execution.observation import Claim
 from planner.execution.progress import RolloutStatus
 from planner.rollout.plan import GroupRef, RolloutPlan
 from planner.rollout.steps import AutoscalerKind, AutoscalerState, MovedQueues, SetAutoscaler, StartConsumers
@@ -271,7 +271,7 @@ def test_what_occurs_again_is_one_event_with_a_count(realm: Realm) -> None:
         assert stored is not None
         events = ClusterEvents(api, realm.namespace, lambda: datetime.now(UTC))
         for _ in range(3):
-            events.tell(stored, "StepBegun", "start 2 consumers")
+            events.record(stored, "StepBegun", "start 2 consumers")
     found = realm.admin.get(f"/api/v1/namespaces/{realm.namespace}/events")["items"]
     counts = {one["involvedObject"]["name"]: one["count"] for one in found if one["reason"] == "StepBegun"}
     assert counts == {"counted": 3, APP: 3}

@@ -14,7 +14,7 @@ import yaml
 from planner.deployments.api import RolloutApi
 from planner.deployments.drive import open_ports
 from planner.deployments.policies import cluster_policies
-from planner.execution.turn import Outcome, run_turn
+from planner.execution.reconcile import Outcome, run_reconcile
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import Json
 from tests.faults import group_changes, plan_changes, world_changes
@@ -118,7 +118,7 @@ def run(cluster: ControlPlane, api: RolloutApi, folder: Path, seed: int) -> Drif
         before = _specs(where)
         ports = open_ports(api, where.namespace, case.group, policies)
         for _ in range(_TURNS):
-            turned = run_turn(ports, PLAN, f"drift-{seed}")
+            turned = run_reconcile(ports, PLAN, f"drift-{seed}")
             if turned.outcome in (Outcome.DONE, Outcome.GONE, Outcome.WAITING):
                 break
         status = where.status(PLAN)

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import OutOfReachError
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.model.deployments import Deployment
 from planner.model.queues import Queue
 from planner.sources.kubernetes import KubernetesApi
@@ -39,14 +39,14 @@ class NamespaceGroup:
 
     def look(
         self, _: ConsumerScalingPolicy | None, group: str, deployment: Deployment | None, at: datetime
-    ) -> GroupLook:
+    ) -> GroupObservation:
         """Return the group as it is now."""
         if deployment is None:
             raise OutOfReachError("the namespace of the group is not known")
         pods = [one for one in self.api.pods(deployment.namespace) if is_ready(one)]
         names = (one["metadata"]["name"] for one in pods if NEVER_JOINS not in one["metadata"].get("annotations", {}))
         members = tuple(sorted(names))
-        found = GroupLook(
+        found = GroupObservation(
             name=group,
             at=at,
             members=members,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from planner.execution.look import Claim
+from planner.execution.observation import Claim
 from planner.sources.kubernetes.objects import SET_BY
 from tests.clusters.kubernetes import ControlPlane
 from tests.clusters.kubernetes.rest import Json

@@ -11,7 +11,7 @@ from planner import pipeline
 from planner.decision.decision import Decision, HoldCause
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.model.samples import GroupSample
 from planner.model.snapshot import Capacity
@@ -135,7 +135,7 @@ def _answer(
     part = tuple(sample for sample in samples if sample.at <= until)
     snapshot = pipeline.take_snapshot(part, sample_every_s, policy, part[-1].at)
     decision = pipeline.decide(snapshot, pipeline.simulate(snapshot, policy), policy).decision
-    diagnosis = examine(Picture(part, sample_every_s, policy.spec.strategy, policy.objective.oldest_message_s))
+    diagnosis = examine(GroupEvidence(part, sample_every_s, policy.spec.strategy, policy.objective.oldest_message_s))
     findings = {
         severity.value: [one.code for one in diagnosis.findings if one.severity is severity] for severity in Severity
     }

@@ -11,7 +11,7 @@ from planner.report.run import Note, Run, Sight
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from tests.pod_groups import owned, plan_for
 
 BEGIN = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
@@ -61,7 +61,7 @@ def _plan(name: str, members: Sequence[str], steps: Sequence[Step], begins: floa
         ended="new",
         steps=taken,
         approval=Approval("sha256:approved", "maria", at(begins - 3)),
-        verdict=judge(plan.forecast, Seen(moved_queues=Between.exactly(moved)), at(begins + 20)),
+        verdict=judge(plan.forecast, ObservedChange(moved_queues=Between.exactly(moved)), at(begins + 20)),
     )
     return StoredPlan(name, f"uid-{name}", plan, "sha256:approved", "1", status)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import DoctorReport, Unread
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.errors import BadInputError
 from planner.report.doctor import MOST_DETAILED, render_doctor, write_doctor_page
 from tests.clusters.errors import CannotRunHereError
@@ -23,11 +23,11 @@ from tests.unit.diagnosis.test_ownership import mixed
 HOSTILE = "<script>alert('g')</script>"
 
 
-def named(picture: Picture, group: str) -> Picture:
+def named(picture: GroupEvidence, group: str) -> GroupEvidence:
     return each(picture, lambda sample: replace(sample, group=group))
 
 
-def pictures() -> list[Picture]:
+def pictures() -> list[GroupEvidence]:
     crowd = healthy(topics={"topic-x": 1, "topic-y": 1}, clients=("c1", "c2", "c3", "c4"))
     backlog = healthy(offsets=lambda _queue, number: (100_000 + 50 * number, 10_000 + 100 * number))
     silent = each(healthy(), member("c2", tuning=None, owned=None, subscriptions=None))
@@ -47,7 +47,7 @@ def pictures() -> list[Picture]:
     return [named(picture, group) for group, picture in everybody.items()]
 
 
-def report(taken: list[Picture], *, unread: tuple[Unread, ...] = ()) -> DoctorReport:
+def report(taken: list[GroupEvidence], *, unread: tuple[Unread, ...] = ()) -> DoctorReport:
     found = [examine(picture) for picture in taken]
     order = sorted(found, key=lambda one: (one.worst.rank if one.worst else 3, one.group))
     return DoctorReport(taken[0].newest.at, tuple(order), unread, 2)

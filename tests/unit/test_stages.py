@@ -24,7 +24,7 @@ from planner.sources.prometheus import AnswerError
 from planner.stages import Run
 from planner.storage.layout import RunFolder, local_folder, sample_path
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from tests.sample_builders import POLICY, START, steady, watch
 
 LATER = START + timedelta(minutes=5)
@@ -89,7 +89,7 @@ def test_forecasts_that_missed_too_often_leave_the_plan_to_a_person_and_are_on_t
     assert case.plan is not None
     assert case.track.forecasts == 0
     for hours in range(1, 6):
-        missed = Seen(moved_queues=Between.exactly(99))
+        missed = ObservedChange(moved_queues=Between.exactly(99))
         land_record(run.data, case.plan, judge(case.plan.forecast, missed, case.plan.made_at - timedelta(hours=hours)))
     planned(run)
     assert "consumerplanner.dev/approve" not in path.read_text(encoding="utf-8")

@@ -36,8 +36,8 @@ def owners_among(
     return np.where(local == NOBODY, NOBODY, np.append(slots, NOBODY)[local])
 
 
-def holdings_in_order(owners: Owners, *parts: NDArray[np.intp]) -> Holdings:
+def holdings_in_order(owners: Owners, *groups: NDArray[np.intp]) -> Holdings:
     """Return single ownership as pairs, each client's queues part by part."""
-    order = np.concatenate(parts)
+    order = np.concatenate(groups)
     order = order[owners[order] != NOBODY]
     return Holdings(owners[order], order)

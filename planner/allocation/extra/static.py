@@ -34,7 +34,7 @@ class Static:
         owners = nobody(len(queues))
         if not clients:
             return owners
-        fixed, free = self._parts(queues, clients)
+        fixed, free = self._split(queues, clients)
         slot_of = self._slots_by_name(clients)
         owners[fixed] = [slot_of[self.reserved[queues[pick]]] for pick in fixed]
         owners[free] = owners_among(self.inner, queues, free, clients, np.arange(len(clients)))
@@ -42,9 +42,9 @@ class Static:
 
     def holdings(self, queues: Sequence[MessageQueue], clients: Sequence[str]) -> Holdings:
         """Return the pairs in the class's order: reserved queues first."""
-        return holdings_in_order(self.owners(queues, clients), *self._parts(queues, clients))
+        return holdings_in_order(self.owners(queues, clients), *self._split(queues, clients))
 
-    def _parts(
+    def _split(
         self, queues: Sequence[MessageQueue], clients: Sequence[str]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         slot_of = self._slots_by_name(clients)

@@ -37,15 +37,15 @@ class Vip:
             return owners
         is_vip = np.array([self.name_of(client) in self.vip_clients for client in clients], dtype=bool)
         vips, others = np.flatnonzero(is_vip), np.flatnonzero(~is_vip)
-        vip_picks, other_picks = self._parts(queues)
+        vip_picks, other_picks = self._split(queues)
         owners[vip_picks] = owners_among(self.inner, queues, vip_picks, clients, vips if len(vips) else others)
         owners[other_picks] = owners_among(self.inner, queues, other_picks, clients, others if len(others) else vips)
         return owners
 
     def holdings(self, queues: Sequence[MessageQueue], clients: Sequence[str]) -> Holdings:
         """Return the pairs in the class's order: VIP queues first."""
-        return holdings_in_order(self.owners(queues, clients), *self._parts(queues))
+        return holdings_in_order(self.owners(queues, clients), *self._split(queues))
 
-    def _parts(self, queues: Sequence[MessageQueue]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _split(self, queues: Sequence[MessageQueue]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         is_chosen = np.array([queue in self.vip_queues for queue in queues], dtype=bool)
         return np.flatnonzero(is_chosen), np.flatnonzero(~is_chosen)

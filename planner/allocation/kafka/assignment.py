@@ -1,4 +1,4 @@
-"""One Kafka request in, who owns what out: the door of this folder."""
+"""One Kafka request in, the ownership out: the door of this folder."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
@@ -49,9 +49,9 @@ class Answer(TypedDict):
 
 
 def assign(request: Mapping[str, Any]) -> Answer:
-    """Return who owns what for one request document of the contract.
+    """Return the ownership for one request document of the contract.
 
-    Raises ``BadInputError``, one sentence naming field, found and expected; ``UnknownNameError`` for a strategy that
+    Raises ``BadInputError``, one sentence naming field, value and expectation; ``UnknownNameError`` for a strategy that
     is not known, with the known ones.
     """
     checked = read_request(request)

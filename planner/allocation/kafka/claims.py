@@ -1,4 +1,4 @@
-"""Who holds what before the sticky assignors run: the members' claims, conflicts settled by generation.
+"""The ownership before the sticky assignors run: the members' claims, conflicts settled by generation.
 
 ``AbstractStickyAssignor#allSubscriptionsEqual`` and ``#prepopulateCurrentAssignments``, clients 3.7.2 and later.
 """
@@ -14,10 +14,10 @@ from planner.allocation.kafka.group import NOBODY, BoolArray, Group, IntArray, n
 
 @dataclass(frozen=True)
 class Resolved:
-    """Who keeps each claimed partition.
+    """The member that keeps each claimed partition.
 
     ``owners`` has ``NOBODY`` for unclaimed partitions and for those that two members claim in one generation.
-    ``contested`` marks partitions that were seen claimed twice in one generation on the way, whoever won later.
+    ``contested`` marks partitions that were claimed twice in one generation on the walk, whichever member won later.
     ``contested_is_determined`` is False where the walk through the members decides that mark.
     """
 
@@ -27,7 +27,7 @@ class Resolved:
 
 
 def resolve(group: Group) -> Resolved:
-    """Return who keeps what: the highest generation wins, two members of one generation both lose."""
+    """Return the kept claims: the highest generation wins, two members of one generation both lose."""
     owners = group.claimed_owners()
     contested = np.zeros(len(owners), dtype=np.bool_)
     is_determined = True
@@ -58,7 +58,7 @@ def _conflicts(group: Group) -> Iterator[tuple[int, list[int]]]:
 
 
 def _settle(claimants: list[int], generations: list[int]) -> tuple[int, bool]:
-    """Return who keeps the partition, and whether two met in one generation; both in walk order."""
+    """Return the member that keeps the partition, and whether two met in one generation; both in walk order."""
     owner, recorded = claimants[0], generations[0]
     is_contested = False
     for member, generation in zip(claimants[1:], generations[1:], strict=True):
@@ -70,7 +70,7 @@ def _settle(claimants: list[int], generations: list[int]) -> tuple[int, bool]:
 
 
 def _order_matters(generations: list[int]) -> bool:
-    """Return whether the walk decides: a clear winner who may or may not be preceded by two equal losers."""
+    """Return whether the walk decides: a clear winner that may or may not be preceded by two equal losers."""
     counts = Counter(generations)
     newest = max(counts)
     return counts[newest] == 1 and any(count > 1 for generation, count in counts.items() if generation != newest)
@@ -78,7 +78,7 @@ def _order_matters(generations: list[int]) -> bool:
 
 @dataclass(frozen=True)
 class Previous:
-    """Who owned each partition by an older generation's claim, ``NOBODY`` where there is none."""
+    """The owner of each partition by an older generation's claim, ``NOBODY`` where there is none."""
 
     owners: IntArray
     is_determined: bool

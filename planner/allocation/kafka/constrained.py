@@ -14,13 +14,13 @@ import numpy as np
 
 from planner.allocation.kafka.claims import Resolved
 from planner.allocation.kafka.group import NO_RACK, NOBODY, BoolArray, Group, IntArray, Outcome, grouped, ranks_within
-from planner.allocation.kafka.levels import take_turns
+from planner.allocation.kafka.levels import deal_out
 from planner.allocation.kafka.racks import RackTable
 
 
 @dataclass(frozen=True)
 class _Kept:
-    """What stays where it is: owners after keeping, from whom the rest is taken, and who may still take.
+    """What stays with its owner: owners after keeping, the members that lose the rest, and those that may still take.
 
     ``under`` are members below ``lo``, ``exact`` those at ``lo`` that may get one more, both in id order;
     ``larger`` is how many members may still become larger than ``lo``.
@@ -41,8 +41,8 @@ def constrained(group: Group, resolved: Resolved, racks: RackTable | None) -> Ou
     owners = kept.owners.copy()
     free = np.flatnonzero(owners == NOBODY)
     if racks is None:
-        gaps = low - np.bincount(_held(owners), minlength=group.member_count)
-        owners[free] = _turns(kept.under, gaps, kept.exact, len(free))
+        gaps = low - np.bincount(_owned(owners), minlength=group.member_count)
+        owners[free] = _takers(kept.under, gaps, kept.exact, len(free))
     else:
         _fill_with_racks(owners, racks.by_neighbours(free.tolist()), _Filling(kept, racks, low, group.member_count))
     return Outcome(
@@ -52,9 +52,9 @@ def constrained(group: Group, resolved: Resolved, racks: RackTable | None) -> Ou
     )
 
 
-def _held(owners: IntArray) -> IntArray:
-    held: IntArray = owners[owners != NOBODY]
-    return held
+def _owned(owners: IntArray) -> IntArray:
+    owned: IntArray = owners[owners != NOBODY]
+    return owned
 
 
 def _keep(group: Group, resolved: Resolved, racks: RackTable | None, low: int, extras: int) -> _Kept:
@@ -65,7 +65,7 @@ def _keep(group: Group, resolved: Resolved, racks: RackTable | None, low: int, e
             if racks.mismatch(int(own[partition]), partition):
                 taken_from[partition] = own[partition]
                 own[partition] = NOBODY
-    counts = np.bincount(_held(own), minlength=group.member_count)
+    counts = np.bincount(_owned(own), minlength=group.member_count)
     large = group.walk[counts[group.walk] > low] if extras else group.walk[:0]
     quotas = np.full(group.member_count, low, dtype=np.intp)
     quotas[large[:extras]] += 1
@@ -91,18 +91,18 @@ def _first_of_each(group: Group, own: IntArray, counts: IntArray, quotas: IntArr
     return owners
 
 
-def _turns(under: IntArray, gaps: IntArray, exact: IntArray, count: int) -> IntArray:
-    """Return who takes each of ``count`` free partitions.
+def _takers(under: IntArray, gaps: IntArray, exact: IntArray, count: int) -> IntArray:
+    """Return the member that takes each of ``count`` free partitions.
 
     Those below ``lo`` in turns until each has its gap filled; then one each to those that were at ``lo``, and to those
     that have reached it since, first come first served.
     """
     finished = under[np.argsort(gaps[under], kind="stable")]
-    return np.concatenate((take_turns(under, gaps[under]), exact, finished))[:count]
+    return np.concatenate((deal_out(under, gaps[under]), exact, finished))[:count]
 
 
 def _withheld(owners: IntArray, kept: _Kept, contested: BoolArray) -> BoolArray:
-    """Return what is given to somebody else than it is taken from, and what two members claim."""
+    """Return what goes to another member than it is taken from, and what two members claim."""
     passed_on: BoolArray = (kept.taken_from != NOBODY) & (kept.taken_from != owners)
     return passed_on | contested
 
@@ -116,7 +116,7 @@ class _Filling:
     def __init__(self, kept: _Kept, racks: RackTable, low: int, member_count: int) -> None:
         self.low = low
         self.larger = kept.larger
-        self.counts = np.bincount(_held(kept.owners), minlength=member_count).tolist()
+        self.counts = np.bincount(_owned(kept.owners), minlength=member_count).tolist()
         self.under: list[int] = kept.under.tolist()
         self.exact: dict[int, None] = dict.fromkeys(kept.exact.tolist())
         self._racks = racks
@@ -144,8 +144,8 @@ class _Filling:
         ahead, behind = [], []
         for home in homes:
             members = self._under_by_rack.get(home, [])
-            place = bisect_left(members, self._pointer)
-            ahead += members[place : place + 1]
+            index = bisect_left(members, self._pointer)
+            ahead += members[index : index + 1]
             behind += members[:1]
         return min(ahead or behind, default=NOBODY)
 
@@ -181,7 +181,7 @@ class _Filling:
 
 
 def _fill_with_racks(owners: IntArray, free: Sequence[int], filling: _Filling) -> None:
-    """Give the free partitions out, in this order: to members in a replica's rack first, then the rest to anybody."""
+    """Give the free partitions out in this order, to members in a replica's rack first, then the rest to any member."""
     rest = []
     for partition in free:
         owners[partition] = filling.take(partition)
@@ -189,4 +189,4 @@ def _fill_with_racks(owners: IntArray, free: Sequence[int], filling: _Filling) -
             rest.append(partition)
     under = np.array(filling.under, dtype=np.intp)
     gaps = filling.low - np.array(filling.counts, dtype=np.intp)
-    owners[rest] = _turns(under, gaps, np.array([*filling.exact], dtype=np.intp), len(rest))
+    owners[rest] = _takers(under, gaps, np.array([*filling.exact], dtype=np.intp), len(rest))

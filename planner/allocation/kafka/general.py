@@ -2,7 +2,7 @@
 
 ``AbstractStickyAssignor.GeneralAssignmentBuilder``.
 
-Steps G1 to G11 of the reference. What Java finds by trying every partition is looked for where it can be: a
+Steps G1 to G11 of the reference. What Java finds by trying every partition is searched where it can be: a
 partition moves only when its owner has at least two more than the least loaded subscriber of its topic.
 """
 
@@ -20,8 +20,8 @@ from planner.allocation.kafka.racks import RackTable
 MOST_PASSES = 10_000
 """Passes after which an answer is given as it stands; Java would go on. None came near it in our comparisons."""
 
-FIRST_LOOK = 256
-"""Partitions looked at before looking further."""
+FIRST_WIDTH = 256
+"""Partitions that the first step of a search covers."""
 
 Block = tuple[int, IntArray]
 """A topic and some of its partitions, ascending."""
@@ -37,16 +37,16 @@ def general(group: Group, resolved: Resolved, racks: RackTable | None, *, lets_s
     previous = previous_owners(group)
     astray = astray_partitions(group, previous.owners)
     if not astray.any():
-        return _balanced(_Balancing(_State(group, resolved, racks), previous.owners), previous)
+        return _balance_all(_Balancing(_State(group, resolved, racks), previous.owners), previous)
     try:
-        outcome = _balanced(_Literally(_State(group, resolved, racks), previous.owners), previous)
+        outcome = _balance_all(_Literally(_State(group, resolved, racks), previous.owners), previous)
         if lets_stray or not astray_partitions(group, outcome.owners).any():
             return outcome
     except ClassFailsError:
         if lets_stray:
             raise
     cleaned = np.where(astray, NOBODY, previous.owners)
-    outcome = _balanced(_Balancing(_State(group, resolved, racks), cleaned), previous)
+    outcome = _balance_all(_Balancing(_State(group, resolved, racks), cleaned), previous)
     return replace(outcome, is_determined=False, warnings=(*outcome.warnings, _STRAY))
 
 
@@ -56,7 +56,7 @@ _STRAY = (
 )
 
 
-def _balanced(rounds: "_Balancing", previous: Previous) -> Outcome:
+def _balance_all(rounds: "_Balancing", previous: Previous) -> Outcome:
     rounds.run()
     # No old claim was asked for when nothing was out of balance: the walk order behind it decided nothing.
     is_determined = (previous.is_determined or not rounds.has_moved) and not rounds.warnings
@@ -72,9 +72,9 @@ def astray_partitions(group: Group, owners: IntArray) -> BoolArray:
 
 
 class _State:
-    """Owners and loads while they change; to begin with, what is kept and, level by level, all that nobody has.
+    """Owners and loads while they change; to begin with, what is kept and, level by level, all that has no owner.
 
-    ``free`` is what nobody had, ``is_fresh`` says that nobody had anything.
+    ``free`` is what had no owner, ``is_fresh`` says that nothing had one.
     """
 
     def __init__(self, group: Group, resolved: Resolved, racks: RackTable | None) -> None:
@@ -82,7 +82,7 @@ class _State:
         self.subscribers = group.subscribers
         sizes = [len(members) for members in self.subscribers]
         self.topic_order = sorted(range(len(sizes)), key=lambda topic: (sizes[topic], topic))
-        self.owners, self.must_revoke = _kept(group, resolved, racks)
+        self.owners, self.must_revoke = _keep_claims(group, resolved, racks)
         self.loads = np.bincount(self.owners[self.owners != NOBODY], minlength=group.member_count)
         self.is_fresh = not bool(self.loads.any())
         self.free = self.blocks(self.owners == NOBODY)
@@ -90,15 +90,15 @@ class _State:
             self._assign_near(racks)
         self._assign()
 
-    def blocks(self, wanted: BoolArray, least_subscribers: int = 1) -> list[Block]:
-        """Return the wanted partitions topic by topic: fewest subscribers first, then by name."""
-        found = []
+    def blocks(self, chosen: BoolArray, least_subscribers: int = 1) -> list[Block]:
+        """Return the chosen partitions topic by topic: fewest subscribers first, then by name."""
+        blocks = []
         for topic in self.topic_order:
             block = self.group.topics.block(topic)
-            partitions = np.flatnonzero(wanted[block]) + block.start
+            partitions = np.flatnonzero(chosen[block]) + block.start
             if len(partitions) and len(self.subscribers[topic]) >= least_subscribers:
-                found.append((topic, partitions))
-        return found
+                blocks.append((topic, partitions))
+        return blocks
 
     def _assign_near(self, racks: RackTable) -> None:
         """Give each partition to the least loaded subscriber that has no rack or one of a replica, if there is one."""
@@ -114,7 +114,7 @@ class _State:
                     self._give(partition, int(near[replicas][np.argmin(self.loads[near[replicas]])]))
 
     def _assign(self) -> None:
-        """Give each partition that nobody has to the least loaded subscriber, the first id among equals."""
+        """Give each partition without an owner to the least loaded subscriber, the first id among equals."""
         for topic, partitions in self.free:
             members = self.subscribers[topic]
             rest = partitions[self.owners[partitions] == NOBODY]
@@ -127,19 +127,21 @@ class _State:
         self.loads[member] += 1
 
 
-def _kept(group: Group, resolved: Resolved, racks: RackTable | None) -> tuple[IntArray, bool]:
+def _keep_claims(group: Group, resolved: Resolved, racks: RackTable | None) -> tuple[IntArray, bool]:
     """Return the claims that stand, and whether one fell because of a subscription or a rack."""
     owners = resolved.owners.copy()
     claimed = np.flatnonzero(owners != NOBODY)
     falls = ~group.may_own(owners[claimed], claimed)
     if racks is not None:
-        falls |= np.array([racks.mismatch(int(owners[one]), one) for one in claimed.tolist()], dtype=np.bool_)
+        falls |= np.array(
+            [racks.mismatch(int(owners[partition]), partition) for partition in claimed.tolist()], dtype=np.bool_
+        )
     owners[claimed[falls]] = NOBODY
     return owners, bool(falls.any())
 
 
 class _Balancing:
-    """Moves until nobody has two partitions more than somebody who could take one."""
+    """Moves until no member has two partitions more than another that could take one."""
 
     def __init__(self, state: _State, previous: IntArray) -> None:
         self.state = state
@@ -183,29 +185,29 @@ class _Balancing:
     def _balance_block(self, topic: int, partitions: IntArray) -> bool:
         """Go through one topic's partitions once, moving each from an owner that has two more than a subscriber."""
         members = self.state.subscribers[topic]
-        place, has_moved = 0, False
-        while place < len(partitions):
+        position, has_moved = 0, False
+        while position < len(partitions):
             loads = self.state.loads[members]
             lightest = int(np.argmin(loads))
-            found = self._next_heavy(partitions, place, int(loads[lightest]) + 1)
-            if found < len(partitions):
-                self._move(int(partitions[found]), int(members[lightest]))
+            heavy_at = self._next_heavy(partitions, position, int(loads[lightest]) + 1)
+            if heavy_at < len(partitions):
+                self._move(int(partitions[heavy_at]), int(members[lightest]))
                 has_moved = True
-            place = found + 1
+            position = heavy_at + 1
         return has_moved
 
-    def _next_heavy(self, partitions: IntArray, place: int, limit: int) -> int:
-        """Return where, from ``place`` on, the first partition is whose owner has more than ``limit``; else the end.
+    def _next_heavy(self, partitions: IntArray, position: int, limit: int) -> int:
+        """Return where, from ``position`` on, the first partition is whose owner has more than ``limit``; else the end.
 
-        Looks at a few first, as the next one is mostly near.
+        Tries a few first, as the next one is mostly near.
         """
-        width = FIRST_LOOK
-        while place < len(partitions):
-            heavy = self.state.loads[self.state.owners[partitions[place : place + width]]] > limit
+        width = FIRST_WIDTH
+        while position < len(partitions):
+            heavy = self.state.loads[self.state.owners[partitions[position : position + width]]] > limit
             step = int(np.argmax(heavy))
             if heavy[step]:
-                return place + step
-            place += width
+                return position + step
+            position += width
             width *= 4
         return len(partitions)
 
@@ -290,6 +292,6 @@ def _in_play(state: _State, most: IntArray) -> BoolArray:
     group = state.group
     shared = np.array([len(members) > 1 for members in group.subscribers], dtype=np.bool_)
     owns_shared = np.zeros(group.member_count, dtype=np.bool_)
-    held = np.flatnonzero(state.owners != NOBODY)
-    owns_shared[state.owners[held[shared[group.topics.topic_of[held]]]]] = True
+    owned = np.flatnonzero(state.owners != NOBODY)
+    owns_shared[state.owners[owned[shared[group.topics.topic_of[owned]]]]] = True
     return np.asarray((state.loads < most) | owns_shared, dtype=np.bool_)

@@ -23,7 +23,7 @@ _LARGEST_RADIX = np.iinfo(np.uint16).max
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics that somebody subscribes to and that have partitions, in Java's name order.
+    """The topics that a member subscribes to and that have partitions, in Java's name order.
 
     ``sizes`` are the partition counts, all at least 1. ``hashes`` are the names' ``String#hashCode``; without them
     (a group that is only numbers) a tie that Java breaks by hash is broken as if all topics had the same.
@@ -147,9 +147,9 @@ class Group:
         keys = self.subscription_keys
         if len(keys) == 0:
             return np.zeros(len(members), dtype=np.bool_)
-        wanted = self.topics.topic_of[partitions] * self.member_count + members
-        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.asarray(keys[places] == wanted, dtype=np.bool_)
+        pairs = self.topics.topic_of[partitions] * self.member_count + members
+        indexes = np.minimum(np.searchsorted(keys, pairs), len(keys) - 1)
+        return np.asarray(keys[indexes] == pairs, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -180,14 +180,14 @@ def no_claims(member_count: int) -> Claims:
 
 def claims_from_owners(owners: IntArray, member_count: int, generation: int = 0) -> Claims:
     """Return the claims of members that all own what ``owners`` says, in one generation."""
-    held = np.flatnonzero(owners != NOBODY)
-    return Claims(owners[held], held, np.full(member_count, generation, dtype=np.intp), owners=owners)
+    owned = np.flatnonzero(owners != NOBODY)
+    return Claims(owners[owned], owned, np.full(member_count, generation, dtype=np.intp), owners=owners)
 
 
 def equal_group(topics: Topics, member_count: int, owners: IntArray | None = None) -> Group:
     """Return a group of dynamic members that all subscribe to all topics, for the planner's inner loops.
 
-    ``owners`` is who owns what before, ``NOBODY`` for what a leaver owned; ``None`` for a fresh start. Members stand
+    ``owners`` is the ownership before, ``NOBODY`` for what a leaver owned; ``None`` for a fresh start. Members stand
     for ids in sorted order; as their real hash order is unknown, they are walked in that order.
 
     >>> from planner.allocation.kafka.sticky import sticky
@@ -205,7 +205,7 @@ def mixed_group(
     """Return a group of dynamic members with the given subscribers of each topic (members ascending)."""
     members = np.arange(member_count, dtype=np.intp)
     claims = no_claims(member_count) if owners is None else claims_from_owners(owners, member_count)
-    is_uniform = all(len(one) == member_count for one in subscribers)
+    is_uniform = all(len(members_of_topic) == member_count for members_of_topic in subscribers)
     return Group(topics, member_count, tuple(subscribers), is_uniform, members, members, claims)
 
 

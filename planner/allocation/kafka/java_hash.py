@@ -16,20 +16,20 @@ _FIRST_TABLE = 16
 
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint32]:
     """Return ``String#hashCode`` of each name as an unsigned number: ``31 × h + unit`` over its UTF-16 units."""
-    return _hashed(tuple(names))
+    return _hash_names(tuple(names))
 
 
 @lru_cache(maxsize=256)
-def _hashed(names: tuple[str, ...]) -> NDArray[np.uint32]:
+def _hash_names(names: tuple[str, ...]) -> NDArray[np.uint32]:
     """The hashes, to be read only: a simulation asks for those of the same topics and members a thousand times."""
     encoded = [name.encode("utf-16-le", "surrogatepass") for name in names]
     lengths = np.array([len(name) // 2 for name in encoded], dtype=np.intp)
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.intp) if len(names) else lengths
     hashes = np.zeros(len(names), dtype=np.uint32)
-    for place in range(int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > place)
-        hashes[longer] = hashes[longer] * np.uint32(31) + units[starts[longer] + place]
+    for position in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > position)
+        hashes[longer] = hashes[longer] * np.uint32(31) + units[starts[longer] + position]
     hashes.flags.writeable = False
     return hashes
 
@@ -58,8 +58,8 @@ def table_length(size: int) -> int:
 
 def copied_set_buckets(numbers: IntArray, sizes: IntArray) -> IntArray:
     """Return the bucket of each number in a ``new HashSet<Integer>(collection)`` of so many entries."""
-    wanted = np.maximum((sizes / 0.75).astype(np.intp) + 1, _FIRST_TABLE)
-    lengths = np.left_shift(1, np.ceil(np.log2(wanted)).astype(np.intp))
+    least_lengths = np.maximum((sizes / 0.75).astype(np.intp) + 1, _FIRST_TABLE)
+    lengths = np.left_shift(1, np.ceil(np.log2(least_lengths)).astype(np.intp))
     buckets: IntArray = (numbers ^ (numbers >> 16)) & (lengths - 1)
     return buckets
 

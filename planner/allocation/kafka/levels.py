@@ -6,7 +6,7 @@ from planner.allocation.kafka.group import IntArray
 
 
 def fill(loads: IntArray, count: int) -> IntArray:
-    """Return the places that the next ``count`` partitions go to, in order, each to the lowest (load, place).
+    """Return the indexes that the next ``count`` partitions go to, in order, each to the lowest (load, index).
 
     Loads 2 0 1 and 4 partitions: 1, then 1 and 2 (both at 1), then 0 (all at 2).
     """
@@ -14,12 +14,12 @@ def fill(loads: IntArray, count: int) -> IntArray:
         return np.empty(0, dtype=np.intp)
     level, rest = _water_level(loads, count)
     gaps = np.maximum(level - loads, 0)
-    places = np.repeat(np.arange(len(loads), dtype=np.intp), gaps)
+    indexes = np.repeat(np.arange(len(loads), dtype=np.intp), gaps)
     firsts = np.repeat(np.cumsum(gaps) - gaps, gaps)
-    reached = loads[places] + np.arange(len(places)) - firsts
+    reached = loads[indexes] + np.arange(len(indexes)) - firsts
     order = np.argsort(reached, kind="stable")
     extras = np.flatnonzero(loads <= level)[:rest]
-    return np.concatenate((places[order], extras)).astype(np.intp)
+    return np.concatenate((indexes[order], extras)).astype(np.intp)
 
 
 def _water_level(loads: IntArray, count: int) -> tuple[int, int]:
@@ -28,13 +28,13 @@ def _water_level(loads: IntArray, count: int) -> tuple[int, int]:
     below = np.cumsum(rising) - rising
     reach = rising * np.arange(len(rising)) - below
     lifted = int(np.searchsorted(reach, count, side="right"))
-    held = int(below[lifted - 1] + rising[lifted - 1])
-    level, rest = divmod(count + held, lifted)
+    filled = int(below[lifted - 1] + rising[lifted - 1])
+    level, rest = divmod(count + filled, lifted)
     return level, rest
 
 
-def take_turns(members: IntArray, gaps: IntArray) -> IntArray:
-    """Return who gets each partition when members take turns until each has its gap filled.
+def deal_out(members: IntArray, gaps: IntArray) -> IntArray:
+    """Return the member that gets each partition when members take one each, round by round, until each gap is filled.
 
     Members a b c with gaps 1 3 2: a b c, b c, b.
     """
@@ -45,6 +45,6 @@ def take_turns(members: IntArray, gaps: IntArray) -> IntArray:
     left = gaps - least
     if not left.any():
         return rounds
-    places = np.repeat(np.arange(len(members), dtype=np.intp), left)
-    turn = np.arange(len(places)) - np.repeat(np.cumsum(left) - left, left)
-    return np.concatenate((rounds, members[places[np.argsort(turn, kind="stable")]]))
+    indexes = np.repeat(np.arange(len(members), dtype=np.intp), left)
+    round_of_each = np.arange(len(indexes)) - np.repeat(np.cumsum(left) - left, left)
+    return np.concatenate((rounds, members[indexes[np.argsort(round_of_each, kind="stable")]]))

@@ -21,7 +21,7 @@ class RackTable:
 
     def __init__(self, racks: Racks) -> None:
         self.of_member = racks.of_member
-        self.of_partition = [frozenset(one) for one in racks.of_partition]
+        self.of_partition = [frozenset(replicas) for replicas in racks.of_partition]
         self._dwellers: dict[int, int] = {}
         for home in racks.of_member:
             if home != NO_RACK:

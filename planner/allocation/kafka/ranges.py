@@ -27,11 +27,13 @@ def range_owners(group: Group) -> Outcome:
 def range_server(group: Group) -> Outcome:
     """Return each topic in contiguous blocks over its subscribers in ring order; racks and history count nothing."""
     owners = nobody(group.topics.partition_count)
-    places = _places(group)
+    positions = _ring_positions(group)
     for topic, size in enumerate(group.topics.sizes):
         members = group.subscribers[topic]
         if len(members):
-            owners[group.topics.block(topic)] = np.repeat(_in_ring(group, members, places), _blocks(size, len(members)))
+            owners[group.topics.block(topic)] = np.repeat(
+                _in_ring(group, members, positions), _blocks(size, len(members))
+            )
     return Outcome(owners)
 
 
@@ -42,24 +44,24 @@ def _blocks(size: int, count: int) -> IntArray:
     return blocks
 
 
-def _places(group: Group) -> IntArray:
-    """Return each member's place in the ring."""
-    places = np.empty(group.member_count, dtype=np.intp)
-    places[group.ring] = np.arange(group.member_count)
-    return places
+def _ring_positions(group: Group) -> IntArray:
+    """Return each member's position in the ring."""
+    positions = np.empty(group.member_count, dtype=np.intp)
+    positions[group.ring] = np.arange(group.member_count)
+    return positions
 
 
-def _in_ring(group: Group, members: IntArray, places: IntArray) -> IntArray:
+def _in_ring(group: Group, members: IntArray, positions: IntArray) -> IntArray:
     if len(members) == group.member_count:
         return group.ring
-    return members[np.argsort(places[members])]
+    return members[np.argsort(positions[members])]
 
 
 class _TopicRange:
     """One topic while its blocks are handed out: what is left, and how much room each subscriber has."""
 
     def __init__(self, group: Group, racks: Racks, topic: int) -> None:
-        self.members: list[int] = _in_ring(group, group.subscribers[topic], _places(group)).tolist()
+        self.members: list[int] = _in_ring(group, group.subscribers[topic], _ring_positions(group)).tolist()
         self.start = int(group.topics.starts[topic])
         self.size = group.topics.sizes[topic]
         self.owners: list[int] = [NOBODY] * self.size
@@ -121,14 +123,14 @@ def _give_alike(members: Sequence[int], size: int, topics: Sequence[_TopicRange]
     """Give partition p of all these topics to one member that matches racks in all and has room in all."""
     remaining = list(members)
     for number in range(size):
-        found = next(
+        taker = next(
             (m for m in remaining if all(topic.matches(m, number) and topic.room(m) > 0 for topic in topics)), None
         )
-        if found is None:
+        if taker is None:
             continue
         for topic in topics:
-            topic.give(found, (number,))
-        if all(topic.room(found) == 0 for topic in topics):
-            remaining.remove(found)
+            topic.give(taker, (number,))
+        if all(topic.room(taker) == 0 for topic in topics):
+            remaining.remove(taker)
             if not remaining:
                 break

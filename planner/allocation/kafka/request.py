@@ -60,7 +60,7 @@ class NamedGroup:
 
 
 def read_request(document: Mapping[str, Any]) -> Request:
-    """Return the checked request; raise ``BadInputError`` naming field, found and expected."""
+    """Return the checked request; raise ``BadInputError`` naming field, value and expectation."""
     document = fields.mapping(document, "request")
     fields.only_known(document, _FIELDS, "request")
     if document.get("system", "kafka") != "kafka":
@@ -181,10 +181,10 @@ def _claim(item: object, field: str, index: int, partitions: Mapping[str, int]) 
 
 def _check_once(names: Sequence[str | None], name: str) -> None:
     first: dict[str, int] = {}
-    for index, found in enumerate(names):
-        if found is not None and first.setdefault(found, index) != index:
+    for index, given in enumerate(names):
+        if given is not None and first.setdefault(given, index) != index:
             raise BadInputError(
-                f"members[{index}].{name}: found {fields.shown(found)} again, which is members[{first[found]}].{name} "
+                f"members[{index}].{name}: found {fields.shown(given)} again, which is members[{first[given]}].{name} "
                 f"already, expected each once"
             )
 
@@ -205,15 +205,17 @@ def _racks(value: object, partitions: Mapping[str, int]) -> dict[str, tuple[froz
     if value is None:
         return {}
     field, expected = "options.partition_racks", "an object from topic to one list of racks for each partition"
-    found: dict[str, tuple[frozenset[str], ...]] = {}
+    by_topic: dict[str, tuple[frozenset[str], ...]] = {}
     for topic, given in fields.mapping(value, field, expected).items():
-        place = f"{field}[{topic!r}]"
-        lists = fields.sequence(given, place, "one list of racks for each partition")
+        location = f"{field}[{topic!r}]"
+        lists = fields.sequence(given, location, "one list of racks for each partition")
         count = partitions.get(topic, 0)
         if len(lists) != count:
-            raise BadInputError(f"{place}: found {len(lists)} lists of racks, expected {count}, one for each partition")
-        found[topic] = tuple(_replica_racks(one, f"{place}[{index}]") for index, one in enumerate(lists))
-    return found
+            raise BadInputError(
+                f"{location}: found {len(lists)} lists of racks, expected {count}, one for each partition"
+            )
+        by_topic[topic] = tuple(_replica_racks(racks, f"{location}[{index}]") for index, racks in enumerate(lists))
+    return by_topic
 
 
 def _replica_racks(value: object, field: str) -> frozenset[str]:
@@ -248,11 +250,11 @@ def _subscribers(members: Sequence[Member], names: Sequence[str]) -> tuple[IntAr
     everybody = np.arange(len(members), dtype=np.intp)
     if len({member.topics for member in members}) <= 1:
         return (everybody,) * len(names)
-    found: dict[str, list[int]] = {name: [] for name in names}
+    by_topic: dict[str, list[int]] = {name: [] for name in names}
     for number, member in enumerate(members):
-        for topic in member.topics & found.keys():
-            found[topic].append(number)
-    return tuple(np.array(found[name], dtype=np.intp) for name in names)
+        for topic in member.topics & by_topic.keys():
+            by_topic[topic].append(number)
+    return tuple(np.array(by_topic[name], dtype=np.intp) for name in names)
 
 
 def _topicless(members: Sequence[Member]) -> frozenset[int]:

@@ -20,11 +20,11 @@ def roundrobin(group: Group) -> Outcome:
 
 def _around_gaps(group: Group) -> IntArray:
     owners = nobody(group.topics.partition_count)
-    places = np.empty(group.member_count, dtype=np.intp)
-    places[group.ring] = np.arange(group.member_count)
+    positions = np.empty(group.member_count, dtype=np.intp)
+    positions[group.ring] = np.arange(group.member_count)
     pointer = 0
     for topic, size in enumerate(group.topics.sizes):
-        stops = np.sort(places[group.subscribers[topic]])
+        stops = np.sort(positions[group.subscribers[topic]])
         if len(stops) == 0:
             continue
         first = int(np.searchsorted(stops, pointer))

@@ -30,14 +30,14 @@ def _sticky(group: Group, *, is_cooperative: bool, lets_stray: bool) -> Outcome:
         return constrained(group, resolved, racks)
     if group.passes_for_uniform:
         outcome = constrained(group, resolved, racks)
-        handed_out = _granted(outcome) if is_cooperative else outcome.owners
+        handed_out = _granted_owners(outcome) if is_cooperative else outcome.owners
         if lets_stray or not astray_partitions(group, handed_out).any():
             return outcome
     outcome = general(group, resolved, racks, lets_stray=lets_stray)
-    return replace(outcome, withheld=_handed_over(group, outcome.owners))
+    return replace(outcome, withheld=_partitions_handed_over(group, outcome.owners))
 
 
-def _handed_over(group: Group, owners: IntArray) -> BoolArray:
+def _partitions_handed_over(group: Group, owners: IntArray) -> BoolArray:
     """Return the partitions that one member gains and another one, which claims them, loses."""
     members, partitions = group.claims.members, group.claims.partitions
     is_kept = owners[partitions] == members
@@ -50,46 +50,48 @@ def _handed_over(group: Group, owners: IntArray) -> BoolArray:
 
 
 def cooperative_first(group: Group) -> Outcome:
-    """Return the leader's answer of the first round: what changes hands is withheld, so nobody owns it yet."""
+    """Return the leader's answer of the first round: what changes hands is withheld, so that it has no owner yet."""
     outcome = _sticky(group, is_cooperative=True, lets_stray=False)
-    return replace(outcome, owners=_granted(outcome))
+    return replace(outcome, owners=_granted_owners(outcome))
 
 
 def librdkafka_first(group: Group) -> Outcome:
     """Return the first round of librdkafka's ``cooperative-sticky``: it has the general algorithm only, without racks.
 
     Its own code orders some ties otherwise (``rdkafka_sticky_assignor.c``); joins and leaves of groups whose members
-    subscribe to the same topics went as told here (2.16, tests/conformance).
+    subscribe to the same topics went as computed here (2.16, tests/conformance).
     """
     if group.member_count == 0 or group.topics.partition_count == 0:
         return Outcome(nobody(group.topics.partition_count))
     outcome = general(group, resolve(group), None)
-    return replace(outcome, owners=_granted(replace(outcome, withheld=_handed_over(group, outcome.owners))))
+    return replace(
+        outcome, owners=_granted_owners(replace(outcome, withheld=_partitions_handed_over(group, outcome.owners)))
+    )
 
 
 def cooperative_final(group: Group) -> Outcome:
-    """Return who owns what when nobody has anything to revoke any more, at most 20 rounds later.
+    """Return the ownership once no member has anything to revoke any more, at most 20 rounds later.
 
     What a round in between hands to a member that no longer subscribes is followed as long as the end is valid.
     """
     try:
-        outcome = _settled(group, lets_stray=True)
+        outcome = _run_rounds(group, lets_stray=True)
         if group.is_uniform or not astray_partitions(group, outcome.owners).any():
             return outcome
     except ClassFailsError:
         pass
-    return _settled(group, lets_stray=False)
+    return _run_rounds(group, lets_stray=False)
 
 
-def _settled(group: Group, *, lets_stray: bool) -> Outcome:
+def _run_rounds(group: Group, *, lets_stray: bool) -> Outcome:
     is_determined = True
     warnings: dict[str, None] = {}
     for _ in range(MOST_ROUNDS):
         outcome = _sticky(group, is_cooperative=True, lets_stray=lets_stray)
-        owners = _granted(outcome)
+        owners = _granted_owners(outcome)
         is_determined = is_determined and outcome.is_determined
         warnings |= dict.fromkeys(outcome.warnings)
-        if not _somebody_revokes(group, owners):
+        if not _revokes_any(group, owners):
             break
         group = _next_round(group, owners)
     else:
@@ -97,13 +99,13 @@ def _settled(group: Group, *, lets_stray: bool) -> Outcome:
     return Outcome(owners, is_determined, warnings=tuple(warnings))
 
 
-def _granted(outcome: Outcome) -> IntArray:
+def _granted_owners(outcome: Outcome) -> IntArray:
     if outcome.withheld is None:
         return outcome.owners
     return np.where(outcome.withheld, NOBODY, outcome.owners)
 
 
-def _somebody_revokes(group: Group, owners: IntArray) -> bool:
+def _revokes_any(group: Group, owners: IntArray) -> bool:
     """Return whether a member claims what it does not get: it revokes that and joins again."""
     claims = group.claims
     return bool(claims.foreign) or bool((owners[claims.partitions] != claims.members).any())

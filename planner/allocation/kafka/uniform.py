@@ -1,4 +1,4 @@
-"""``UniformAssignor`` of the server (KIP-848), 4.0.2 and later: which members are met first decides much.
+"""``UniformAssignor`` of the server (KIP-848), 4.0.2 and later: the order in which members are met decides much.
 
 ``group.walk`` is the order in which the server's map holds the members; topic ids are random on a real broker, so
 topics are taken in name order here.
@@ -40,7 +40,7 @@ def _homogeneous(group: Group) -> Outcome:
 def _quotas(counts: IntArray, low: int, extras: int) -> tuple[IntArray, IntArray]:
     """Return how many each member may keep and how many more it takes, members as they are met.
 
-    Whoever is met while extras are left may keep one more; who does not use it gives it up again, unless
+    A member that is met while extras are left may keep one more; one that does not use it gives it up again, unless
     all that are still to come must take one.
     """
     if extras == 0:
@@ -60,19 +60,19 @@ def _surplus(group: Group, owners: IntArray, counts: IntArray, quotas: IntArray)
         return group.walk[:0]
     steps = np.full(group.member_count + 1, NOBODY, dtype=np.intp)
     steps[group.walk[is_over]] = np.flatnonzero(is_over)
-    held = np.flatnonzero((steps >= 0)[owners])
-    held = held[np.argsort(steps[owners[held]], kind="stable")]
-    held = held[_set_order(group, held, steps[owners[held]])]
-    holders = steps[owners[held]]
-    return held[ranks_within(holders, group.member_count) >= quotas[holders]]
+    owned = np.flatnonzero((steps >= 0)[owners])
+    owned = owned[np.argsort(steps[owners[owned]], kind="stable")]
+    owned = owned[_set_order(group, owned, steps[owners[owned]])]
+    holders = steps[owners[owned]]
+    return owned[ranks_within(holders, group.member_count) >= quotas[holders]]
 
 
-def _set_order(group: Group, held: IntArray, holders: IntArray) -> IntArray:
+def _set_order(group: Group, owned: IntArray, holders: IntArray) -> IntArray:
     """Return the indexes that order partitions, sorted by holder, within each holder's topic as its set iterates."""
-    topics = group.topics.topics_of(held)
+    topics = group.topics.topics_of(owned)
     changes = (np.diff(holders) != 0) | (np.diff(topics) != 0)
     runs = np.concatenate(([0], np.cumsum(changes)))
-    numbers = held - group.topics.starts[topics]
+    numbers = owned - group.topics.starts[topics]
     return np.lexsort((copied_set_buckets(numbers, np.bincount(runs)[runs]), runs))
 
 
@@ -100,11 +100,11 @@ class _Target:
             key=lambda topic: (-sizes[topic] / len(self.subscribers[topic]), len(self.subscribers[topic]), topic),
         )
         claimed, stays = group.claimed_owners(), nobody(group.topics.partition_count)
-        held = np.flatnonzero(claimed != NOBODY)
-        held = held[group.may_own(claimed[held], held)]
-        stays[held] = steps[claimed[held]]
+        owned = np.flatnonzero(claimed != NOBODY)
+        owned = owned[group.may_own(claimed[owned], owned)]
+        stays[owned] = steps[claimed[owned]]
         self.owners = stays
-        self.loads = np.bincount(stays[held], minlength=group.member_count)
+        self.loads = np.bincount(stays[owned], minlength=group.member_count)
 
     def by_load(self, topic: int) -> IntArray:
         """Return the topic's subscribers, least loaded first, equal ones as they are met."""
@@ -112,7 +112,7 @@ class _Target:
         return members[np.argsort(self.loads[members], kind="stable")]
 
     def fill(self, topic: int) -> bool:
-        """Give out what nobody has of the topic; return whether there was anything."""
+        """Give out what has no owner of the topic; return whether there was anything."""
         block = self.group.topics.block(topic)
         free = np.flatnonzero(self.owners[block] == NOBODY) + block.start
         if len(free) == 0:
@@ -128,13 +128,13 @@ def _sweep(state: _Target, topics: Sequence[int]) -> bool:
     """Balance topic by topic until a whole sweep moves nothing, at most 16 times; return whether anything moved."""
     last, has_moved = NOBODY, False
     for _ in range(MOST_SWEEPS):
-        for place, topic in enumerate(topics):
-            if place == last:
+        for position, topic in enumerate(topics):
+            if position == last:
                 return has_moved
             moved = _balance_topic(state, topic)
             has_moved = has_moved or moved
             if moved or last == NOBODY:
-                last = place
+                last = position
     return has_moved
 
 
@@ -166,7 +166,7 @@ def _balance_topic(state: _Target, topic: int) -> bool:
 
 @dataclass
 class _Range:
-    """A stretch ``start`` to ``end`` of the sorted members that are all at ``level``, and who is next in it."""
+    """A stretch ``start`` to ``end`` of the sorted members that are all at ``level``, and the next member in it."""
 
     start: int
     end: int

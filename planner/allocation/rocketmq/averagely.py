@@ -16,9 +16,9 @@ def block_owners(queue_count: int, client_count: int) -> Owners:
     share, larger = divmod(queue_count, client_count)
     if share == 0:
         return np.arange(queue_count, dtype=np.intp)
-    large_part = np.arange(larger * (share + 1), dtype=np.intp) // (share + 1)
-    small_part = larger + np.arange((client_count - larger) * share, dtype=np.intp) // share
-    return np.concatenate((large_part, small_part))
+    large_blocks = np.arange(larger * (share + 1), dtype=np.intp) // (share + 1)
+    small_blocks = larger + np.arange((client_count - larger) * share, dtype=np.intp) // share
+    return np.concatenate((large_blocks, small_blocks))
 
 
 def circle_owners(queue_count: int, client_count: int) -> Owners:

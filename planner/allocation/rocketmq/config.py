@@ -15,7 +15,7 @@ class Config:
     """``AllocateMessageQueueByConfig``: a client's list verbatim, whatever the route and the membership.
 
     ``lists`` maps a client id to its queues; a client without a list owns nothing. Nothing is checked: two
-    clients with the same list both consume it, queues that nobody lists are unowned, new brokers change nothing,
+    clients with the same list both consume it, queues that no client lists are unowned, new brokers change nothing,
     and a group's ``%RETRY%`` queues are consumed only when they are listed.
     """
 

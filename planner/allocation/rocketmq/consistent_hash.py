@@ -14,7 +14,7 @@ from planner.model.queues import MessageQueue
 DEFAULT_VIRTUAL_NODES = 10
 
 Points = NDArray[np.uint32]
-"""Places on the ring, 0 to 2**32 - 1."""
+"""Positions on the ring, 0 to 2**32 - 1."""
 
 
 def ring_points(keys: Iterable[bytes]) -> Points:
@@ -49,11 +49,11 @@ def _points_of(queues: tuple[MessageQueue, ...]) -> Points:
     heads: dict[tuple[str, str], bytes] = {}
     keys = []
     for queue in queues:
-        place = (queue.topic, queue.broker)
-        head = heads.get(place)
+        topic_and_broker = (queue.topic, queue.broker)
+        head = heads.get(topic_and_broker)
         if head is None:
             text = f"MessageQueue [topic={queue.topic}, brokerName={queue.broker}, queueId="
-            head = heads[place] = java_bytes(text)
+            head = heads[topic_and_broker] = java_bytes(text)
         keys.append(b"%s%d]" % (head, queue.queue_id))
     return ring_points(keys)
 
@@ -69,9 +69,9 @@ class Ring:
         """Return the client at the smallest ring point not below each point, the first one after the last."""
         if not len(self.points):
             return nobody(len(points))
-        places = np.searchsorted(self.points, points, side="left")
-        places[places == len(self.points)] = 0
-        return self.clients[places]
+        indexes = np.searchsorted(self.points, points, side="left")
+        indexes[indexes == len(self.points)] = 0
+        return self.clients[indexes]
 
 
 def build_ring(clients: Sequence[str], virtual_nodes: int) -> Ring:

@@ -16,17 +16,17 @@ def room_of_broker(broker: str) -> str | None:
     The name must split on ``@`` into exactly two parts in Java's way, which drops empty parts from the end: ``r@``
     is one part and has no room, ``r@b@`` is two and has, ``r@@b`` three and has not, ``@b`` lies in room "".
     """
-    parts = broker.split("@")
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts[0] if len(parts) == 2 else None
+    segments = broker.split("@")
+    while segments and not segments[-1]:
+        segments.pop()
+    return segments[0] if len(segments) == 2 else None
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRoom:
     """``AllocateMessageQueueByMachineRoom``: the queues of the named rooms over **all** clients.
 
-    ``rooms`` is the ``consumeridcs`` of the client. Queues of other rooms are owned by nobody. Blocks are
+    ``rooms`` is the ``consumeridcs`` of the client. Queues of other rooms have no owner. Blocks are
     contiguous; the remainder goes one each to the first clients, taken **from the tail**: 7 queues over
     3 clients: 0 1 6 | 2 3 | 4 5.
 

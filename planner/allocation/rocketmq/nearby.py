@@ -59,8 +59,8 @@ class MachineRoomNearby:
         own = {_room(self.client_rooms, client, "client") for client in clients}
         rank = np.zeros(len(queues), dtype=np.intp)
         rooms = self._rooms(queues)
-        for place, room in enumerate(java_sorted(rooms), start=1):
-            rank[rooms[room]] = 0 if room in own else place
+        for position, room in enumerate(java_sorted(rooms), start=1):
+            rank[rooms[room]] = 0 if room in own else position
         order = np.argsort(rank, kind="stable")
         order = order[owners[order] != NOBODY]
         return Holdings(owners[order], order)
@@ -83,4 +83,4 @@ def _by_room(rooms: Sequence[str]) -> dict[str, NDArray[np.intp]]:
     indexes: dict[str, list[int]] = {}
     for index, room in enumerate(rooms):
         indexes.setdefault(room, []).append(index)
-    return {room: np.array(found, dtype=np.intp) for room, found in indexes.items()}
+    return {room: np.array(of_room, dtype=np.intp) for room, of_room in indexes.items()}

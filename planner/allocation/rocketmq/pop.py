@@ -31,7 +31,7 @@ class PopSharing:
     """``QueryAssignmentProcessor#allocate4Pop`` (5.0.0 to 5.5.0): a client also takes the next clients' shares.
 
     With S = ``share_queues`` (``popShareQueueNum``), m clients and n queues of a topic: S <= 0 or S >= m - 1 lets
-    everybody take everything; otherwise, up to n clients, each takes its own share and those of the next S clients
+    all clients take everything; otherwise, up to n clients, each takes its own share and those of the next S clients
     in cyclic order; with more clients than queues each takes the one queue ``index mod n``.
     ``%RETRY%`` topics are never in POP mode: they are allocated by ``inner`` alone.
     """
@@ -82,18 +82,18 @@ class PopSharing:
         return Holdings(table[:, 0], table[:, 1])
 
     def answer(self, queues: Sequence[MessageQueue], clients: Sequence[str]) -> dict[str, list[MessageQueue]]:
-        """Return what the broker answers: whole brokers as queue id -1 where everybody takes everything."""
+        """Return what the broker answers: whole brokers as queue id -1 where all clients take everything."""
         clients, queues = java_sorted(clients), sorted_queues(queues)
         answers: dict[str, list[MessageQueue]] = {client: [] for client in clients}
-        for _, part in topic_slices(queues):
-            topic_queues = queues[part]
+        for _, topic_slice in topic_slices(queues):
+            topic_queues = queues[topic_slice]
             if self.shares_all(len(clients)) and not topic_queues[0].is_retry:
                 whole = list(dict.fromkeys(MessageQueue(q.topic, q.broker, WHOLE_BROKER) for q in topic_queues))
                 for client in answers:
                     answers[client] += whole
                 continue
-            held = self.holdings(topic_queues, clients)
-            for holder, pick in zip(held.holders.tolist(), held.picks.tolist(), strict=True):
+            holdings = self.holdings(topic_queues, clients)
+            for holder, pick in zip(holdings.holders.tolist(), holdings.picks.tolist(), strict=True):
                 answers[clients[holder]].append(topic_queues[pick])
         return answers
 

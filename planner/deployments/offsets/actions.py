@@ -9,8 +9,8 @@ from typing import Protocol
 
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.errors import BadInputError
-from planner.execution.course import offsets_group
 from planner.execution.effects import SetOffsets
+from planner.execution.plan_targets import offsets_group
 from planner.execution.ports import ConflictError
 from planner.model.queues import Queue
 from planner.rollout.steps import CloneOffsets

@@ -18,7 +18,7 @@ from planner.cli.main import main
 from planner.documents.plan import PLAN, read_document
 from planner.sources.capture import SAMPLES_FILE, write_capture
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from tests.sample_builders import POLICY, steady, watch
 
 
@@ -245,9 +245,11 @@ def test_earlier_forecasts_are_told_and_too_many_misses_leave_the_plan_to_a_pers
     most = made.forecast.moved_queues.most
     assert most is not None
     for hours in range(1, 6):
-        missed = Seen(moved_queues=Between.exactly(most + (hours < 4)))
+        missed = ObservedChange(moved_queues=Between.exactly(most + (hours < 4)))
         land_record(data, made, judge(made.forecast, missed, made.made_at - timedelta(hours=hours)))
-    land_record(data, made, judge(made.forecast, Seen(), made.made_at + timedelta(hours=1)))  # not yet known then
+    land_record(
+        data, made, judge(made.forecast, ObservedChange(), made.made_at + timedelta(hours=1))
+    )  # not yet known then
 
     doubt = "moved queues was missed in 3 of 5 forecasts of group shop"
     told = planner(*words, path, "--data", data).stdout
@@ -269,7 +271,7 @@ def test_a_damaged_record_is_one_sentence_and_one_that_is_being_written_is_not_s
     words = ("plan", folder / "snap.json", "-p", folder / "policy.yaml", "--at", "snapshot", "-o", tmp_path / "p.yaml")
     assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
     made = PLAN.parse(read_document(tmp_path / "p.yaml"), "p.yaml")
-    kept = land_record(tmp_path, made, judge(made.forecast, Seen(), made.made_at))
+    kept = land_record(tmp_path, made, judge(made.forecast, ObservedChange(), made.made_at))
     kept.rename(kept.with_name(f".{kept.name}.abc.part"))
     assert "No forecast of group shop was judged yet." in planner(*words, "--data", tmp_path).stdout
     kept.write_text('{"kind": "CalibrationRecord"')

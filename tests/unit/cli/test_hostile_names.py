@@ -100,7 +100,7 @@ def test_the_tree_of_a_plan_shows_names_as_text() -> None:
     cluster = world(SCENARIOS[0])
     stored = cluster.plans["plan-1"]
     stored = replace(stored, status=replace(stored.status, message=GROUP))
-    text = _printed(plan_tree(stored, cluster.look(stored, cluster.now)))
+    text = _printed(plan_tree(stored, cluster.observe(stored, cluster.now)))
     assert SHOWN in text
     assert printable(text) == text
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from planner.cli.tree import plan_tree
-from planner.execution.turn import run_turn
+from planner.execution.reconcile import run_reconcile
 from tests.unit.execution.worlds import SCENARIOS, ports, world
 
 
@@ -11,12 +11,12 @@ def shown(turns: int, *, has_looked: bool = True) -> str:
     """Return what people see after so many turns of 3 to 5."""
     cluster = world(SCENARIOS[0])
     for _ in range(turns):
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
         cluster.advance(0.2)
     stored = cluster.plans["plan-1"]
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
-        console.print(plan_tree(stored, cluster.look(stored, cluster.now) if has_looked else None))
+        console.print(plan_tree(stored, cluster.observe(stored, cluster.now) if has_looked else None))
     return capture.get()
 
 

@@ -17,7 +17,7 @@ from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
 from planner.storage.layout import calibration_folder
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.track import LEAST
 from tests.pod_groups import GROUP, plan_for
 from tests.step_builders import STEPS
@@ -123,7 +123,7 @@ def test_what_somebody_decided_on_is_left_alone(changes: dict[str, Any]) -> None
 
 def test_where_earlier_forecasts_missed_too_often_a_person_looks(tmp_path: Path) -> None:
     for hour in range(LEAST):
-        seen = Seen(moved_queues=Between.exactly(9 if hour < 3 else 1))
+        seen = ObservedChange(moved_queues=Between.exactly(9 if hour < 3 else 1))
         land_record(tmp_path, PLAN, judge(PLAN.forecast, seen, NOW - timedelta(hours=hour + 1)))
     (reason,) = why_for_a_person(stored(auto()), auto(), NOW, tmp_path) or ()
     assert reason.startswith("moved queues was missed in 3 of 5 forecasts of group billing")

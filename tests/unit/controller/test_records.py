@@ -13,13 +13,13 @@ from planner.errors import BadInputError
 from planner.execution.phases import Phase
 from planner.execution.progress import RolloutStatus
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from tests.builders import AT
 from tests.pod_groups import GROUP, plan_for
 from tests.step_builders import STEPS
 from tests.unit.controller.test_board import found
 
-VERDICT = judge(plan_for("app", ["a"], STEPS[:1]).forecast, Seen(moved_queues=Between.exactly(1)), AT)
+VERDICT = judge(plan_for("app", ["a"], STEPS[:1]).forecast, ObservedChange(moved_queues=Between.exactly(1)), AT)
 JUDGED = replace(RolloutStatus(), phase=Phase.SUCCEEDED, ended="new", verdict=VERDICT)
 
 

@@ -47,7 +47,7 @@ class Desk:
 
     def tell(self, sentence: str, reason: str = "Held", seconds: float = 1.0) -> None:
         self.at += timedelta(seconds=seconds)
-        self.events.tell(self.stored, reason, sentence)
+        self.events.record(self.stored, reason, sentence)
 
     def shown(self) -> list[tuple[str, str, int]]:
         return [(one["reason"], one["message"], one["count"]) for one in self.server.events.values()]

@@ -7,7 +7,7 @@ import pytest
 
 from planner.deployments.scalers import BEHAVIOR_BEFORE, scaler_patch
 from planner.execution.effects import SetScaler
-from planner.execution.look import Claim
+from planner.execution.observation import Claim
 from planner.rollout.steps import AutoscalerKind, AutoscalerState
 from planner.sources.kubernetes.objects import KEDA_PAUSED, SET_BY
 

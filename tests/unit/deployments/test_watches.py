@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from planner.deployments.watches import Watches
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus, StepProgress
@@ -13,7 +13,7 @@ from planner.model.queues import MessageQueue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
 from planner.rollout.steps import AwaitSettled, MarkVictims, MovedQueues, StopConsumers, Victim
-from planner.verification.seen import Between
+from planner.verification.observed_change import Between
 from planner.verification.watch import Watch
 from tests.pod_groups import plan_for
 
@@ -35,8 +35,8 @@ def stored(*begun_s: float) -> StoredPlan:
     return StoredPlan("down", "uid", plan_for("app", ["a", "b"], STEPS), "sha256:p", "1", status)
 
 
-def look(second: float, end: int, committed: int | None, owner: str = "a") -> GroupLook:
-    return GroupLook(
+def look(second: float, end: int, committed: int | None, owner: str = "a") -> GroupObservation:
+    return GroupObservation(
         name="billing",
         at=AT + timedelta(seconds=second),
         members=("a", "b"),
@@ -50,7 +50,7 @@ def look(second: float, end: int, committed: int | None, owner: str = "a") -> Gr
     )
 
 
-def noted(watches: Watches, plan: StoredPlan, found: GroupLook) -> tuple[GroupLook, Watch | None]:
+def noted(watches: Watches, plan: StoredPlan, found: GroupObservation) -> tuple[GroupObservation, Watch | None]:
     """Note a look that took a tenth of a second, by a steady clock that began at 1000."""
     steady_s = 1000 + (found.at - AT).total_seconds()
     return watches.noted(plan, found, steady_s, steady_s, steady_s + 0.1)
@@ -85,7 +85,7 @@ def test_an_executor_that_comes_later_says_that_it_does_not_know_the_beginning()
     _, watch = noted(Watches(), stored(1.0, 4.0), look(30, 10, 10))
     assert watch is not None
     assert watch.is_late
-    assert watch.seen(Between.exactly(0)).duplicates is None
+    assert watch.observed_change(Between.exactly(0)).duplicates is None
 
 
 def test_a_look_without_offsets_is_left_out_and_the_age_of_the_oldest_message_stays_unknown() -> None:

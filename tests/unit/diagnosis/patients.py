@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Diagnosis, Finding, Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.brokers import BrokerState, GroupSettings
 from planner.model.membership import BrokerMembers, ClientTuning, KafkaMember, Member, Subscription, TopicFigures
 from planner.model.queues import MessageQueue, TopicPartition
@@ -44,7 +44,7 @@ def healthy(
     offsets: Offsets | None = None,
     every_s: float = 5.0,
     **fields: Any,
-) -> Picture:
+) -> GroupEvidence:
     """Return a group without any finding, watched for half a minute; ``fields`` are for its tuning."""
     wanted = dict(topics or {"orders": 4})
     told = tuple(Subscription(topic, "*") for topic in wanted)
@@ -61,7 +61,7 @@ def healthy(
         )
         for sample in watch(looks, offsets or steady(100, 100), every_s, wanted, clients, tuning(**fields))
     )
-    return Picture(samples, every_s)
+    return GroupEvidence(samples, every_s)
 
 
 def broker(name: str, **fields: Any) -> BrokerState:
@@ -70,12 +70,12 @@ def broker(name: str, **fields: Any) -> BrokerState:
     return replace(BrokerState(name, 513, "ASYNC_MASTER", 6, (-0.4, 0.9), settings), **fields)
 
 
-def each(picture: Picture, change: Change) -> Picture:
+def each(picture: GroupEvidence, change: Change) -> GroupEvidence:
     """Return the picture with every look changed."""
     return replace(picture, samples=tuple(change(sample) for sample in picture.samples))
 
 
-def at(picture: Picture, index: int, change: Change) -> Picture:
+def at(picture: GroupEvidence, index: int, change: Change) -> GroupEvidence:
     """Return the picture with one look changed."""
     samples = list(picture.samples)
     samples[index] = change(samples[index])
@@ -128,7 +128,7 @@ def queue(number: int, broker_name: str = "broker-a", topic: str = "orders") -> 
 
 def kafka(
     members: int = 2, partitions: int = 8, assignor: str = "range", state: str = "Stable", **fields: Any
-) -> Picture:
+) -> GroupEvidence:
     """Return a Kafka group in good order, two looks; ``fields`` are for its members."""
     parts = tuple(TopicPartition("orders", number) for number in range(partitions))
     people = tuple(
@@ -154,21 +154,21 @@ def kafka(
         )
         for number in range(3)
     )
-    return Picture(samples)
+    return GroupEvidence(samples)
 
 
-def codes(picture: Picture) -> dict[str, Severity]:
+def codes(picture: GroupEvidence) -> dict[str, Severity]:
     """Return the findings' codes with their severities."""
     return {one.code: one.severity for one in examine(picture).findings}
 
 
-def finding(picture: Picture, code: str) -> Finding:
+def finding(picture: GroupEvidence, code: str) -> Finding:
     """Return the one finding of that code."""
     (one,) = [one for one in examine(picture).findings if one.code == code]
     return one
 
 
-def gaps(picture: Picture) -> dict[str, str]:
+def gaps(picture: GroupEvidence) -> dict[str, str]:
     """Return the checks that could not judge, with their reasons."""
     told: Diagnosis = examine(picture)
     return {one.code: one.reason for one in told.unchecked}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import TopicFigures
 from planner.model.queues import MessageQueue
 from tests.unit.diagnosis.patients import at, codes, each, finding, gaps, healthy, member, tuned
@@ -60,7 +60,7 @@ def test_balance_is_not_judged_while_members_change() -> None:
     assert "may be under way" in gaps(moving)["tilt"]
 
 
-def heated(hot: int, others: int, looks: int = 7, clients: tuple[str, ...] = ("c1", "c2", "c3", "c4")) -> Picture:
+def heated(hot: int, others: int, looks: int = 7, clients: tuple[str, ...] = ("c1", "c2", "c3", "c4")) -> GroupEvidence:
     """8 queues; the first gets ``hot`` messages between two looks, the others ``others`` each."""
 
     def offsets(queue: MessageQueue, number: int) -> tuple[int, int]:
@@ -97,7 +97,7 @@ def test_one_look_tells_no_rates() -> None:
     assert "one look tells no rates" in gaps(heated(600, 10, looks=1))["hot-queue"]
 
 
-def paced(*call_ms: float) -> Picture:
+def paced(*call_ms: float) -> GroupEvidence:
     clients = tuple(f"c{n}" for n in range(len(call_ms)))
     picture = healthy(clients=clients)
     for client, ms in zip(clients, call_ms, strict=True):

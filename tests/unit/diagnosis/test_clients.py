@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.deployments import Autoscaler, Container, Deployment, FieldManager, Pod, PreStop, UpdateStrategy
 from planner.model.membership import TopicFigures
 from planner.model.samples import RocketMQGroup
@@ -15,7 +15,7 @@ from tests.sample_builders import START
 from tests.unit.diagnosis.patients import broker, codes, each, finding, gaps, healthy, member, tuned
 
 
-def hasty(call_ms: float, per_s: float, wait: str = "0") -> Picture:
+def hasty(call_ms: float, per_s: float, wait: str = "0") -> GroupEvidence:
     picture = healthy()
     for client in ("c1", "c2"):
         picture = each(
@@ -73,7 +73,7 @@ def test_order_in_half_of_the_group() -> None:
     assert codes(each(healthy(), tuned("c1", orderly=True))) == {"mixed-order": Severity.ERROR}
 
 
-def with_broker(**fields: Any) -> Picture:
+def with_broker(**fields: Any) -> GroupEvidence:
     return each(
         healthy(),
         lambda s: replace(s, rocketmq=RocketMQGroup(brokers=(broker("broker-a", **fields), broker("broker-b")))),
@@ -129,7 +129,7 @@ def deployment(**fields: Any) -> Deployment:
     return replace(made, **fields)
 
 
-def deployed(picture: Picture | None = None, **fields: Any) -> Picture:
+def deployed(picture: GroupEvidence | None = None, **fields: Any) -> GroupEvidence:
     return each(picture or healthy(), lambda s: replace(s, deployment=deployment(**fields)))
 
 

@@ -9,14 +9,14 @@ import pytest
 from planner.diagnosis.checks import CHECKS
 from planner.diagnosis.diagnose import diagnose, examine
 from planner.diagnosis.finding import DoctorReport, Severity, Unread
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.documents.diagnosis import DOCTOR_REPORT
 from tests.unit.diagnosis.patients import each, healthy, kafka, tuned
 
 MANUAL = Path(__file__).parents[3] / "docs/doctor.md"
 
 
-def sick() -> Picture:
+def sick() -> GroupEvidence:
     """Several things at once: a notice, a warning, an error."""
     picture = healthy(clients=("c1", "c2", "c3", "c4", "c5"), topics={"orders": 2})
     crowded = each(picture, lambda s: replace(s, dead_letters=2))
@@ -57,9 +57,9 @@ def test_the_document_can_be_read_again() -> None:
 
 def test_a_picture_needs_samples_in_time_order() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        Picture(())
+        GroupEvidence(())
     with pytest.raises(ValueError, match="time order"):
-        Picture(tuple(reversed(healthy().samples)))
+        GroupEvidence(tuple(reversed(healthy().samples)))
 
 
 def test_the_manual_lists_every_check_and_no_other() -> None:

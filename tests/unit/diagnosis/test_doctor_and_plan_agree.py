@@ -12,7 +12,7 @@ from planner import pipeline
 from planner.decision.decision import Decision, HoldCause
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Diagnosis
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.model.samples import GroupSample
 from planner.sources.capture import open_capture
@@ -59,7 +59,7 @@ def both_of(whole: list[GroupSample], after_s: float = 0.0) -> tuple[Diagnosis, 
     policy = policy_for(samples[-1])
     snapshot = pipeline.take_snapshot(samples, 5.0, policy, samples[-1].at)
     outcomes = pipeline.simulate(snapshot, policy)
-    return examine(Picture(samples)), pipeline.decide(snapshot, outcomes, policy, samples[-1].at).decision
+    return examine(GroupEvidence(samples)), pipeline.decide(snapshot, outcomes, policy, samples[-1].at).decision
 
 
 def load_codes(diagnosis: Diagnosis) -> set[str]:

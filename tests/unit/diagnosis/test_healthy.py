@@ -3,7 +3,7 @@
 import pytest
 
 from planner.diagnosis.diagnose import diagnose
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from tests.sample_builders import steady
 from tests.unit.diagnosis.patients import healthy, kafka
 
@@ -28,5 +28,5 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_is_found(shape: str) -> None:
-    picture: Picture = SHAPES[shape]
+    picture: GroupEvidence = SHAPES[shape]
     assert diagnose(picture) == ()

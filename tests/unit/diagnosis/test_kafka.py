@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import KafkaMember
 from planner.model.samples import GroupSample, KafkaGroup
 from planner.model.snapshot import KafkaTiming
@@ -15,7 +15,7 @@ from tests.unit.diagnosis.patients import codes, each, finding, gaps, kafka
 from tests.unit.diagnosis.test_clients import deployment
 
 
-def group(picture: Picture, **fields: object) -> Picture:
+def group(picture: GroupEvidence, **fields: object) -> GroupEvidence:
     def change(sample: GroupSample) -> GroupSample:
         told = sample.kafka or KafkaGroup("", "", None)
         return replace(sample, kafka=replace(told, **fields))  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def test_what_no_broker_shows_is_said() -> None:
     assert {"slow-member", "short-grace"} <= set(told)
 
 
-def stating(picture: Picture, ready_s: float | None = None, **settings: int) -> Picture:
+def stating(picture: GroupEvidence, ready_s: float | None = None, **settings: int) -> GroupEvidence:
     """Return the picture with settings of its policy, by their last words, and pods that took so long to be ready."""
     names = {"session": "session.timeout.ms", "server_session": "group.consumer.session.timeout.ms"}
     stated = tuple((names[name], value) for name, value in settings.items())

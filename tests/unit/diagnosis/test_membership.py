@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import BrokerMembers
 from planner.model.samples import GroupSample
 from tests.sample_builders import START, steady
@@ -21,7 +21,7 @@ def listed(*clients: str) -> tuple[BrokerMembers, ...]:
     )
 
 
-def twins(looks: int = 7) -> Picture:
+def twins(looks: int = 7) -> GroupEvidence:
     """6 queues, members [a, a, b]: the class gives both a's 0 1, b 4 5, and nobody 2 3 (rocketmq.md 2.2)."""
     picture = healthy(looks, {"orders": 3}, ("a", "b"))
     queues = picture.queues
@@ -73,7 +73,7 @@ def test_a_broker_that_did_not_tell_disagrees_with_nobody_but_does_not_answer() 
     assert codes(each(healthy(), lambda sample: replace(sample, listed=lists))) == {"broker-gone": Severity.ERROR}
 
 
-def gone(stored_ago: timedelta, waiting: int) -> Picture:
+def gone(stored_ago: timedelta, waiting: int) -> GroupEvidence:
     def leave(sample: GroupSample) -> GroupSample:
         stored = round((sample.at - stored_ago).timestamp() * 1000)
         offsets = tuple(
@@ -99,7 +99,7 @@ def test_nobody_consumes(stored_ago: timedelta, waiting: int, severity: Severity
     assert ("40 messages wait" in found.consequence) == bool(waiting)
 
 
-def comes_and_goes(looks: int, every: int) -> Picture:
+def comes_and_goes(looks: int, every: int) -> GroupEvidence:
     """c3 is there, and then not, ``every`` looks each."""
     picture = healthy(looks, clients=("c1", "c2", "c3"))
     with_two = healthy(looks, clients=("c1", "c2"))
@@ -139,7 +139,7 @@ def test_few_rebalances_over_a_long_time_are_no_habit() -> None:
     assert "frequent-rebalances" not in codes(day)
 
 
-def started(*minutes_ago: float) -> Picture:
+def started(*minutes_ago: float) -> GroupEvidence:
     clients = tuple(f"c{n}" for n in range(len(minutes_ago)))
     picture = healthy(looks=2, clients=clients, topics={"orders": 4})
     for client, minutes in zip(clients, minutes_ago, strict=True):
@@ -155,7 +155,7 @@ def test_a_rolling_update_is_one_change() -> None:
     assert "frequent-rebalances" not in codes(started(8, 7, 6, 5))
 
 
-def mute(picture: Picture, language: str) -> Picture:
+def mute(picture: GroupEvidence, language: str) -> GroupEvidence:
     return each(picture, member("c2", tuning=None, owned=None, subscriptions=None, language=language))
 
 

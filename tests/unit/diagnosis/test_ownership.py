@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import Subscription
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues
@@ -11,7 +11,7 @@ from planner.model.samples import QueueOffsets, RocketMQGroup
 from tests.unit.diagnosis.patients import CIRCLE, at, codes, each, finding, gaps, healthy, member, offset, queue, tuned
 
 
-def mixed() -> Picture:
+def mixed() -> GroupEvidence:
     """8 queues, c1 AVG, c2 AVG_BY_CIRCLE: 1 and 3 twice, 4 and 6 by nobody (rocketmq.md 3.13)."""
     picture = healthy()
     queues = picture.queues
@@ -37,7 +37,7 @@ def test_a_member_that_does_not_tell_its_strategy_is_named() -> None:
     assert "c2" in gaps(each(healthy(), tuned("c2", strategy_class=None)))["mixed-strategies"]
 
 
-def overlapping(looks: int = 7, **fields: float) -> Picture:
+def overlapping(looks: int = 7, **fields: float) -> GroupEvidence:
     """Configured lists: both have the first queue, and nobody the last."""
     picture = healthy(looks, strategy_class=CIRCLE.replace("AveragelyByCircle", "ByConfig"), **fields)
     queues = picture.queues
@@ -96,7 +96,7 @@ def test_what_only_the_last_look_shows_is_a_warning() -> None:
     assert codes(picture)["other-view"] is Severity.WARNING
 
 
-def expanded() -> Picture:
+def expanded() -> GroupEvidence:
     """From 8 to 16 queues: c1 has seen it and takes the first half, c2 still has its part of the old ones."""
     picture = healthy()
     wide = tuple(MessageQueue("orders", "broker-a", number) for number in range(16))
@@ -145,7 +145,7 @@ def test_a_policy_that_states_another_strategy() -> None:
 RETRY = MessageQueue("%RETRY%shop", "broker-a", 0)
 
 
-def with_retry(picture: Picture, owner: str | None, behind: int = 0) -> Picture:
+def with_retry(picture: GroupEvidence, owner: str | None, behind: int = 0) -> GroupEvidence:
     topics = (*healthy().newest.routes.topics,)
     retry = replace(topics[0], topic="%RETRY%shop", brokers=(BrokerQueues("broker-a", 1, 1, 6),))
     routed = each(
@@ -169,7 +169,7 @@ def test_a_young_group_may_not_know_its_retry_topic_yet() -> None:
     assert codes(with_retry(healthy(started_s_ago=60.0), None)) == {}
 
 
-def different_topics() -> Picture:
+def different_topics() -> GroupEvidence:
     """T1 and T2 with 8 queues, c1 subscribes T1, c2 T2: the second half of T1 and the first of T2 (rocketmq.md 4.4)."""
     picture = healthy(topics={"t1": 4, "t2": 4})
     t1, t2 = picture.queues[:8], picture.queues[8:]

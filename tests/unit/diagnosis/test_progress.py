@@ -8,7 +8,7 @@ import pytest
 
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import TopicFigures
 from planner.model.queues import MessageQueue
 from tests.sample_builders import START
@@ -19,7 +19,7 @@ Course = Callable[[int], tuple[int, int | None]]
 
 def sick(
     course: Course, looks: int = 7, every_s: float = 5.0, only: Sequence[MessageQueue] = (queue(0),), **fields: Any
-) -> Picture:
+) -> GroupEvidence:
     """Return a group whose ``only`` queues go ``course`` (by the number of the look), all others are well."""
 
     def offsets(one: MessageQueue, number: int) -> tuple[int, int | None]:
@@ -198,7 +198,7 @@ def test_a_backlog_of_some_minutes_is_none() -> None:
     assert codes(healthy(offsets=lambda _queue, number: (18_000 + 50 * number, 10_000 + 100 * number))) == {}
 
 
-def at_offset(committed: int | None, looks: int = 7, **fields: Any) -> Picture:
+def at_offset(committed: int | None, looks: int = 7, **fields: Any) -> GroupEvidence:
     """Return a group whose commits stay there on all queues, while messages come."""
     return healthy(looks, offsets=lambda _queue, number: (1000 + 100 * number, committed), **fields)
 

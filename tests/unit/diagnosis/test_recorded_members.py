@@ -13,7 +13,7 @@ import pytest
 
 from planner.diagnosis.diagnose import examine
 from planner.diagnosis.finding import Diagnosis, Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.samples import GroupSample
 from planner.sources.capture import open_capture
 
@@ -47,7 +47,7 @@ def recording(capture: str) -> dict[str, list[GroupSample]]:
 def diagnosis(capture: str, group: str, watch_s: float) -> Diagnosis:
     whole = recording(capture)[group]
     until = whole[0].at + timedelta(seconds=watch_s)
-    return examine(Picture(tuple(sample for sample in whole if sample.at <= until)))
+    return examine(GroupEvidence(tuple(sample for sample in whole if sample.at <= until)))
 
 
 @pytest.mark.parametrize(("capture", "group"), TRUTH)
@@ -91,5 +91,5 @@ def test_too_few_consumers_say_what_comes_in_and_what_they_do() -> None:
 
 def test_a_wait_that_the_policy_forbids_is_an_error() -> None:
     whole = recording("kafka-members")["overload"]
-    found = examine(Picture(tuple(whole), oldest_message_s=60.0)).findings
+    found = examine(GroupEvidence(tuple(whole), oldest_message_s=60.0)).findings
     assert {one.code for one in found if one.severity is Severity.ERROR} == {"too-few-consumers"}

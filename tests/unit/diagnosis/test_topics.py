@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from planner.diagnosis.finding import Severity
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.membership import TopicFigures
 from planner.model.queues import MessageQueue
 from planner.model.routes import BrokerQueues, TopicRoute
@@ -13,7 +13,7 @@ from planner.model.samples import QueueOffsets
 from tests.unit.diagnosis.patients import at, codes, each, finding, gaps, healthy, offset, queue, routed, tuned
 
 
-def route(read: int = 4, write: int = 4, permission: int = 6, *, is_static: bool = False) -> Picture:
+def route(read: int = 4, write: int = 4, permission: int = 6, *, is_static: bool = False) -> GroupEvidence:
     """Return a group whose topic has these figures on broker-b."""
     a, b = BrokerQueues("broker-a", 4, 4, 6), BrokerQueues("broker-b", read, write, permission)
     return each(healthy(), routed("orders", a, b, is_static=is_static))
@@ -114,7 +114,7 @@ def test_commits_beyond_the_end_in_every_look() -> None:
     assert codes(at(healthy(), -1, offset(queue(0), broker_offset=1600, consumer_offset=1601))) == {}
 
 
-def failing(arrived: int, failed_per_s: float) -> Picture:
+def failing(arrived: int, failed_per_s: float) -> GroupEvidence:
     retry = MessageQueue("%RETRY%shop", "broker-a", 0)
     numbers = iter(range(7))
     picture = each(

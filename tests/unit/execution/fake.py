@@ -29,13 +29,13 @@ from planner.execution.effects import (
     SetScaler,
     SetTemplate,
 )
-from planner.execution.look import Claim, DeploymentLook, GroupLook, Look, Rival
+from planner.execution.observation import Claim, DeploymentObservation, GroupObservation, Observation, Rival
 from planner.execution.phases import check_move
 from planner.execution.ports import ConflictError, Lease, Requests, StoredPlan
 from planner.execution.progress import RolloutStatus
 from planner.model.deployments import Autoscaler, Deployment, Pod, UpdateStrategy
 from planner.model.queues import MessageQueue
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 
 START = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
 QUEUES = tuple(MessageQueue("orders", "broker-a", number) for number in range(8))
@@ -141,7 +141,7 @@ class FakeCluster:
         self.strategy = "AVG"
         self.queues = QUEUES
         self.changed_at: dict[str, float] = {}
-        self.seen = Seen(moved_queues=Between.exactly(4), is_complete=True)
+        self.seen = ObservedChange(moved_queues=Between.exactly(4), is_complete=True)
         self.before: dict[str, tuple[int, int]] = {}
         self.green_group: str | None = None
         self._members: dict[str, tuple[str, ...]] = {}
@@ -269,7 +269,7 @@ class FakeCluster:
     def ask(self, name: str, **requests: object) -> None:
         stored = self.plans[name]
         asked: Requests = replace(stored.requests, **requests)  # type: ignore[arg-type]
-        if asked.is_deleted and not stored.is_held:
+        if asked.is_deleted and not stored.has_finalizer:
             del self.plans[name]
             return
         self.plans[name] = replace(stored, requests=asked, resource_version=self._next())
@@ -279,7 +279,7 @@ class FakeCluster:
 
     # What executors do to it
 
-    def look(self, stored: StoredPlan, now: datetime) -> Look:
+    def observe(self, stored: StoredPlan, now: datetime) -> Observation:
         self._reach()
         names = [stored.plan.deployment, *(getattr(step, "deployment", None) for step in stored.plan.steps)]
         groups = [
@@ -287,7 +287,7 @@ class FakeCluster:
             *(getattr(step, "to_group", None) or getattr(step, "group", None) for step in stored.plan.steps),
         ]
         step = stored.plan.steps[min(stored.status.step, len(stored.plan.steps) - 1)]
-        return Look(
+        return Observation(
             at=now,
             deployments=tuple(self._deployment(name) for name in dict.fromkeys(filter(None, names))),
             groups=tuple(self._group(name, now) for name in dict.fromkeys(filter(None, groups))),
@@ -295,9 +295,9 @@ class FakeCluster:
                 self._rival(other) for other in self.plans.values() if other.uid != stored.uid and _counts(other)
             ),
             offsets_set=self._offsets_set(step),
-            offsets_seen=self._offsets_seen(step),
+            offsets_fingerprint=self._offsets_seen(step),
             policy_digest=self.policy_digest,
-            seen=self.seen,
+            change=self.seen,
         )
 
     def perform(self, effect: Effect) -> None:
@@ -391,10 +391,10 @@ class FakeCluster:
         if self.now_s < self.faults.down_until:
             raise OutOfReachError("the API server cannot be reached")
 
-    def _deployment(self, name: str) -> DeploymentLook:
+    def _deployment(self, name: str) -> DeploymentObservation:
         found = self.deployments.get(name)
         if found is None:
-            return DeploymentLook(name, None)
+            return DeploymentObservation(name, None)
         own = [pod for pod in self.pods if pod.deployment == name]
         live = self.live(name)
         ready = sum(pod.is_ready(self.now_s) for pod in live)
@@ -422,7 +422,7 @@ class FakeCluster:
             replicas_set_by=(),
         )
         claim = None if found.claim is None else Claim.parse(found.claim)
-        return DeploymentLook(name, facts, claim, found.revision)
+        return DeploymentObservation(name, facts, claim, found.revision)
 
     def _pod(self, pod: FakePod) -> Pod:
         return Pod(
@@ -436,14 +436,14 @@ class FakeCluster:
             deletion_cost=pod.cost,
         )
 
-    def _group(self, name: str, now: datetime) -> GroupLook:
+    def _group(self, name: str, now: datetime) -> GroupObservation:
         if self.now_s < self.faults.broker_down_until:
-            return GroupLook(name, now, None, None, None, None, None, None)
+            return GroupObservation(name, now, None, None, None, None, None, None)
         members = self._members.get(name, ())
         settled = self.now_s >= self.changed_at.get(name, 0.0) + SETTLES_AFTER
         owners = allocated(members, self.strategy, self.queues)
         pods = tuple((pod.member, pod.name) for pod in self.pods if pod.member in members)
-        return GroupLook(
+        return GroupObservation(
             name=name,
             at=now,
             members=members,
@@ -483,7 +483,7 @@ def _check_progress(before: RolloutStatus, after: RolloutStatus) -> None:
 
 
 def _counts(other: StoredPlan) -> bool:
-    return not other.status.phase.is_final or other.status.phase.is_under_way
+    return not other.status.phase.is_final or other.status.phase.is_in_progress
 
 
 def _named_group(step: object) -> str:
@@ -528,21 +528,21 @@ class FakePlans(FakePorts):
         assert kept == status
         self.cluster.plans[stored.name] = replace(now, status=kept, resource_version=self.cluster._next())
 
-    def hold_on(self, name: str) -> None:
+    def add_finalizer(self, name: str) -> None:
         self._call("hold on", lambda: self._hold(name))
 
     def _hold(self, name: str) -> None:
         self.cluster._reach()
-        held = replace(self.cluster.plans[name], is_held=True, resource_version=self.cluster._next())
+        held = replace(self.cluster.plans[name], has_finalizer=True, resource_version=self.cluster._next())
         self.cluster.plans[name] = held
 
-    def let_go(self, stored: StoredPlan) -> None:
+    def remove_finalizer(self, stored: StoredPlan) -> None:
         self._call("let go", lambda: self.cluster.plans.pop(stored.name, None))
 
 
 class FakeWorld(FakePorts):
-    def look(self, stored: StoredPlan, now: datetime) -> Look:
-        return self._call("look", lambda: self.cluster.look(stored, now))  # type: ignore[return-value]
+    def observe(self, stored: StoredPlan, now: datetime) -> Observation:
+        return self._call("look", lambda: self.cluster.observe(stored, now))  # type: ignore[return-value]
 
     def perform(self, effect: Effect) -> None:
         self._call(f"perform {type(effect).__name__}", lambda: self.cluster.perform(effect))
@@ -570,5 +570,5 @@ class FakeLeases(FakePorts):
 
 
 class FakeEvents(FakePorts):
-    def tell(self, stored: StoredPlan, reason: str, sentence: str) -> None:
+    def record(self, stored: StoredPlan, reason: str, sentence: str) -> None:
         self.cluster.told.append((reason, f"{stored.name}: {sentence}"))

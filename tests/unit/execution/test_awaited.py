@@ -9,7 +9,7 @@ import pytest
 from planner.allocation.group import allocate_group
 from planner.allocation.registry import find_strategy
 from planner.execution.awaited import as_awaited
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus, StepProgress
 from planner.model.queues import MessageQueue
@@ -24,11 +24,11 @@ ROOMS = {"machine_rooms": {"brokers": {"broker-a": "r", "broker-b": "s"}, "clien
 NEARBY = "MACHINE_ROOM_NEARBY"
 
 
-def seen(strategy: str, options: dict[str, Any], members: Sequence[str] = MEMBERS, **changes: Any) -> GroupLook:
+def seen(strategy: str, options: dict[str, Any], members: Sequence[str] = MEMBERS, **changes: Any) -> GroupObservation:
     """Return a look at members that own what the strategy gives them, and that the look itself can make nothing of."""
     owned = allocate_group(find_strategy(strategy, options), QUEUES, members).answer()
     owners = tuple((queue, tuple(m for m in members if queue in owned[m])) for queue in QUEUES)
-    look = GroupLook("billing", AT, tuple(members), QUEUES, owners, None, None, is_rebalancing=False)
+    look = GroupObservation("billing", AT, tuple(members), QUEUES, owners, None, None, is_rebalancing=False)
     return replace(look, **changes)
 
 
@@ -44,7 +44,11 @@ def awaits(strategy: str, options: dict[str, Any] | None, **more: Any) -> Stored
 
 
 def test_the_step_tells_the_number_of_virtual_nodes_that_nobody_else_does() -> None:
-    look = replace(seen("CONSISTENT_HASH", NODES, told=("CONSISTENT_HASH",)), strategy="CONSISTENT_HASH", misplaced=9)
+    look = replace(
+        seen("CONSISTENT_HASH", NODES, reported_strategies=("CONSISTENT_HASH",)),
+        strategy="CONSISTENT_HASH",
+        misplaced=9,
+    )
     found = as_awaited(awaits("CONSISTENT_HASH", NODES), look)
     assert (found.strategy, found.misplaced, found.is_calm) == ("CONSISTENT_HASH", 0, True)
     other = as_awaited(awaits("CONSISTENT_HASH", {"virtual_nodes": 200}), look)
@@ -54,7 +58,7 @@ def test_the_step_tells_the_number_of_virtual_nodes_that_nobody_else_does() -> N
 
 def test_members_that_nobody_named_are_in_the_new_room() -> None:
     really = {"machine_rooms": {**ROOMS["machine_rooms"], "clients": dict(zip(MEMBERS, "rss", strict=True))}}
-    look = seen(NEARBY, really, told=(NEARBY,))
+    look = seen(NEARBY, really, reported_strategies=(NEARBY,))
     assert as_awaited(awaits(NEARBY, ROOMS, new_room="s"), look).misplaced == 0
     assert as_awaited(awaits(NEARBY, ROOMS, new_room="r"), look).misplaced == 10, "5 of each broker"
     assert as_awaited(awaits(NEARBY, ROOMS), look).misplaced is None, "a member without a room is no answer"
@@ -81,7 +85,7 @@ def test_what_members_say_goes_before_what_the_step_says(told: tuple[str, ...], 
         },
     }
     options = every[strategy]
-    look = seen(strategy, options, told=told)
+    look = seen(strategy, options, reported_strategies=told)
     found = as_awaited(awaits(strategy, options), look)
     assert (found.strategy == strategy, found.misplaced == 0) == (is_held, is_held)
     if not is_held:

@@ -11,8 +11,8 @@ import pytest
 from planner.execution.codes import Code
 from planner.execution.effects import SetClaim
 from planner.execution.engine import decide
-from planner.execution.look import Claim, DeploymentLook, GroupLook, Look, Rival
 from planner.execution.moves import Move, Perform, Wait, Write
+from planner.execution.observation import Claim, DeploymentObservation, GroupObservation, Observation, Rival
 from planner.execution.phases import Phase
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval, RolloutStatus
@@ -32,13 +32,13 @@ class Case:
     """A plan, a look and a time that fit each other, and what is said of the one thing that no longer fits."""
 
     stored: StoredPlan
-    look: Look
+    look: Observation
     now: datetime
     says: str = ""
     code: Code | None = None
 
     @property
-    def deployment(self) -> DeploymentLook:
+    def deployment(self) -> DeploymentObservation:
         found = self.look.deployment(DEPLOYMENT)
         assert found is not None
         return found
@@ -49,20 +49,20 @@ class Case:
         return self.deployment.facts
 
     @property
-    def group(self) -> GroupLook:
+    def group(self) -> GroupObservation:
         found = self.look.group("billing")
         assert found is not None
         return found
 
-    def with_deployment(self, **changes: object) -> Look:
+    def with_deployment(self, **changes: object) -> Observation:
         changed = replace(self.deployment, **changes)  # type: ignore[arg-type]
         others = tuple(one for one in self.look.deployments if one.name != DEPLOYMENT)
         return replace(self.look, deployments=(changed, *others))
 
-    def with_facts(self, **changes: object) -> Look:
+    def with_facts(self, **changes: object) -> Observation:
         return self.with_deployment(facts=replace(self.facts, **changes))  # type: ignore[arg-type]
 
-    def with_group(self, **changes: object) -> Look:
+    def with_group(self, **changes: object) -> Observation:
         changed = replace(self.group, **changes)  # type: ignore[arg-type]
         return replace(self.look, groups=(changed, *(one for one in self.look.groups if one.name != "billing")))
 
@@ -72,7 +72,7 @@ def case(cluster: FakeCluster) -> Case:
     made = cluster.plans["plan-1"]
     approved = RolloutStatus(Phase.APPROVED, "approved", START, approval=made.requests.approval)
     made = replace(made, status=approved)
-    return Case(made, cluster.look(made, cluster.now), cluster.now)
+    return Case(made, cluster.observe(made, cluster.now), cluster.now)
 
 
 Change = Callable[[Case, random.Random], Case]
@@ -236,7 +236,7 @@ def rival(it: Case, chance: random.Random) -> Case:
     other = Rival(
         plan="plan-2/uid",
         name="plan-2",
-        phase=chance.choice([phase for phase in Phase if phase.is_under_way]),
+        phase=chance.choice([phase for phase in Phase if phase.is_in_progress]),
         group=group if same_group else ("rocketmq", "c", "other"),
         deployments=("other",) if same_group else (DEPLOYMENT,),
     )
@@ -282,7 +282,7 @@ def name_taken(it: Case, chance: random.Random) -> Case:
     made = [step for step in it.stored.plan.steps if isinstance(step, CreateDeployment)]
     if not made:
         return replicas(it, chance)
-    there = DeploymentLook(made[0].deployment, replace(it.facts, name=made[0].deployment))
+    there = DeploymentObservation(made[0].deployment, replace(it.facts, name=made[0].deployment))
     others = tuple(one for one in it.look.deployments if one.name != there.name)
     look = replace(it.look, deployments=(*others, there))
     return replace(it, look=look, code=Code.NAME_TAKEN, says=f"creates Deployment {made[0].deployment}")
@@ -318,7 +318,7 @@ def not_ready(it: Case, chance: random.Random) -> Case:
 
 def unknown(it: Case, chance: random.Random) -> Case:
     """One part of the look is missing: the plan waits and says for what."""
-    looks: list[tuple[Look, str]] = [
+    looks: list[tuple[Observation, str]] = [
         (it.with_group(members=None), "the members of group billing could not be read"),
         (it.with_group(queues=None), "the routes of group billing could not be read"),
         (it.with_group(owners=None), "whether group billing is settled could not be read"),

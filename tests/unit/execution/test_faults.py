@@ -8,12 +8,12 @@ from itertools import count
 import pytest
 
 from planner.execution.engine import decide
-from planner.execution.look import Claim, Look
 from planner.execution.moves import Wait, Write
+from planner.execution.observation import Claim, Observation
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import RolloutStatus
-from planner.execution.turn import Outcome, Ports, run_turn
+from planner.execution.reconcile import Outcome, Ports, run_reconcile
 from planner.model.deployments import Autoscaler
 from planner.model.queues import MessageQueue
 from planner.rollout.steps import AwaitLag, AwaitReady, AwaitSettled, MarkVictims, PauseForPerson, StopConsumers, Victim
@@ -352,14 +352,14 @@ def test_an_abort_after_the_last_step_ends_the_plan_without_waiting_for_what_was
 
 def test_what_could_not_be_read_is_told_with_its_cause() -> None:
     cluster = world(UP)
-    original = cluster.look
+    original = cluster.observe
 
-    def look(stored: StoredPlan, now: datetime) -> Look:
+    def look(stored: StoredPlan, now: datetime) -> Observation:
         return replace(original(stored, now), groups=(), problems=("the broker refuses the connection",))
 
-    cluster.look = look  # type: ignore[method-assign]
+    cluster.observe = look  # type: ignore[method-assign]
     for _ in range(5):
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
     held = cluster.status("plan-1").held
     assert held == "group billing could not be read; the broker refuses the connection"
 
@@ -509,7 +509,7 @@ def settling() -> tuple[FakeCluster, StoredPlan]:
     for _ in range(200):
         if any(step.seen for step in cluster.status("plan-1").steps):
             return cluster, cluster.plans["plan-1"]
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
         cluster.advance(0.5)
     raise AssertionError("the group never settled")
 
@@ -517,7 +517,7 @@ def settling() -> tuple[FakeCluster, StoredPlan]:
 def test_a_group_is_settled_only_when_nothing_changed_between_two_looks() -> None:
     cluster, made = settling()
     cluster.advance(6.0)
-    look = cluster.look(made, cluster.now)
+    look = cluster.observe(made, cluster.now)
     (group,) = look.groups
     again = decide(made, look, cluster.now)
     assert isinstance(again, Write)
@@ -532,7 +532,7 @@ def test_a_group_is_not_settled_while_queues_of_the_plan_are_in_no_route() -> No
     """A RocketMQ broker that dies is out of the name server's answer at once: the rest looks settled on its own."""
     cluster, made = settling()
     cluster.advance(6.0)
-    look = cluster.look(made, cluster.now)
+    look = cluster.observe(made, cluster.now)
     (group,) = look.groups
     assert group.queues is not None
     assert group.owners is not None
@@ -551,7 +551,7 @@ def test_a_lag_is_not_low_while_queues_of_the_plan_are_in_no_route() -> None:
     index, steps = made.status.step, list(made.plan.steps)
     steps[index] = AwaitLag(LIMIT_S, messages=10)
     made = replace(made, plan=replace(made.plan, steps=tuple(steps)))
-    look = cluster.look(made, cluster.now)
+    look = cluster.observe(made, cluster.now)
     (group,) = look.groups
     assert group.queues is not None
     rest = replace(group, lag_messages=0, queues=group.queues[1:])
@@ -565,20 +565,20 @@ def test_a_lag_is_not_low_while_queues_of_the_plan_are_in_no_route() -> None:
 
 def test_two_looks_at_one_moment_are_one_look() -> None:
     cluster, made = settling()
-    move = decide(made, cluster.look(made, made.status.steps[-1].seen_at or cluster.now), cluster.now)
+    move = decide(made, cluster.observe(made, made.status.steps[-1].seen_at or cluster.now), cluster.now)
     assert isinstance(move, Wait) or (isinstance(move, Write) and move.status.steps[-1].finished_at is None)
 
 
 def test_an_executor_whose_status_is_old_does_not_do_again_what_is_being_undone() -> None:
     cluster = world(UP)
     for _ in range(6):
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
         cluster.advance(0.2)
     old = cluster.plans["plan-1"]
     assert old.status.phase is Phase.RUNNING
     found = cluster.deployments[DEPLOYMENT]
     found.replicas, found.claim = 3, str(Claim(old.key, 0, is_undoing=True))
-    move = decide(old, cluster.look(old, cluster.now), cluster.now)
+    move = decide(old, cluster.observe(old, cluster.now), cluster.now)
     assert isinstance(move, Write)
     assert move.status.phase is Phase.ABORTING
 
@@ -600,7 +600,7 @@ def test_a_plan_that_somebody_let_go_before_it_ran_is_held_again_and_undone_when
     def meanwhile(number: int) -> None:
         found = cluster.plans.get("plan-1")
         if found and found.status.phase is Phase.APPROVED and number < 10:
-            cluster.plans["plan-1"] = replace(found, is_held=False)
+            cluster.plans["plan-1"] = replace(found, has_finalizer=False)
         running(number)
 
     cluster.faults.broker_down_until = cluster.now_s + 20
@@ -671,9 +671,12 @@ def test_offsets_are_not_taken_for_set_while_queues_of_the_plan_are_in_no_route(
     for _ in range(200):
         if len(cluster.status("plan-1").steps) == 4:
             break
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
         cluster.advance(0.5)
-    made, look = cluster.plans["plan-1"], replace(cluster.look(cluster.plans["plan-1"], cluster.now), offsets_set=True)
+    made, look = (
+        cluster.plans["plan-1"],
+        replace(cluster.observe(cluster.plans["plan-1"], cluster.now), offsets_set=True),
+    )
     group = look.groups[0]
     assert group.queues is not None
     less = decide(made, replace(look, groups=(replace(group, queues=group.queues[1:]),)), cluster.now)
@@ -697,7 +700,7 @@ def test_offsets_are_set_only_after_somebody_typed_the_phrase() -> None:
     cluster = world(MOVED)
     cluster.ask("plan-1", confirmed=())
     for _ in range(20):
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
         cluster.advance(1.0)
     assert cluster.status("plan-1").phase is Phase.PENDING
     assert cluster.status("plan-1").held == "waits for somebody to type 'set the offsets of billing-2'"

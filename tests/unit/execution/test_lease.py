@@ -5,7 +5,7 @@ import pytest
 
 from planner.execution.lease import DURATION_S, holder_name, is_free, lease_name, may_act, needs_renewal
 from planner.execution.ports import Lease
-from planner.execution.turn import Outcome, run_turn
+from planner.execution.reconcile import Outcome, run_reconcile
 from planner.rollout.plan import GroupRef
 from tests.unit.execution.fake import START, FakeCluster
 from tests.unit.execution.worlds import SCENARIOS, drive, ports, world
@@ -60,9 +60,9 @@ def asleep(cluster: FakeCluster, seconds: float) -> None:
 
     through = ports(cluster, after=sleep)
     while not slept:
-        turned = run_turn(through, "plan-1", "sleeper")
+        turned = run_reconcile(through, "plan-1", "sleeper")
         cluster.advance(0.2)
-    assert turned.outcome is Outcome.AGAIN
+    assert turned.outcome is Outcome.RETRY
     assert "lease" in turned.why
 
 
@@ -77,7 +77,7 @@ def test_an_executor_that_slept_too_long_after_its_look_does_not_act_on_it() -> 
 def test_a_plan_that_another_executor_drives_is_left_to_it() -> None:
     cluster = world(SCENARIOS[0])
     for _ in range(4):
-        run_turn(ports(cluster), "plan-1", "one")
+        run_reconcile(ports(cluster), "plan-1", "one")
     version = cluster.plans["plan-1"].resource_version
-    assert run_turn(ports(cluster), "plan-1", "two").outcome is Outcome.LEASED
+    assert run_reconcile(ports(cluster), "plan-1", "two").outcome is Outcome.LEASED
     assert cluster.plans["plan-1"].resource_version == version

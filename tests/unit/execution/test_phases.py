@@ -30,7 +30,7 @@ def test_from_every_phase_an_end_can_be_reached() -> None:
 def test_what_was_under_way_never_ends_as_if_nothing_had_been_touched() -> None:
     untouched = {Phase.PENDING, Phase.APPROVED, Phase.REFUSED, Phase.EXPIRED}
     for phase in Phase:
-        if phase.is_under_way:
+        if phase.is_in_progress:
             assert not reached_from(phase) & untouched
 
 

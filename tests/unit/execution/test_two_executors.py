@@ -1,7 +1,7 @@
 """Two executors, two plans, any schedule of requests: no illegal phase, no lost update, no effect twice, none at once.
 
-Each executor runs ``run_turn`` in a thread of its own that stops before every request, until the machine lets it go on:
-so one of them may be asleep between a look and the effect of it while anything else happens.
+Each executor runs ``run_reconcile`` in a thread of its own that stops before every request, until the machine lets it
+go on: so one of them may be asleep between a look and the effect of it while anything else happens.
 """
 
 import threading
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from planner.execution.phases import Phase
-from planner.execution.turn import Outcome, run_turn
+from planner.execution.reconcile import Outcome, run_reconcile
 from tests.unit.execution.fake import FakeCluster
 from tests.unit.execution.worlds import DEPLOYMENT, Killed, ports, renewed, stored, twice, untouched, up
 
@@ -53,7 +53,7 @@ class Executor:
             with suppress(Killed):
                 self._wait("start")
                 while True:
-                    run_turn(used, self._plan, self._name)
+                    run_reconcile(used, self._plan, self._name)
         except BaseException as error:  # shown by step(), on the test's own thread
             self.error = error
         finally:
@@ -140,7 +140,7 @@ class TwoExecutors(RuleBasedStateMachine):
     def _end(self) -> None:
         """A last executor takes turns with both plans: one may wait for the other."""
         for _ in range(600):
-            outcomes = {run_turn(ports(self.cluster), plan, "last").outcome for plan in PLANS}
+            outcomes = {run_reconcile(ports(self.cluster), plan, "last").outcome for plan in PLANS}
             if outcomes == {Outcome.DONE}:
                 return
             self.cluster.advance(0.5 if Outcome.MOVED in outcomes else 3.0)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from planner.execution.ports import Requests, StoredPlan
 from planner.execution.progress import Approval
-from planner.execution.turn import Outcome, Ports, Turned, run_turn
+from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
 from planner.model.deployments import Autoscaler
 from planner.rollout.plan import Forecast, GroupRef, OwnedQueues, Preconditions, RolloutPlan, SnapshotRef
 from planner.rollout.steps import (
@@ -290,7 +290,7 @@ class Chaos:
         if self.requests + 0.5 in self.kills:
             raise Killed
 
-    def run(self) -> Turned:
+    def run(self) -> ReconcileResult:
         """Drive the plan to its end; for an executor that dies comes another one of another name."""
         for executor in ("one", "two", "three", "four"):
             try:
@@ -310,12 +310,12 @@ def drive(
     turns: int = 400,
     through: Ports | None = None,
     meanwhile: Callable[[int], None] = lambda _: None,
-) -> Turned:
+) -> ReconcileResult:
     """Run turns until the plan is at its end; raise ``AssertionError`` when it does not get there."""
     used = through or ports(cluster)
     for number in range(turns):
         meanwhile(number)
-        turned = run_turn(used, name, executor)
+        turned = run_reconcile(used, name, executor)
         if turned.outcome in (Outcome.DONE, Outcome.GONE):
             return turned
         cluster.advance(_PAUSES.get(turned.outcome, 1.5))

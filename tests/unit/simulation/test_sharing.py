@@ -7,7 +7,7 @@ import pytest
 
 from planner.decision.choose import decide
 from planner.errors import RefusedError
-from planner.execution.group_look import look_at_group
+from planner.execution.group_observation import observe_group
 from planner.history.intervals import queue_intervals
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import RolloutSettings, build_plan
@@ -75,7 +75,7 @@ def test_a_group_is_known_to_pop_by_its_members_and_the_engine_sees_it_settled()
     taken = build_snapshot(samples[-1], queue_intervals(samples, 5.0), samples[-1].at, settings)
     assert shares_messages(taken)
     assert taken.strategy_options == POPS
-    look = look_at_group(samples[-1], taken)
+    look = observe_group(samples[-1], taken)
     assert (look.owners, look.misplaced, look.is_calm) == ((), 0, True)
     stated = replace(settings, strategy="AVG", strategy_options={"pop_share_queues": 1})
     some = build_snapshot(samples[-1], queue_intervals(samples, 5.0), samples[-1].at, stated)

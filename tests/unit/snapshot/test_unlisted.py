@@ -13,7 +13,7 @@ from planner.model.samples import GroupSample, RocketMQGroup
 from planner.snapshot.build import SnapshotSettings, build_snapshot
 from planner.snapshot.today import under_policy
 from planner.snapshot.unlisted import may_have_unlisted_consumers, unlisted_consumers, unlisted_consumption
-from tests.unit.diagnosis.patients import Picture, codes, each, finding, healthy
+from tests.unit.diagnosis.patients import GroupEvidence, codes, each, finding, healthy
 
 NO_PROXY = UnlistedActivity(proxies=())
 IDLE_PROXY = UnlistedActivity(proxies=("10.0.0.9",))
@@ -25,7 +25,7 @@ REFUSED = UnlistedActivity(proxies=None, is_complete=False)
 STILL = healthy().samples[0].offsets
 
 
-def offline(activity: UnlistedActivity | None, *, consumes: bool = False) -> Picture:
+def offline(activity: UnlistedActivity | None, *, consumes: bool = False) -> GroupEvidence:
     """Return a group without members, of which brokers know this much."""
 
     def change(sample: GroupSample) -> GroupSample:

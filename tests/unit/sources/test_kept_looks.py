@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from planner.diagnosis.diagnose import examine
-from planner.diagnosis.picture import Picture
+from planner.diagnosis.group_evidence import GroupEvidence
 from planner.model.queues import MessageQueue
 from planner.model.samples import GroupSample
 from planner.sources.kept_samples import MOST, MOST_CHANGES, add
@@ -28,7 +28,7 @@ def kept(looks: Sequence[GroupSample]) -> list[GroupSample]:
 
 def told(looks: Sequence[GroupSample]) -> object:
     """Return what the doctor says of the group, the number of looks left out."""
-    return replace(examine(Picture(tuple(looks))), looks=0)
+    return replace(examine(GroupEvidence(tuple(looks))), looks=0)
 
 
 def test_the_last_five_minutes_are_kept_whole_and_of_what_was_before_a_look_a_minute() -> None:
@@ -67,7 +67,7 @@ def test_members_that_come_and_go_now_and_then_are_all_counted(every: int) -> No
     found = kept(looks)
     assert len(found) < RECENT + MOST + 4 * len(looks) // every
     assert told(found) == told(looks)
-    assert "frequent-rebalances" in {one.code for one in examine(Picture(tuple(found))).findings}
+    assert "frequent-rebalances" in {one.code for one in examine(GroupEvidence(tuple(found))).findings}
 
 
 def test_a_group_that_never_rests_is_bounded_too() -> None:
@@ -82,7 +82,7 @@ def test_commits_that_went_back_long_ago_are_told() -> None:
 
     looks = watch(HOUR, offsets, topics=TOPICS)
     found = kept(looks)
-    assert "rewinding" in {one.code for one in examine(Picture(tuple(found))).findings}
+    assert "rewinding" in {one.code for one in examine(GroupEvidence(tuple(found))).findings}
     assert told(found) == told(looks)
 
 

@@ -15,7 +15,7 @@ from planner.rollout.steps import AwaitReady
 from planner.storage.layout import calibration_folder
 from planner.verification.calibration import calibration_record
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.track import LAST
 from tests.pod_groups import plan_for
 
@@ -25,7 +25,8 @@ AT = datetime(2026, 11, 21, 10, 15, tzinfo=UTC)
 def test_records_of_a_group_come_back_in_the_order_of_time_and_each_is_there_once(tmp_path: Path) -> None:
     plan = plan_for("app", ["a"], [AwaitReady(1, 60)])
     verdicts = [
-        judge(plan.forecast, Seen(moved_queues=Between.exactly(moved)), AT + timedelta(hours=moved)) for moved in (9, 3)
+        judge(plan.forecast, ObservedChange(moved_queues=Between.exactly(moved)), AT + timedelta(hours=moved))
+        for moved in (9, 3)
     ]
     assert read_records(tmp_path, plan.group) == ()
     paths = [land_record(tmp_path, plan, verdict) for verdict in (*verdicts, verdicts[0])]
@@ -41,7 +42,7 @@ PLAN_OF = plan_for("app", ["a"], [AwaitReady(1, 60)])
 
 
 def landed(data: Path, hour: int, moved: int = 0) -> Path:
-    seen = Seen(moved_queues=Between.exactly(moved))
+    seen = ObservedChange(moved_queues=Between.exactly(moved))
     return land_record(data, PLAN_OF, judge(PLAN_OF.forecast, seen, AT + timedelta(hours=hour)))
 
 

@@ -8,7 +8,7 @@ from planner.rollout.steps import AwaitReady, MovedQueues
 from planner.simulation.outcome import Messages, Seconds
 from planner.verification.calibration import calibration_record
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from planner.verification.verdict import Figure, Fit, Verdict
 
 AT = datetime(2026, 11, 21, 10, 40, tzinfo=UTC)
@@ -41,7 +41,7 @@ def figure(verdict: Verdict, name: str) -> Figure:
 
 
 def moved(seen: Between | None) -> Figure:
-    return figure(judge(forecast(), Seen(moved_queues=seen), AT), "moved queues")
+    return figure(judge(forecast(), ObservedChange(moved_queues=seen), AT), "moved queues")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,9 @@ def test_a_figure_is_inside_when_all_that_was_seen_is_and_outside_when_nothing_i
 
 def test_what_was_not_seen_or_not_forecast_is_unknown_and_never_inside() -> None:
     assert moved(None).fit is Fit.UNKNOWN
-    nothing = judge(forecast(cost=None, moved=MovedQueues(None, None)), Seen(moved_queues=Between.exactly(3)), AT)
+    nothing = judge(
+        forecast(cost=None, moved=MovedQueues(None, None)), ObservedChange(moved_queues=Between.exactly(3)), AT
+    )
     assert figure(nothing, "moved queues").fit is Fit.UNKNOWN
     assert nothing.fit is Fit.UNKNOWN
     assert not nothing.misses
@@ -73,12 +75,12 @@ def test_what_was_not_seen_or_not_forecast_is_unknown_and_never_inside() -> None
 
 def test_of_utilisation_only_more_is_a_miss() -> None:
     for seen, fit in ((0.1, Fit.INSIDE), (0.7, Fit.INSIDE), (0.75, Fit.OUTSIDE)):
-        verdict = judge(forecast(), Seen(utilisation=Between.exactly(seen)), AT)
+        verdict = judge(forecast(), ObservedChange(utilisation=Between.exactly(seen)), AT)
         assert figure(verdict, "busiest consumer").fit is fit
 
 
 def test_misses_are_sentences_with_both_figures_and_one_miss_makes_the_verdict() -> None:
-    seen = Seen(
+    seen = ObservedChange(
         moved_queues=Between.exactly(5),
         pause_seconds=Between(0.9, 1.2),
         duplicates=Between(30, math.inf),
@@ -93,8 +95,10 @@ def test_misses_are_sentences_with_both_figures_and_one_miss_makes_the_verdict()
 
 
 def test_every_verdict_has_the_same_figures_in_the_same_order() -> None:
-    names = [one.name for one in judge(forecast(), Seen(), AT).figures]
-    assert names == [one.name for one in judge(forecast(cost=None), Seen(moved_queues=Between(1, 2)), AT).figures]
+    names = [one.name for one in judge(forecast(), ObservedChange(), AT).figures]
+    assert names == [
+        one.name for one in judge(forecast(cost=None), ObservedChange(moved_queues=Between(1, 2)), AT).figures
+    ]
     assert len(set(names)) == len(names)
 
 
@@ -112,7 +116,9 @@ def test_a_record_keeps_how_far_off_each_figure_was_and_how_wide_its_forecast() 
         forecast=forecast(),
         steps=(AwaitReady(1, 10),),
     )
-    seen = Seen(moved_queues=Between.exactly(9), pause_seconds=Between(0.4, 0.5), settle_seconds=Between(1.0, 1.5))
+    seen = ObservedChange(
+        moved_queues=Between.exactly(9), pause_seconds=Between(0.4, 0.5), settle_seconds=Between(1.0, 1.5)
+    )
     record = calibration_record(plan, judge(forecast(), seen, AT))
     distances = {miss.name: miss.distance for miss in record.misses if miss.distance is not None}
     widths = {miss.name: miss.width for miss in record.misses if miss.width is not None}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from planner.model.queues import MessageQueue, Queue
 from planner.model.samples import QueueOffsets
-from planner.verification.seen import Between, Seen
-from planner.verification.span import Begun, Sight
+from planner.verification.observed_change import Between, ObservedChange
+from planner.verification.span import Begun, TimedObservation
 from planner.verification.waiting import MOST_MARKS, Mark, Waiting
 from planner.verification.watch import Watch
 
@@ -69,7 +69,7 @@ def lived(every_s: float, commit_s: float, moves: bool, pause_s: float, crash: b
     return Life(came, [*given, *[one for one in new if one[0] < END_S]], commit_s, taken_s, committed_s)
 
 
-def sights(lives: Mapping[Queue, Life], spacing_s: float, took_s: float) -> Iterator[Sight]:
+def sights(lives: Mapping[Queue, Life], spacing_s: float, took_s: float) -> Iterator[TimedObservation]:
     """Yield looks at the group; the one at a queue falls within the time that the look takes."""
     for number in range(int(END_S / spacing_s)):
         began = number * spacing_s
@@ -77,10 +77,10 @@ def sights(lives: Mapping[Queue, Life], spacing_s: float, took_s: float) -> Iter
         offsets = {queue: life.look(began + took_s / 2, queue) for queue, life in lives.items()}
         taken = max((life.taken_s for life in lives.values() if life.taken_s < math.inf), default=math.inf)
         is_calm = not CHANGE_S <= began + took_s / 2 < taken if taken < math.inf else True
-        yield Sight(began, began + took_s, frozenset({"old", "new"}), owners, offsets, is_calm)
+        yield TimedObservation(began, began + took_s, frozenset({"old", "new"}), owners, offsets, is_calm)
 
 
-def watched(found: Iterator[Sight], late_s: float = 0.0) -> Watch:
+def watched(found: Iterator[TimedObservation], late_s: float = 0.0) -> Watch:
     """Return the watch over all looks; an executor that comes late has missed those before ``late_s``."""
     watch: Watch | None = None
     for sight in found:
@@ -121,7 +121,7 @@ def test_what_was_true_lies_in_what_was_seen(
         OTHER: lived(every_s, commit_s, False, pause_s, crash, backlog),
     }
     watch = watched(sights(lives, spacing_s, took * spacing_s), late_s)
-    seen = watch.seen(Between.exactly(1))
+    seen = watch.observed_change(Between.exactly(1))
     since_s = CHANGE_S if late_s else 0.0  # who comes later counts from the first step
     assert holds(seen.pause_seconds, lives[Q].longest_s(since_s))
     assert holds(seen.stall_seconds, lives[OTHER].longest_s(since_s))
@@ -140,7 +140,7 @@ def test_a_calm_group_looked_at_often_gives_narrow_bounds() -> None:
         OTHER: lived(0.2, 1.0, False, 0.0, False, 0),
     }
     watch = watched(sights(lives, 0.5, 0.1))
-    seen = watch.seen(Between.exactly(1))
+    seen = watch.observed_change(Between.exactly(1))
     assert seen.is_complete
     assert seen.pause_seconds is not None
     assert seen.pause_seconds.high < 4.0 + 1.0 + 2 * 0.5 + 0.5
@@ -202,16 +202,18 @@ def test_a_long_backlog_keeps_few_marks_and_its_bounds_only_widen() -> None:
     assert waiting.clear.at_s <= 498.0, "message 499 was consumed: it had not come by the look at 498 s"
 
 
-def calm(at: float, members: str, end: int, committed: int, epoch: int | None = None, is_calm: bool = True) -> Sight:
+def calm(
+    at: float, members: str, end: int, committed: int, epoch: int | None = None, is_calm: bool = True
+) -> TimedObservation:
     owners: dict[Queue, tuple[str, ...]] = {Q: (members[-1],)}
-    return Sight(at, at + 0.1, frozenset(members), owners, {Q: offsets(end, committed)}, is_calm, epoch)
+    return TimedObservation(at, at + 0.1, frozenset(members), owners, {Q: offsets(end, committed)}, is_calm, epoch)
 
 
-def twice(*found: Sight) -> float:
+def twice(*found: TimedObservation) -> float:
     watch = Watch.begin(found[0], None)
     for sight in found[1:]:
         watch = watch.after(sight, Begun(0, 0.5, 0.5))
-    return watch.most_twice
+    return watch.most_duplicates
 
 
 def test_each_change_of_the_membership_can_bring_back_all_between_the_commit_and_the_end() -> None:
@@ -233,25 +235,25 @@ def test_where_the_broker_counts_rebalances_so_does_the_bound() -> None:
 
 
 def test_utilisation_is_what_came_for_the_busiest_by_what_one_can_do() -> None:
-    def sight(at: float, end: int) -> Sight:
+    def sight(at: float, end: int) -> TimedObservation:
         owners: dict[Queue, tuple[str, ...]] = {Q: ("a",), OTHER: ("b",)}
         ends: dict[Queue, QueueOffsets] = {Q: offsets(end, end), OTHER: offsets(end // 2, end // 2, OTHER)}
-        return Sight(at, at, frozenset("ab"), owners, ends, True, capacity=Between(10, 20))
+        return TimedObservation(at, at, frozenset("ab"), owners, ends, True, capacity=Between(10, 20))
 
     watch = Watch.begin(sight(0, 0), None)
     for at in (1, 2, 51, 201):
         watch = watch.after(sight(at, at * 8), Begun(0, 0.5, 0.5))
     # 1600 messages in 200 s are 7.6 to 8.41 messages/s.
-    assert watch.seen(Between.exactly(0)).utilisation == Between(7.6 / 20, 8.41 / 10)
+    assert watch.observed_change(Between.exactly(0)).utilisation == Between(7.6 / 20, 8.41 / 10)
 
 
 def test_nothing_is_complete_before_every_queue_was_delivered_by_its_last_owner() -> None:
     watch = Watch.begin(calm(0, "a", 10, 10), None)
-    assert watch.seen(Between.exactly(0)) == Seen(moved_queues=Between.exactly(0))
+    assert watch.observed_change(Between.exactly(0)) == ObservedChange(moved_queues=Between.exactly(0))
     for at, committed, complete in ((1, 10, False), (2, 16, False), (3, 16, False), (4, 21, True)):
         watch = watch.after(calm(at, "ab", 10 + at * 5, committed), Begun(0, 0.5, 0.5))
-        assert watch.seen(Between.exactly(1)).is_complete is complete
-    assert not watch.seen(None).is_complete
+        assert watch.observed_change(Between.exactly(1)).is_complete is complete
+    assert not watch.observed_change(None).is_complete
 
 
 def test_of_a_queue_with_a_backlog_the_pause_is_over_when_its_new_owner_commits_more() -> None:
@@ -259,7 +261,7 @@ def test_of_a_queue_with_a_backlog_the_pause_is_over_when_its_new_owner_commits_
         Q: lived(0.2, 1.0, True, 4.0, True, 500),
         OTHER: lived(0.2, 1.0, False, 0.0, False, 500),
     }
-    seen = watched(sights(lives, 0.5, 0.1)).seen(Between.exactly(1))
+    seen = watched(sights(lives, 0.5, 0.1)).observed_change(Between.exactly(1))
     assert seen.is_complete
     assert seen.pause_seconds is not None
     assert 4.0 <= seen.pause_seconds.high < 30.0, "from the last look before the change: what was consumed was old"
@@ -274,8 +276,8 @@ def test_a_clock_set_forward_a_topic_made_anew_or_no_capacity_end_no_executor() 
     for at, owner, end in ((1, "a", 90), (2, "ab", 90), (3, "ab", 90), (4, "ab", 20), (5, "ab", 20), (6, "ab", 20)):
         capacity = Between(0, 20) if at < 5 else Between(10, 20)
         watch = watch.after(replace(calm(at, owner, end, end), capacity=capacity), ahead)
-        assert watch.seen(Between.exactly(1)).utilisation is None
-    seen = watch.seen(Between.exactly(1))
+        assert watch.observed_change(Between.exactly(1)).utilisation is None
+    seen = watch.observed_change(Between.exactly(1))
     assert seen.settle_seconds is not None
     assert seen.settle_seconds.low == seen.settle_seconds.high
     assert seen.drained_seconds == Between(0, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planner.allocation.kafka import ASSIGNORS, Topics, assign, equal_group, mixed_group
 from planner.allocation.kafka.group import NOBODY, grouped, ranks_within
-from planner.allocation.kafka.levels import fill, take_turns
+from planner.allocation.kafka.levels import deal_out, fill
 from planner.allocation.kafka.sticky import cooperative_first
 from tests.unit.allocation.kafka.worked import member, request
 
@@ -31,7 +31,7 @@ def test_fill_takes_the_least_loaded_each_time(loads: list[int], count: int) -> 
 @given(gaps=st.lists(st.integers(1, 5), max_size=7))
 def test_take_turns_goes_round_until_each_gap_is_filled(gaps: list[int]) -> None:
     expected = [place for turn in range(max(gaps, default=0)) for place, gap in enumerate(gaps) if gap > turn]
-    assert take_turns(np.arange(len(gaps)), np.array(gaps, dtype=np.intp)).tolist() == expected
+    assert deal_out(np.arange(len(gaps)), np.array(gaps, dtype=np.intp)).tolist() == expected
 
 
 @given(keys=st.lists(st.integers(0, 5), max_size=30))

@@ -1,4 +1,4 @@
-"""``Picture``: everything that is known of one group, from which all checks draw."""
+"""``GroupEvidence``: everything that is known of one group, from which all checks draw."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ PLAIN = ("AVG", "AVG_BY_CIRCLE")
 """Strategies without parameters."""
 
 SETTLES_S = 25.0
-"""A difference in what members see that lasts this long is no rebalance under way: clients look again every 20 s."""
+"""A difference in what members see that lasts this long is no rebalance under way: clients rebalance every 20 s."""
 
 CALM_S = 4.0
 """A leave or a crash that is noticed settles within 2 s, a join within 3 s (rocketmq.md 3.12)."""
@@ -38,14 +38,14 @@ FRESH_S = 30.0
 """A member younger than this may still be taking its queues: nothing that members see differently is judged."""
 
 ADOPTS_ROUTES_S = 120.0
-"""A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s seen for retry queues)."""
+"""A member older than this has surely adopted all routes (poll 30 s, tick 20 s; 40 s observed for retry queues)."""
 
 
 @dataclass(frozen=True)
-class Picture:
+class GroupEvidence:
     """One group as its ``samples`` show it, oldest first, at least one.
 
-    ``sample_every_s`` is the pause between looks. ``stated_strategy`` and ``oldest_message_s`` (how long the oldest
+    ``sample_every_s`` is the pause between samples. ``stated_strategy`` and ``oldest_message_s`` (how long the oldest
     message may wait) come from the group's policy, where there is one.
     """
 
@@ -58,13 +58,13 @@ class Picture:
     def __post_init__(self) -> None:
         if not self.samples:
             raise ValueError("a picture needs at least one sample")
-        if any(one.at > two.at for one, two in zip(self.samples, self.samples[1:], strict=False)):
+        if any(earlier.at > later.at for earlier, later in zip(self.samples, self.samples[1:], strict=False)):
             raise ValueError(f"samples of group {self.samples[0].group} are not in time order")
-        object.__setattr__(self, "samples", tuple(_taken_at_its_word(sample) for sample in self.samples))
+        object.__setattr__(self, "samples", tuple(_with_hidden_ownership(sample) for sample in self.samples))
 
     @property
     def newest(self) -> GroupSample:
-        """The last look."""
+        """The last sample."""
         return self.samples[-1]
 
     @property
@@ -84,7 +84,7 @@ class Picture:
 
     @property
     def watched_s(self) -> float:
-        """Seconds from the first look to the last."""
+        """Seconds from the first sample to the last."""
         return (self.newest.at - self.samples[0].at).total_seconds()
 
     @property
@@ -94,18 +94,18 @@ class Picture:
 
     @cached_property
     def recent(self) -> tuple[GroupSample, ...]:
-        """The looks of the last minute: what they agree on is how the group is now, whatever was before."""
+        """The samples of the last minute: what they agree on is how the group is now, whatever was before."""
         span = timedelta(seconds=max(RECENT_S, 2.5 * self.sample_every_s))
         return tuple(sample for sample in self.samples if sample.at >= self.newest.at - span)
 
     @property
     def recent_s(self) -> float:
-        """Seconds from the first of these looks to the last."""
+        """Seconds from the first of these samples to the last."""
         return (self.newest.at - self.recent[0].at).total_seconds()
 
     @property
     def members(self) -> tuple[GroupMember, ...]:
-        """Who is there now."""
+        """The members that are present now."""
         return self.newest.members
 
     @property
@@ -117,10 +117,10 @@ class Picture:
     def processes(self) -> tuple[str, ...]:
         """The member list as allocation sees it: an id that runs in two processes stands there twice.
 
-        One that was connected twice in a single look has just reconnected.
+        An id that was connected twice in a single sample has just reconnected.
         """
-        looks = [_connected(sample) for sample in self.recent]
-        always = reduce(and_, looks) | Counter(self.clients)
+        connections = [_connection_counts(sample) for sample in self.recent]
+        always = reduce(and_, connections) | Counter(self.clients)
         return tuple(sorted(always.elements()))
 
     @property
@@ -130,22 +130,22 @@ class Picture:
 
     @cached_property
     def silent(self) -> tuple[str, ...]:
-        """Members that did not tell what they own."""
+        """Members that did not report what they own."""
         return tuple(member.identity for member in self.members if member.owned is None)
 
     @cached_property
     def is_broadcasting(self) -> bool:
         """True when each member reads every queue by design."""
-        told = self.newest.rocketmq.message_models if self.newest.rocketmq else ()
+        of_group = self.newest.rocketmq.message_models if self.newest.rocketmq else ()
         own = {tuning_property(member, "messageModel") for member in self.rocketmq_members}
-        return "BROADCASTING" in {*told, *own}
+        return "BROADCASTING" in {*of_group, *own}
 
     @cached_property
     def is_pop(self) -> bool:
         """True when the broker hands out messages (POP or server-side rebalance): queues are shared by design."""
-        told = self.newest.rocketmq.consume_types if self.newest.rocketmq else ()
+        consume_types = self.newest.rocketmq.consume_types if self.newest.rocketmq else ()
         return (
-            "CONSUME_POP" in told
+            "CONSUME_POP" in consume_types
             or bool(grpc_members(self.newest))
             or any(
                 tuning_property(member, "clientRebalance") == "false"
@@ -157,7 +157,9 @@ class Picture:
     @cached_property
     def unlisted_consumption(self) -> tuple[str, ...]:
         """What shows that consumers are at work which no broker lists; empty where nothing does."""
-        return unlisted_consumption(self.newest, [one for of_queue in self.intervals.values() for one in of_queue])
+        return unlisted_consumption(
+            self.newest, [interval for of_queue in self.intervals.values() for interval in of_queue]
+        )
 
     @property
     def has_owners(self) -> bool:
@@ -166,25 +168,25 @@ class Picture:
 
     @cached_property
     def subscribers(self) -> Mapping[str, frozenset[str]] | None:
-        """Data topic -> the members that subscribe it; ``None`` unless every member told its subscription."""
-        wanted: dict[str, set[str]] = {}
+        """Data topic -> the members that subscribe it; ``None`` unless every member reported its subscription."""
+        by_topic: dict[str, set[str]] = {}
         for member in self.members:
             topics = subscribed_topics(member)
             if topics is None:
                 return None
             for topic in topics:
-                wanted.setdefault(topic, set()).add(member.identity)
-        return {topic: frozenset(members) for topic, members in sorted(wanted.items())}
+                by_topic.setdefault(topic, set()).add(member.identity)
+        return {topic: frozenset(members) for topic, members in sorted(by_topic.items())}
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:
-        """The data queues that the group reads by the routes: of topics that somebody subscribes, sorted.
+        """The data queues that the group reads by the routes: of topics that a member subscribes, sorted.
 
         Where subscriptions are not known, those of all topics that the group has to do with.
         """
-        wanted = self.subscribers
+        subscribed = self.subscribers
         read = (queue for route in self.routes for queue in route.read_queues) if self.routes else self._partitions
-        return tuple(queue for queue in read if not queue.is_retry and (not wanted or queue.topic in wanted))
+        return tuple(queue for queue in read if not queue.is_retry and (not subscribed or queue.topic in subscribed))
 
     @cached_property
     def routes(self) -> tuple[TopicRoute, ...]:
@@ -193,8 +195,8 @@ class Picture:
         Where members subscribe differently, brokers name now the one topic and now the other.
         """
         known = {route.topic: route for sample in self.samples for route in sample.routes.topics}
-        wanted = {*(self.subscribers or ()), *(route.topic for route in self.newest.routes.topics)}
-        return tuple(route for topic, route in sorted(known.items()) if topic in wanted)
+        topics = {*(self.subscribers or ()), *(route.topic for route in self.newest.routes.topics)}
+        return tuple(route for topic, route in sorted(known.items()) if topic in topics)
 
     @property
     def _partitions(self) -> tuple[Queue, ...]:
@@ -212,12 +214,12 @@ class Picture:
 
     @cached_property
     def owners(self) -> Mapping[Queue, tuple[str, ...]]:
-        """Who owns each queue now, by the members' own word."""
+        """The owners of each queue now, by the members' own reports."""
         return self.newest.owners
 
     @cached_property
     def intervals(self) -> Mapping[Queue, tuple[QueueInterval, ...]]:
-        """What happened to each queue between the looks, oldest first; empty with a single look."""
+        """What happened to each queue between the samples, oldest first; empty with a single sample."""
         by_queue: dict[Queue, list[QueueInterval]] = {}
         for interval in queue_intervals(self.samples, self.sample_every_s):
             by_queue.setdefault(interval.queue, []).append(interval)
@@ -225,7 +227,7 @@ class Picture:
 
     @cached_property
     def work(self) -> tuple[MemberWork, ...]:
-        """What each member works on; the whole group is judged like one member where nobody knows who serves what."""
+        """What each member works on; the whole group is judged like one member where the owners are unknown."""
         is_hidden = len(self.silent) == len(self.members)
         shared_by = self.clients if self.is_pop or is_hidden else ()
         return member_work(self.intervals, self.owners, self.queues, shared_by)
@@ -234,9 +236,9 @@ class Picture:
     def arrivals(self) -> Mapping[Queue, tuple[int, float]]:
         """Messages that came into each data queue and the seconds they took; queues with a reset are left out."""
         return {
-            queue: (sum(one.arrived for one in of_queue), sum(one.seconds for one in of_queue))
+            queue: (sum(interval.arrived for interval in of_queue), sum(interval.seconds for interval in of_queue))
             for queue, of_queue in self.intervals.items()
-            if not queue.is_retry and not any(one.broker_reset for one in of_queue)
+            if not queue.is_retry and not any(interval.broker_reset for interval in of_queue)
         }
 
     @cached_property
@@ -253,12 +255,12 @@ class Picture:
 
     @cached_property
     def strategy_name(self) -> str | None:
-        """The strategy by the members' own word, else by the policy."""
+        """The strategy by the members' own reports, else by the policy."""
         return observed_strategy(self.members)[0] or self.stated_strategy
 
     @cached_property
     def inference(self) -> Inference | None:
-        """What explains the owners of the last look; ``None`` where queues have no single owner by design."""
+        """What explains the owners of the last sample; ``None`` where queues have no single owner by design."""
         if self.is_kafka or not self.has_owners:
             return None
         return infer([observation_of(self.newest)])
@@ -268,14 +270,14 @@ class Picture:
         """That strategy, where owners can be computed: by its name alone, or with parameters that explain them now."""
         if self.strategy_name in PLAIN:
             return runnable_strategy(self.strategy_name)
-        found = self.inference
-        if found is None or found.strategy is None:
+        inference = self.inference
+        if inference is None or inference.strategy is None:
             return None
-        return find_strategy(found.strategy, found.options)
+        return find_strategy(inference.strategy, inference.options)
 
     @cached_property
     def youngest_s(self) -> float | None:
-        """Seconds since the youngest member started, by its own clock; ``None`` unless all tell."""
+        """Seconds since the youngest member started, by its own clock; ``None`` unless all report it."""
         starts = [_started_at_ms(member) for member in self.members]
         known = [start for start in starts if start is not None]
         if not known or len(known) < len(starts):
@@ -284,12 +286,12 @@ class Picture:
 
     @cached_property
     def is_steady(self) -> bool:
-        """True when nobody joined or left over the recent looks."""
+        """True when nobody joined or left over the recent samples."""
         return len({frozenset(member.identity for member in sample.members) for sample in self.recent}) == 1
 
     @cached_property
     def is_moving(self) -> bool:
-        """True when a rebalance may be under way: somebody came or went, has just started, or nobody looked twice."""
+        """True when a rebalance may be under way: a member came, went or just started, or the samples are too few."""
         is_fresh = self.youngest_s is not None and self.youngest_s < FRESH_S and self.recent_s < SETTLES_S
         return not self.is_steady or is_fresh or self.recent_s < CALM_S
 
@@ -303,14 +305,14 @@ class Picture:
         return self.is_steady and self.recent_s >= (CALM_S if is_old else SETTLES_S)
 
 
-def _taken_at_its_word(sample: GroupSample) -> GroupSample:
+def _with_hidden_ownership(sample: GroupSample) -> GroupSample:
     """Return the sample with an unknown ownership where a pull consumer shows no queue at all.
 
     ``DefaultLitePullConsumerImpl`` of 4.9 leaves the table of its queues out: empty, whatever it owns.
     """
-    told = sample.rocketmq.consume_types if sample.rocketmq else ()
+    consume_types = sample.rocketmq.consume_types if sample.rocketmq else ()
     members = tuple(
-        replace(member, owned=None) if isinstance(member, Member) and _hides_queues(member, told) else member
+        replace(member, owned=None) if isinstance(member, Member) and _hides_queues(member, consume_types) else member
         for member in sample.members
     )
     return replace(sample, members=members) if members != sample.members else sample
@@ -321,7 +323,7 @@ def _hides_queues(member: Member, consume_types: Sequence[str]) -> bool:
     return member.owned == () and (pulls or tuning_property(member, "PROP_CONSUME_TYPE") == "CONSUME_ACTIVELY")
 
 
-def _connected(sample: GroupSample) -> Counter[str]:
+def _connection_counts(sample: GroupSample) -> Counter[str]:
     """Return how often each id is connected to the broker that has it most often."""
     most: Counter[str] = Counter()
     for listing in sample.listed:
@@ -330,17 +332,17 @@ def _connected(sample: GroupSample) -> Counter[str]:
 
 
 def subscribed_topics(member: GroupMember) -> tuple[str, ...] | None:
-    """Return the data topics that one member subscribes, ``None`` when it does not tell."""
+    """Return the data topics that one member subscribes, ``None`` when it does not report them."""
     if isinstance(member, Member):
         if member.subscriptions is None:
             return None
-        own = (one.topic for one in member.subscriptions)
+        own = (subscription.topic for subscription in member.subscriptions)
         return tuple(sorted({topic for topic in own if not topic.startswith("%RETRY%")}))
     return member.topics
 
 
 def tuning_property(member: Member, name: str) -> str | None:
-    """Return one of the client's own properties, ``None`` when it does not tell."""
+    """Return one of the client's own properties, ``None`` when it does not report them."""
     return dict(member.tuning.properties).get(name) if member.tuning else None
 
 

@@ -1,11 +1,11 @@
-"""``Seen``: what was observed of a change, in the words of the forecast."""
+"""``ObservedChange``: what was observed of a change, in the words of the forecast."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A figure that lies somewhere from ``low`` to ``high``; both are the same where it was seen exactly.
+    """A figure that lies somewhere from ``low`` to ``high``; both are the same where it was observed exactly.
 
     An unlimited ``high`` is ``math.inf``: at least so much.
     """
@@ -19,13 +19,13 @@ class Between:
 
     @classmethod
     def exactly(cls, value: float) -> "Between":
-        """Return a figure that was seen exactly."""
+        """Return a figure that was observed exactly."""
         return cls(value, value)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What was observed of a change; ``None`` is what nobody could see.
+class ObservedChange:
+    """What was observed of a change; ``None`` is unknown.
 
     ``pause_seconds`` is the longest pause of a queue that moved, ``stall_seconds`` of one that stayed. ``utilisation``
     is the busiest consumer's share of what it can do, ``wait_seconds`` how long a new message waits. ``is_complete``

@@ -2,18 +2,18 @@ from dataclasses import replace
 
 import pytest
 
-from planner.execution.course import (
-    created,
+from planner.execution.observation import Claim
+from planner.execution.phases import IllegalMoveError, Phase
+from planner.execution.plan_targets import (
+    created_deployments,
     deployments,
     fewest_ready,
     groups,
-    has_no_way_back,
+    is_irreversible,
     is_left,
     planned_counts,
     replicas_after,
 )
-from planner.execution.look import Claim
-from planner.execution.phases import IllegalMoveError, Phase
 from planner.execution.progress import RolloutStatus, StepProgress
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import ResetOffsets, StartConsumers, StopConsumers, UpdateTemplate
@@ -29,7 +29,7 @@ def plan_of(name: str) -> RolloutPlan:
 def test_every_deployment_has_a_count_after_every_step() -> None:
     plan = plan_of("moved")
     assert deployments(plan) == (DEPLOYMENT, GREEN, UNUSED)
-    assert created(plan) == {GREEN}
+    assert created_deployments(plan) == {GREEN}
     assert groups(plan) == ("billing", "billing-2")
     counts = {name: [replicas_after(plan, name, last) for last in range(-1, 10)] for name in deployments(plan)}
     assert counts[DEPLOYMENT] == [3] * 7 + [0] * 4
@@ -56,8 +56,8 @@ def test_setting_the_plans_own_offsets_has_no_way_back_and_another_groups_has() 
     plan = plan_of("moved")
     own = ResetOffsets("billing", START, "set the offsets of billing", LIMIT_S)
     other = ResetOffsets("billing-2", START, "set the offsets of billing-2", LIMIT_S)
-    assert has_no_way_back(plan, own)
-    assert not has_no_way_back(plan, other)
+    assert is_irreversible(plan, own)
+    assert not is_irreversible(plan, other)
 
 
 def test_a_plan_whose_consumers_end_in_another_group_leaves_its_own() -> None:

@@ -1,15 +1,15 @@
 from dataclasses import replace
 
-from planner.execution.group_look import look_at_group
-from planner.execution.look import GroupLook
+from planner.execution.group_observation import observe_group
+from planner.execution.observation import GroupObservation
 from planner.model.membership import BrokerMembers
 from planner.model.samples import GroupSample, KafkaGroup
 from planner.snapshot.build import SnapshotSettings, build_snapshot
 from tests.sample_builders import tuning, watch
 
 
-def looked(sample: GroupSample) -> GroupLook:
-    return look_at_group(sample, build_snapshot(sample, (), sample.at, SnapshotSettings()))
+def looked(sample: GroupSample) -> GroupObservation:
+    return observe_group(sample, build_snapshot(sample, (), sample.at, SnapshotSettings()))
 
 
 SAMPLE = watch(1)[0]
@@ -42,14 +42,14 @@ def test_a_member_that_does_not_answer_leaves_owners_and_settling_unknown() -> N
 
 
 def test_what_members_say_of_their_strategy_is_told_and_parameters_that_do_not_name_a_member_leave_it_unknown() -> None:
-    assert looked(SAMPLE).told == ("AVG",)
+    assert looked(SAMPLE).reported_strategies == ("AVG",)
     own = watch(1, client_tuning=tuning("com.acme.Mine"))[0]
-    assert looked(own).told == ("com.acme.Mine",)
+    assert looked(own).reported_strategies == ("com.acme.Mine",)
     rooms = {"machine_rooms": {"brokers": {"broker-a": "r"}, "clients": {SAMPLE.members[0].identity: "r"}}}
     silent = watch(1, client_tuning=tuning(None))[0]
     taken = replace(build_snapshot(silent, (), silent.at, SnapshotSettings()), strategy="MACHINE_ROOM_NEARBY")
-    assert look_at_group(silent, replace(taken, strategy_options=rooms)).misplaced is None
-    assert look_at_group(silent, taken).told == ()
+    assert observe_group(silent, replace(taken, strategy_options=rooms)).misplaced is None
+    assert observe_group(silent, taken).reported_strategies == ()
 
 
 def test_no_member_is_none_only_in_a_complete_sample() -> None:

@@ -1,9 +1,9 @@
-"""``look_at_group``: one sample of a group, as the engine sees it."""
+"""``observe_group``: one sample of a group, as the engine sees it."""
 
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.execution.look import GroupLook
+from planner.execution.observation import GroupObservation
 from planner.inference.rocketmq import class_strategy
 from planner.model.membership import Member
 from planner.model.queues import Queue
@@ -19,36 +19,35 @@ _NOBODY: Final = ("Empty", "Dead")
 """Those of a group without members."""
 
 
-def look_at_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupLook:
-    """Return the look at a group from one sample of it and the snapshot made of that sample.
+def observe_group(sample: GroupSample, snapshot: GroupSnapshot) -> GroupObservation:
+    """Return the observation of a group from one sample of it and the snapshot made of that sample.
 
-    A group that shows no member has none only where the sample is complete, or where all who keep a list of members
-    say that it is empty; else its members are unknown, as they are while clients consume that no broker lists (behind a
-    proxy). A member that did not answer leaves the owners unknown.
-    RocketMQ's brokers know of no rebalance: there, queues that are not where the strategy puts them are the only sign
-    of one.
-    Members that share messages own no queue, so that ``owners`` is empty: nothing moves, nothing can be misplaced.
-    ``lag_seconds`` stays unknown: one look cannot tell how long a message has waited.
+    A group that shows no member has none only where the sample is complete, or where all brokers that keep a list of
+    members say that it is empty; else its members are unknown, as they are while clients consume that no broker lists
+    (behind a proxy). A member that did not answer leaves the owners unknown. RocketMQ's brokers know of no rebalance:
+    there, queues that are not where the strategy puts them are the only sign of one. Members that share messages own no
+    queue, so that ``owners`` is empty: nothing moves, nothing can be misplaced. ``lag_seconds`` stays unknown: one
+    sample does not show how long a message has waited.
     """
     members = tuple(sorted(member.identity for member in sample.members))
     queues = tuple(state.queue for state in snapshot.data_queues)
     shares = shares_messages(snapshot)
     owners = () if shares else _owners(sample, queues)
-    return GroupLook(
+    return GroupObservation(
         name=sample.group,
         at=sample.at,
         members=members if _are_known(sample) else None,
         queues=queues or None,
         owners=owners,
         strategy=snapshot.strategy,
-        misplaced=None if owners is None else _misplaced(snapshot),
+        misplaced=None if owners is None else _count_misplaced(snapshot),
         is_rebalancing=sample.kafka.state not in _QUIET if sample.kafka else False,
         epoch=sample.kafka.epoch if sample.kafka else None,
         lag_messages=None if snapshot.unknown_lag else snapshot.lag,
         pods=tuple((link.client, link.pod) for link in snapshot.pods),
-        offsets=tuple(one for one in sample.offsets if one.queue in set(queues)),
+        offsets=tuple(entry for entry in sample.offsets if entry.queue in set(queues)),
         capacity=snapshot.consumer_capacity,
-        told=_told(sample),
+        reported_strategies=_reported_strategies(sample),
         shares_messages=shares,
     )
 
@@ -59,14 +58,14 @@ def _are_known(sample: GroupSample) -> bool:
     return bool(sample.members) or not sample.problems or _all_list_nobody(sample)
 
 
-def _misplaced(snapshot: GroupSnapshot) -> int | None:
+def _count_misplaced(snapshot: GroupSnapshot) -> int | None:
     try:
         return unsettled_queues(snapshot)
     except BadInputError:
         return None  # a member that the strategy's parameters do not name, as it came just now
 
 
-def _told(sample: GroupSample) -> tuple[str, ...]:
+def _reported_strategies(sample: GroupSample) -> tuple[str, ...]:
     tunings = [member.tuning for member in sample.members if isinstance(member, Member) and member.tuning]
     return tuple(sorted({class_strategy(tuning.strategy_class) for tuning in tunings if tuning.strategy_class}))
 

@@ -1,4 +1,4 @@
-"""``Look``: what the engine sees of the world in one turn. ``None`` is unknown everywhere, and then nothing is done."""
+"""``Observation``: the cluster in one reconcile. ``None`` is unknown everywhere, and then nothing is done."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from planner.model.queues import Queue
 from planner.model.samples import QueueOffsets
 from planner.model.snapshot import Capacity
 from planner.rollout.bounds import PolicyBounds
-from planner.verification.seen import Seen
+from planner.verification.observed_change import ObservedChange
 
 _DIGITS: Final = 6
 """Of a step's number in a claim; an annotation may hold thousands."""
@@ -34,7 +34,7 @@ class Claim:
 
     @classmethod
     def parse(cls, text: str) -> "Claim":
-        """Return the claim that ``str`` wrote; any other text is a claim of whoever it names, nothing done yet."""
+        """Return the claim that ``str`` wrote; any other text is a claim by what it names, nothing done yet."""
         plan, slash, mark = text.rpartition("/")
         number = mark.removeprefix("undo-")
         digits = number.removeprefix("-")
@@ -52,10 +52,10 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class DeploymentLook:
+class DeploymentObservation:
     """One Deployment that the plan names. ``facts`` is ``None`` when there is no such Deployment.
 
-    ``revision`` is that of its template (``deployment.kubernetes.io/revision``), where it was asked for.
+    ``revision`` is that of its template (``deployment.kubernetes.io/revision``), where it was read.
     """
 
     name: str
@@ -78,15 +78,15 @@ class DeploymentLook:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLook:
+class GroupObservation:
     """One consumer group. ``name`` is the group's; ``queues`` leave the ``%RETRY%`` ones out.
 
-    ``owners`` has each queue with all who say that they own it. ``misplaced`` counts the queues that are not owned as
-    ``strategy`` gives them to the present members. ``epoch`` is the generation that the broker counts, where it does.
-    ``lag_messages`` and ``lag_seconds`` are over all queues; the latter is the longest that the oldest message can have
-    waited. ``told`` are the strategies that the members say they run: the planner's names, or the Java class of one
-    that is a user's own. ``pods`` is member -> pod, where that is known. ``offsets`` are those of the ``queues``,
-    ``capacity`` tells what one consumer can do.
+    ``owners`` has each queue with all members that report to own it. ``misplaced`` counts the queues that are not owned
+    as ``strategy`` gives them to the present members. ``epoch`` is the generation that the broker counts, where it
+    does. ``lag_messages`` and ``lag_seconds`` are over all queues; the latter is the longest that the oldest message
+    can have waited. ``reported_strategies`` are those that the members say they run: the planner's names, or the Java
+    class of a user's own. ``pods`` is member -> pod, where that is known. ``offsets`` are those of the ``queues``,
+    ``capacity`` says what one consumer can do.
     """
 
     name: str
@@ -103,14 +103,14 @@ class GroupLook:
     pods: tuple[tuple[str, str], ...] = ()
     offsets: tuple[QueueOffsets, ...] = ()
     capacity: Capacity | None = None
-    told: tuple[str, ...] = ()
+    reported_strategies: tuple[str, ...] = ()
     shares_messages: bool = False
 
     @property
     def is_calm(self) -> bool:
         """True when every queue is known to have one owner, the strategy's, and no rebalance to be under way."""
-        one_each = self.owners is not None and all(len(owners) == 1 for _, owners in self.owners)
-        return bool(self.members) and one_each and self.misplaced == 0 and self.is_rebalancing is False
+        has_single_owners = self.owners is not None and all(len(owners) == 1 for _, owners in self.owners)
+        return bool(self.members) and has_single_owners and self.misplaced == 0 and self.is_rebalancing is False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +125,30 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """All that is seen in one turn; what could not be read is ``None`` or missing, and ``problems`` says why.
+class Observation:
+    """All that is observed in one reconcile; what could not be read is ``None`` or missing, and ``problems`` says why.
 
     ``deployments`` are those that the plan names and that could be asked for, ``groups`` likewise. ``rivals`` are the
-    other plans. ``offsets_set`` says, while a step sets offsets, whether they are as it wants them, and
-    ``offsets_seen`` is a fingerprint of what they are. ``policy_digest`` and ``bounds`` are the policy's of now.
-    ``seen`` is what is known of the change itself so far.
+    other plans. ``offsets_set`` says, while a step sets offsets, whether they are its target, and
+    ``offsets_fingerprint`` is a fingerprint of what they are. ``policy_digest`` and ``bounds`` are the policy's of now.
+    ``change`` is what is known of the change itself so far.
     """
 
     at: datetime
-    deployments: tuple[DeploymentLook, ...] = ()
-    groups: tuple[GroupLook, ...] = ()
+    deployments: tuple[DeploymentObservation, ...] = ()
+    groups: tuple[GroupObservation, ...] = ()
     rivals: tuple[Rival, ...] | None = None
     offsets_set: bool | None = None
-    offsets_seen: str | None = None
+    offsets_fingerprint: str | None = None
     policy_digest: str | None = None
     bounds: PolicyBounds | None = None
-    seen: Seen | None = None
+    change: ObservedChange | None = None
     problems: tuple[str, ...] = ()
 
-    def deployment(self, name: str) -> DeploymentLook | None:
+    def deployment(self, name: str) -> DeploymentObservation | None:
         """Return what is known of a Deployment, ``None`` where nothing is."""
-        return next((found for found in self.deployments if found.name == name), None)
+        return next((deployment for deployment in self.deployments if deployment.name == name), None)
 
-    def group(self, name: str) -> GroupLook | None:
+    def group(self, name: str) -> GroupObservation | None:
         """Return what is known of a group, ``None`` where nothing is."""
-        return next((found for found in self.groups if found.name == name), None)
+        return next((group for group in self.groups if group.name == name), None)

@@ -1,4 +1,4 @@
-"""A plan's course: which Deployments it touches, and how many replicas each has after every step."""
+"""The targets of a plan: which Deployments it touches, and how many replicas each has after every step."""
 
 from collections.abc import Iterator
 
@@ -36,11 +36,11 @@ def group_of(plan: RolloutPlan, step: AwaitSettled | AwaitLag) -> str:
 
 
 def has_effect(step: Step) -> bool:
-    """True for a step that changes something; the others wait and look."""
+    """True for a step that changes something; the others wait and observe."""
     return not isinstance(step, AwaitReady | AwaitSettled | AwaitLag | PauseForPerson | CheckForecast)
 
 
-def has_no_way_back(plan: RolloutPlan, step: Step) -> bool:
+def is_irreversible(plan: RolloutPlan, step: Step) -> bool:
     """True when the old state cannot be reached once the step was done.
 
     Setting the offsets of a group that is not the plan's own changes nothing of the old state.
@@ -55,20 +55,20 @@ def offsets_group(step: CloneOffsets | ResetOffsets) -> str:
     return step.to_group if isinstance(step, CloneOffsets) else step.group
 
 
-def created(plan: RolloutPlan) -> frozenset[str]:
+def created_deployments(plan: RolloutPlan) -> frozenset[str]:
     """Return the names of the Deployments that the plan creates."""
     return frozenset(step.deployment for step in plan.steps if isinstance(step, CreateDeployment))
 
 
 def deployments(plan: RolloutPlan) -> tuple[str, ...]:
     """Return the names of all Deployments that the plan touches, its own first."""
-    named = [deployment_of(plan, step) for step in plan.steps if isinstance(step, DeploymentStep)]
-    return tuple(dict.fromkeys([plan.deployment, *named]))
+    names = [deployment_of(plan, step) for step in plan.steps if isinstance(step, DeploymentStep)]
+    return tuple(dict.fromkeys([plan.deployment, *names]))
 
 
 def groups(plan: RolloutPlan) -> tuple[str, ...]:
-    """Return the names of all groups that the plan looks at, its own first."""
-    return tuple(dict.fromkeys([plan.group.group, *_named_groups(plan)]))
+    """Return the names of all groups that the plan observes, its own first."""
+    return tuple(dict.fromkeys([plan.group.group, *_groups_of_steps(plan)]))
 
 
 def is_left(plan: RolloutPlan) -> bool:
@@ -124,8 +124,8 @@ def _unavailable(plan: RolloutPlan, last: int) -> int:
 def _count_before(plan: RolloutPlan, deployment: str) -> int | None:
     if deployment == plan.deployment:
         return plan.preconditions.replicas
-    named = (s for s in plan.steps if isinstance(s, DeploymentStep) and deployment_of(plan, s) == deployment)
-    first = next((step for step in named if not isinstance(step, MarkVictims)), None)
+    own_steps = (s for s in plan.steps if isinstance(s, DeploymentStep) and deployment_of(plan, s) == deployment)
+    first = next((step for step in own_steps if not isinstance(step, MarkVictims)), None)
     match first:
         case StartConsumers() | StopConsumers():
             return first.from_replicas
@@ -137,7 +137,7 @@ def _count_before(plan: RolloutPlan, deployment: str) -> int | None:
             return None
 
 
-def _named_groups(plan: RolloutPlan) -> Iterator[str]:
+def _groups_of_steps(plan: RolloutPlan) -> Iterator[str]:
     for step in plan.steps:
         match step:
             case AwaitSettled() | AwaitLag():
