@@ -27,7 +27,7 @@ from planner.rollout.approval import why_not
 from planner.rollout.bounds import outside_policy
 from planner.rollout.build import build_plan, why_no_plan
 from planner.rollout.migrations.make import make_migration
-from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.requests import Request
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.rollout.refusals import Refusal, refused
@@ -203,7 +203,7 @@ def migrate(
     made_at = at or snapshot.at
     if old := too_old(snapshot, policy.objective, made_at):
         raise refused(Refusal.OLD_DATA, f"the snapshot of group {snapshot.group}: {old}: take a new one")
-    found = ground(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
+    found = read_context(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
     made = plan_of(make_migration(found, request), found, made_at)
     if outside := outside_policy(made, policy.bounds):
         raise refused(Refusal.OUTSIDE_POLICY, f"{'; '.join(outside)}: ask for less, or change the policy first")

@@ -74,8 +74,8 @@ def _too_long_pause(cost: Cost | None, allowed_s: float, noun: str) -> Iterator[
         f"a {noun} that moves": cost.pause_seconds if cost else None,
         f"a {noun} that stays": cost.stall_seconds if cost else None,
     }
-    for whose, pause in pauses.items():
+    for subject, pause in pauses.items():
         if pause is None:
-            yield f"how long {whose} pauses is not known beforehand"
+            yield f"how long {subject} pauses is not known beforehand"
         elif pause.p95 > allowed_s:
-            yield f"{whose} pauses up to {duration(pause.p95)} (1 in 20), {duration(allowed_s)} may be"
+            yield f"{subject} pauses up to {duration(pause.p95)} (1 in 20), {duration(allowed_s)} may be"
