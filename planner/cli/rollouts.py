@@ -15,8 +15,8 @@ from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
+    from planner.deployments.cluster_state import Policies
     from planner.deployments.groups import Groups
-    from planner.deployments.world import Policies
     from planner.execution.look import Look
     from planner.execution.ports import StoredPlan
     from planner.execution.turn import Ports, Turned

@@ -25,8 +25,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.OK, "ok")
 
-    def _answer(self, status: HTTPStatus, said: str) -> None:
-        body = f"{said}\n".encode()
+    def _answer(self, status: HTTPStatus, text: str) -> None:
+        body = f"{text}\n".encode()
         self.send_response(status)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

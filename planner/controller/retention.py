@@ -29,9 +29,9 @@ class Finished:
 
 
 class Retention:
-    """Removes plans that have ended. A plan that is stuck stays: a person has to look at it, whatever its age.
+    """Removes plans that have ended. A plan that is stuck stays: a person has to inspect it, whatever its age.
 
-    At most ``most`` of each policy stay, the newest; ``None`` sets no limit. ``is_kept`` tells whether all that is to
+    At most ``most`` of each policy stay, the newest; ``None`` sets no limit. ``is_kept`` returns whether all that is to
     outlive a plan was written elsewhere.
     """
 
@@ -40,9 +40,9 @@ class Retention:
     ) -> None:
         self._api, self._most, self._clock, self._is_kept = api, most, clock, is_kept
 
-    def tidy(self, found: Iterable[Mapping[str, Any]]) -> None:
+    def tidy(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Remove those of all plan objects whose time is over. Raises ``OutOfReachError`` when nothing answers."""
-        finished = [plan for one in found if (plan := finished_plan(one)) is not None]
+        finished = [plan for manifest in manifests if (plan := finished_plan(manifest)) is not None]
         over = list(expired(finished, self._clock()))
         for plan in over + list(surplus([plan for plan in finished if plan not in over], self._most)):
             if self._is_kept(plan.stored):
@@ -63,16 +63,18 @@ class Retention:
             log.info("plan removed", extra={**about, "phase": stored.status.phase, "ended": plan.ended_at.isoformat()})
 
 
-def finished_plan(found: Mapping[str, Any]) -> Finished | None:
+def finished_plan(manifest: Mapping[str, Any]) -> Finished | None:
     """Return a plan object that may go, ``None`` for one that has not ended, is stuck, goes already or is not ours."""
     try:
-        stored = stored_plan(found)
+        stored = stored_plan(manifest)
     except BadInputError:
-        return None  # the board tells of it
+        return None  # the board reports it
     status = stored.status
     if not status.phase.is_final or status.phase is Phase.STUCK or status.phase_since is None:
         return None
-    return None if stored.requests.is_deleted else Finished(found["metadata"]["namespace"], stored, status.phase_since)
+    return (
+        None if stored.requests.is_deleted else Finished(manifest["metadata"]["namespace"], stored, status.phase_since)
+    )
 
 
 def expired(finished: Iterable[Finished], now: datetime) -> Iterator[Finished]:

@@ -41,18 +41,18 @@ def watch(board: Board, login: Callable[[], Login], namespaces: tuple[str, ...],
 
 async def _operate(registry: kopf.OperatorRegistry, stop: threading.Event, where: dict[str, Any]) -> None:
     # Not our event itself: kopf would wait for it on a thread that nobody can end, and hang there when it fails.
-    ends = asyncio.Event()
-    told = asyncio.create_task(_tell(stop, ends))
+    ended = asyncio.Event()
+    relay = asyncio.create_task(_relay_stop(stop, ended))
     try:
-        await kopf.operator(registry=registry, settings=_settings(), standalone=True, stop_flag=ends, **where)
+        await kopf.operator(registry=registry, settings=_settings(), standalone=True, stop_flag=ended, **where)
     finally:
-        told.cancel()
+        relay.cancel()
 
 
-async def _tell(stop: threading.Event, ends: asyncio.Event) -> None:
+async def _relay_stop(stop: threading.Event, ended: asyncio.Event) -> None:
     while not stop.is_set():
         await asyncio.sleep(_STOP_S)
-    ends.set()
+    ended.set()
 
 
 def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry:
@@ -62,11 +62,11 @@ def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry
         return _connection(login())
 
     async def heard(event: Mapping[str, Any], **_: Any) -> None:
-        found = event["object"]
+        manifest = event["object"]
         if event["type"] == "DELETED":
-            board.forget(key_of(found))
+            board.forget(key_of(manifest))
         else:
-            board.hear(found)
+            board.hear(manifest)
 
     version = API_VERSION.rpartition("/")[2]
     kopf.on.login(registry=registry, id="enter")(enter)

@@ -23,9 +23,9 @@ _HASH: Final = "pod-template-hash"
 _MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "consumer-planner"}
 
 
-def annotations_of(found: Mapping[str, Any]) -> Mapping[str, str]:
+def annotations_of(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     """Return an object's annotations."""
-    return found["metadata"].get("annotations") or {}
+    return manifest["metadata"].get("annotations") or {}
 
 
 def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
@@ -74,8 +74,8 @@ def restored(template: Mapping[str, Any], claim: Claim, resource_version: str) -
 
 def missing_containers(deployment: Mapping[str, Any], change: TemplateChange | None) -> list[str]:
     """Return the containers that a change names and the Deployment does not have: a patch would add them."""
-    there = {one["name"] for one in deployment["spec"]["template"]["spec"]["containers"]}
-    return [one.container for one in (change.containers if change else ()) if one.container not in there]
+    present = {container["name"] for container in deployment["spec"]["template"]["spec"]["containers"]}
+    return [named.container for named in (change.containers if change else ()) if named.container not in present]
 
 
 def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
@@ -105,16 +105,16 @@ def costed(uid: str, cost: int) -> Json:
     return {"metadata": {"uid": uid, "annotations": {DELETION_COST: str(cost) if cost else None}}}
 
 
-def rival_of(found: Mapping[str, Any]) -> Rival | None:
+def rival_of(manifest: Mapping[str, Any]) -> Rival | None:
     """Return another plan as far as it matters to this one, ``None`` when it is at its end and not stuck.
 
     Raises ``ValueError`` or ``KeyError`` for one that says of itself what we do not know.
     """
-    meta = found["metadata"]
-    phase = Phase((found.get("status") or {}).get("phase", Phase.PENDING))
+    meta = manifest["metadata"]
+    phase = Phase((manifest.get("status") or {}).get("phase", Phase.PENDING))
     if phase.is_final and phase is not Phase.STUCK:
         return None
-    group, named = subjects_of(found)
+    group, named = subjects_of(manifest)
     return Rival(
         plan=f"{meta['name']}/{meta['uid']}",
         name=meta["name"],
@@ -124,9 +124,9 @@ def rival_of(found: Mapping[str, Any]) -> Rival | None:
     )
 
 
-def subjects_of(found: Mapping[str, Any]) -> tuple[tuple[str, str, str], tuple[str, ...]]:
+def subjects_of(manifest: Mapping[str, Any]) -> tuple[tuple[str, str, str], tuple[str, ...]]:
     """Return the group (system, cluster, name) and the Deployments that a plan object names. Raises ``KeyError``."""
-    spec = found["spec"]
+    spec = manifest["spec"]
     group = spec["group"]
     named = [spec["deployment"], *(step["deployment"] for step in spec["steps"] if step.get("deployment"))]
     return (group["system"], group["cluster"], group["group"]), tuple(dict.fromkeys(named))
@@ -140,13 +140,13 @@ def micro_time(at: datetime) -> str:
 def _template_patch(change: TemplateChange) -> Json:
     patch: Json = {}
     if change.annotations:
-        patch["metadata"] = {"annotations": {one.name: one.value for one in change.annotations}}
+        patch["metadata"] = {"annotations": {setting.name: setting.value for setting in change.annotations}}
     if change.containers or change.node_labels:
         patch["spec"] = {}
     if change.containers:
-        patch["spec"]["containers"] = [_container_patch(one) for one in change.containers]
+        patch["spec"]["containers"] = [_container_patch(container) for container in change.containers]
     if change.node_labels:
-        patch["spec"]["nodeSelector"] = {one.name: one.value for one in change.node_labels}
+        patch["spec"]["nodeSelector"] = {setting.name: setting.value for setting in change.node_labels}
     return patch
 
 
@@ -158,7 +158,7 @@ def _container_patch(change: ContainerChange) -> Json:
         patch["args"] = list(change.arguments)
     if change.env or change.removed_env:
         # A variable that came from elsewhere may have no value beside that.
-        patch["env"] = [{"name": one.name, "value": one.value, "valueFrom": None} for one in change.env]
+        patch["env"] = [{"name": variable.name, "value": variable.value, "valueFrom": None} for variable in change.env]
         patch["env"] += [{"name": name, "$patch": "delete"} for name in change.removed_env]
     return patch
 
@@ -167,13 +167,16 @@ def _change(template: Json, change: TemplateChange) -> None:
     """Change a whole template in place, as the patch of it does on the server."""
     if change.annotations:
         before = template["metadata"].get("annotations") or {}
-        template["metadata"]["annotations"] = {**before, **{one.name: one.value for one in change.annotations}}
+        template["metadata"]["annotations"] = {
+            **before,
+            **{setting.name: setting.value for setting in change.annotations},
+        }
     if change.node_labels:
         before = template["spec"].get("nodeSelector") or {}
-        template["spec"]["nodeSelector"] = {**before, **{one.name: one.value for one in change.node_labels}}
-    by_name = {one["name"]: one for one in template["spec"]["containers"]}
-    for wanted in change.containers:
-        _change_container(by_name[wanted.container], wanted)
+        template["spec"]["nodeSelector"] = {**before, **{setting.name: setting.value for setting in change.node_labels}}
+    by_name = {container["name"]: container for container in template["spec"]["containers"]}
+    for container_change in change.containers:
+        _change_container(by_name[container_change.container], container_change)
 
 
 def _change_container(container: Json, change: ContainerChange) -> None:
@@ -181,8 +184,11 @@ def _change_container(container: Json, change: ContainerChange) -> None:
         container["image"] = change.image
     if change.arguments is not None:
         container["args"] = list(change.arguments)
-    values = {one.name: one.value for one in change.env}
-    kept = [one for one in container.get("env") or [] if one["name"] not in change.removed_env]
-    known = {one["name"] for one in kept}
-    env = [{"name": one["name"], "value": values[one["name"]]} if one["name"] in values else one for one in kept]
+    values = {variable.name: variable.value for variable in change.env}
+    kept = [variable for variable in container.get("env") or [] if variable["name"] not in change.removed_env]
+    known = {variable["name"] for variable in kept}
+    env = [
+        {"name": variable["name"], "value": values[variable["name"]]} if variable["name"] in values else variable
+        for variable in kept
+    ]
     container["env"] = env + [{"name": name, "value": value} for name, value in values.items() if name not in known]

@@ -9,11 +9,11 @@ from typing import Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.clock import ServerClock
+from planner.deployments.cluster_state import ClusterState, Policies
 from planner.deployments.events import ClusterEvents
 from planner.deployments.groups import Groups
 from planner.deployments.leases import ClusterLeases
 from planner.deployments.plans import ClusterPlans
-from planner.deployments.world import ClusterWorld, Policies
 from planner.errors import PlannerError
 from planner.execution.lease import holder_name, lease_name
 from planner.execution.ports import StoredPlan
@@ -21,7 +21,7 @@ from planner.execution.turn import Outcome, Ports, Turned, run_turn
 
 PAUSE_S: Final = 1.0
 """Between two looks while nothing moves."""
-_ENDS: Final = (Outcome.DONE, Outcome.GONE)
+_FINAL: Final = (Outcome.DONE, Outcome.GONE)
 
 
 def open_ports(api: RolloutApi, namespace: str, groups: Groups, policies: Policies) -> Ports:
@@ -29,7 +29,7 @@ def open_ports(api: RolloutApi, namespace: str, groups: Groups, policies: Polici
     clock = ServerClock(api.server_time)
     return Ports(
         plans=ClusterPlans(api, namespace),
-        world=ClusterWorld(api, namespace, groups, policies),
+        world=ClusterState(api, namespace, groups, policies),
         leases=ClusterLeases(api, namespace),
         events=ClusterEvents(api, namespace, clock),
         clock=clock,
@@ -46,7 +46,7 @@ def drive(ports: Ports, name: str, executor: str, sleep: Callable[[float], objec
     while True:
         turned = run_turn(ports, name, executor)
         yield turned
-        if turned.outcome in _ENDS:
+        if turned.outcome in _FINAL:
             return
         if turned.outcome is not Outcome.MOVED:
             sleep(PAUSE_S)

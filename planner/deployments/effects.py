@@ -67,18 +67,20 @@ def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetRe
 
 
 def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
-    found = _deployment(api, namespace, effect.deployment)
-    _check_containers(found, effect.step.change)
-    if found["spec"].get("revisionHistoryLimit") == 0:
+    deployment = _deployment(api, namespace, effect.deployment)
+    _check_containers(deployment, effect.step.change)
+    if deployment["spec"].get("revisionHistoryLimit") == 0:
         raise ImpossibleError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
-    body = templated(found, effect.step, effect.claim, effect.resource_version)
+    body = templated(deployment, effect.step, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, STRATEGIC)
 
 
 def _restore_template(api: RolloutApi, namespace: str, effect: RestoreTemplate) -> None:
-    found = _deployment(api, namespace, effect.deployment)
-    kept = replica_sets_of(found, api.replica_sets(namespace, selector_of(found)))
-    template = next((one["spec"]["template"] for one in kept if revision_of(one) == effect.revision), None)
+    deployment = _deployment(api, namespace, effect.deployment)
+    kept = replica_sets_of(deployment, api.replica_sets(namespace, selector_of(deployment)))
+    template = next(
+        (replica_set["spec"]["template"] for replica_set in kept if revision_of(replica_set) == effect.revision), None
+    )
     if template is None:
         raise ImpossibleError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
     body = restored(template, effect.claim, effect.resource_version)
@@ -100,13 +102,13 @@ def _create(api: RolloutApi, namespace: str, effect: Create) -> None:
 
 
 def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:
-    found = api.find_deployment(namespace, name)
-    if found is None:
+    deployment = api.find_deployment(namespace, name)
+    if deployment is None:
         raise ConflictError(f"Deployment {name} is gone")
-    return found
+    return deployment
 
 
-def _check_containers(found: Json, change: TemplateChange | None) -> None:
-    if missing := missing_containers(found, change):
-        name = found["metadata"]["name"]
+def _check_containers(deployment: Json, change: TemplateChange | None) -> None:
+    if missing := missing_containers(deployment, change):
+        name = deployment["metadata"]["name"]
         raise ImpossibleError(f"Deployment {name} has no container {missing[0]}: the plan would add one")

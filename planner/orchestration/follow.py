@@ -44,11 +44,11 @@ class PlanTrigger(BaseTrigger):
         kept = ("name", "namespace", "kubeconfig", "silence_s")
         return f"{__name__}.{type(self).__name__}", {field: getattr(self, field) for field in kept}
 
-    def look(self) -> "End | None":
+    def check(self) -> "End | None":
         """Return the end where there is one already. Raises ``OutOfReachError``."""
         api = self._connect()
         try:
-            return self._follower(api).look()
+            return self._follower(api).check()
         finally:
             api.close()
 
@@ -63,11 +63,11 @@ class PlanTrigger(BaseTrigger):
         async with AsyncExitStack() as opened:
             api = await asyncio.to_thread(self._connect)
             opened.push_async_callback(asyncio.to_thread, api.close)
-            follower, told = await asyncio.to_thread(self._follower, api), ""
-            while (end := await asyncio.to_thread(follower.look)) is None:
-                if follower.told != told:
-                    told = follower.told
-                    self.log.info("plan %s: %s", self.name, one_line(told))
+            follower, progress = await asyncio.to_thread(self._follower, api), ""
+            while (end := await asyncio.to_thread(follower.check)) is None:
+                if follower.progress != progress:
+                    progress = follower.progress
+                    self.log.info("plan %s: %s", self.name, one_line(progress))
                 await asyncio.sleep(EVERY_S)
             return end
 
@@ -106,7 +106,7 @@ class FollowPlan(BaseOperator):
         """
         trigger = PlanTrigger(self.name, self.namespace, self.kubeconfig or None, float(self.silence_s))
         with without_hopeless_retries():
-            end = trigger.look()
+            end = trigger.check()
         if end is None:
             self.defer(trigger=trigger, method_name="finish")
         return self.finish(context, dict(end))

@@ -40,8 +40,8 @@ class OffsetWrite:
             raise TypeError(f"request code {self.code!r} is not on the allow-list of requests that set offsets")
 
     def __str__(self) -> str:
-        wanted = ", ".join(f"{name} {value}" for name, value in self.fields.items())
-        return f"{self.code.name} ({self.code.value}) for {wanted}"
+        text = ", ".join(f"{name} {value}" for name, value in self.fields.items())
+        return f"{self.code.name} ({self.code.value}) for {text}"
 
 
 def cloned(origin: str, group: str, topic: str) -> OffsetWrite:
@@ -66,7 +66,7 @@ def committed(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
 
 
 class OffsetWriter:
-    """A connection to one broker; a context manager. It is cut after ``within_s`` seconds, whatever is under way.
+    """A connection to one broker; a context manager. It is cut after ``within_s`` seconds, whatever is in progress.
 
     So nothing arrives long after its sender made sure that the group has no members.
     """
@@ -92,17 +92,17 @@ class OffsetWriter:
         self._stream.end()
 
     def write(self, request: OffsetWrite) -> None:
-        """Return once the broker has said that it is done.
+        """Return once the broker has answered that it is done.
 
         Raises ``DeniedError`` where it refuses, ``OutOfReachError`` where it has not answered: perhaps it is done.
         """
         answer = self._asked(request)
         if answer.code:
             remark = answer.remark.strip().partition("\n")[0]
-            said = self._credentials.redacted(remark) if self._credentials else remark
+            message = self._credentials.redacted(remark) if self._credentials else remark
             raise DeniedError(
-                f"{self.broker} answered {request} with code {answer.code}, expected 0, and says: {said}: create the "
-                "group there where it is missing, or grant the account the rights of docs/connect-rocketmq.md"
+                f"{self.broker} answered {request} with code {answer.code}, expected 0, and says: {message}: create "
+                "the group there where it is missing, or grant the account the rights of docs/connect-rocketmq.md"
             )
 
     def _asked(self, request: OffsetWrite) -> codec.Command:
@@ -122,8 +122,8 @@ class OffsetWriter:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            part = self._stream.recv(size - len(data))
-            if not part:
+            chunk = self._stream.recv(size - len(data))
+            if not chunk:
                 raise ConnectionResetError("the connection ended before")
-            data += part
+            data += chunk
         return data

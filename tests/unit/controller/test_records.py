@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.calibration import read_records
-from planner.controller.records import PART, Records, check_data
+from planner.controller.records import SOURCE, Records, check_data
 from planner.deployments.plans import stored_plan
 from planner.errors import BadInputError
 from planner.execution.phases import Phase
@@ -55,11 +55,11 @@ def test_what_could_not_be_written_is_tried_again_when_the_plan_is_heard_of_agai
     records = Records(data, failures.append)
     data.write_text("in the way of the folder")
     records.hear(one)
-    assert failures == [PART]
+    assert failures == [SOURCE]
     data.unlink()
     records.hear(one)
     assert len(files(data)) == 1
-    assert failures == [PART]
+    assert failures == [SOURCE]
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
