@@ -135,7 +135,7 @@ def write_coverage(data: Path, coverage: Coverage) -> None:
     write_atomically(sampling_record(data), COVERAGE.dump(coverage))
 
 
-def needs_one_look(coverage: Coverage | None, policies: Collection[ConsumerScalingPolicy], at: datetime) -> bool:
+def needs_single_read(coverage: Coverage | None, policies: Collection[ConsumerScalingPolicy], at: datetime) -> bool:
     """Return whether a run at ``at`` looks at these policies' groups once, as it knows the rest by looking back.
 
     So it is where the sampler covers one of them at least, and lacks time for none of those that it reads. A group that

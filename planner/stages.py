@@ -22,7 +22,7 @@ from typing import Literal, Protocol, TypedDict, TypeVar, cast
 from planner import pipeline
 from planner.calibration import read_track
 from planner.cluster_reports import report_refused
-from planner.coverage import gaps_judged_by, needs_one_look, read_coverage
+from planner.coverage import gaps_judged_by, needs_single_read, read_coverage
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
@@ -215,7 +215,7 @@ def observe_live(
     """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
-    in the history that earlier runs left. What ``planner sample`` covers is looked at once (``needs_one_look``).
+    in the history that earlier runs left. What ``planner sample`` covers is looked at once (``needs_single_read``).
     Installations are watched side by side, the groups of one together; a group that cannot be read is among the run's
     problems. Raises the first group's error when not a single one could be read.
     """
@@ -282,7 +282,7 @@ def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tu
     """Return the reason for each policy whose group was never read, and the period that gaps are judged by."""
     now, coverage, land = datetime.now(UTC), read_coverage(data), partial(pipeline.land_live, data)
     paces = [Pace() for _ in places]
-    times = [0.0 if needs_one_look(coverage, place.policies, now) else seconds for place in places]
+    times = [0.0 if needs_single_read(coverage, place.policies, now) else seconds for place in places]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
         failures = dict(chain.from_iterable(pool.map(watch_place, places, repeat(land), times, paces)))
     # One period for all, as the lag history is made in one go: the slowest installation's, or the sampler's.

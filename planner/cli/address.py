@@ -88,11 +88,11 @@ class Address:
     @property
     def account(self) -> str:
         """The other options, as a shell takes them; empty or with a blank before it."""
-        parts = [f"--cluster {shlex.quote(self.cluster)}"] if self.cluster else []
-        parts += [f"--credentials {shlex.quote(str(self.credentials))}"] if self.credentials else []
-        parts += ["--tls"] if self.tls else []
-        parts += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
-        return "".join(f" {part}" for part in parts)
+        options = [f"--cluster {shlex.quote(self.cluster)}"] if self.cluster else []
+        options += [f"--credentials {shlex.quote(str(self.credentials))}"] if self.credentials else []
+        options += ["--tls"] if self.tls else []
+        options += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
+        return "".join(f" {option}" for option in options)
 
     def source(self, group: str, cluster: str) -> dict[str, Any]:
         """Return ``spec.source`` of a policy for the group, which lives in ``cluster``, as the document spells it."""
@@ -122,7 +122,7 @@ class Address:
 
 
 def _split(servers: str, separator: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in servers.split(separator) if part.strip())
+    return tuple(server.strip() for server in servers.split(separator) if server.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,9 +233,9 @@ def _print_line(console: Console, label: str, line: str, style: str | None) -> N
         return
     width = console.width if console.is_terminal else PIPE_WIDTH
     wrapped = textwrap.wrap(line, max(40, width - INDENT), break_long_words=False, break_on_hyphens=False)
-    for number, part in enumerate(wrapped):
+    for number, segment in enumerate(wrapped):
         text = Text("  ").append(f"{'' if number else label:<{INDENT - 2}}", style="dim")
-        console.print(text.append(part, style=style or ""), soft_wrap=True)
+        console.print(text.append(segment, style=style or ""), soft_wrap=True)
 
 
 def print_advices(console: Console, advices: Sequence["Advice"], unread: Sequence[tuple[str, str]]) -> None:

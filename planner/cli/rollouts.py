@@ -59,14 +59,14 @@ def live_groups() -> "Groups":
 
 
 def policies(api: "RolloutApi", namespace: str, file: Path | None) -> "Policies":
-    """Return the way to policies: the file where one is named, else the namespace's objects."""
+    """Return the reader of policies: the file where one is named, else the namespace's objects."""
     from planner.deployments.policies import cluster_policies
     from planner.documents.policy import read_policy
 
     if file is None:
         return cluster_policies(api, namespace)
-    read_policy(file)  # a file that is wrong is said at once
-    return lambda name: found if (found := read_policy(file)).metadata.name == name else None
+    read_policy(file)  # a file that is wrong is reported at once
+    return lambda name: parsed if (parsed := read_policy(file)).metadata.name == name else None
 
 
 def is_plan_file(plan: str) -> bool:
@@ -74,7 +74,7 @@ def is_plan_file(plan: str) -> bool:
     return plan.endswith((".yaml", ".yml")) or "/" in plan or Path(plan).is_file()
 
 
-def plan_place(plan: str, namespace: str | None) -> tuple[str, str]:
+def locate_plan(plan: str, namespace: str | None) -> tuple[str, str]:
     """Return namespace and name of a plan by its name or its file."""
     if not is_plan_file(plan):
         return namespace or "default", plan
@@ -99,14 +99,14 @@ def read_plan(ports: "Ports", namespace: str, name: str) -> "StoredPlan":
     """Return a plan of the cluster. Raises ``BadInputError`` when there is none."""
     from planner.deployments.plans import no_plan
 
-    found = ports.plans.read(name)
-    if found is None:
+    stored = ports.plans.read(name)
+    if stored is None:
         raise no_plan(namespace, name)
-    return found
+    return stored
 
 
 def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approval: bool) -> "StoredPlan":
-    """Drive a plan, or follow who does, until it is at its end; return it as it is then.
+    """Drive a plan, or follow its executor, until it is at its end; return it as it is then.
 
     Without ``waits_for_approval`` it ends there, too, where nobody has approved it. Ctrl-C leaves the plan where it is,
     says so and ends with exit code 1. Raises ``OutOfReachError`` when nothing answers for ``PATIENCE_S`` seconds.
@@ -115,10 +115,10 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
 
     executor, last = executor_name(), stored
 
-    def shown(found: "StoredPlan", look: "Look | None", turned: "Turned") -> None:
+    def shown(current: "StoredPlan", look: "Look | None", turned: "Turned") -> None:
         nonlocal last
-        last = found
-        show(found, look, turned)
+        last = current
+        show(current, look, turned)
 
     try:
         with _ctrl_c() as stop:
@@ -133,12 +133,12 @@ def _left(stored: "StoredPlan") -> str:
     """Return what becomes of a plan that nobody carries on here: what was asked of it stays asked."""
     from planner.execution.phases import Phase
 
-    there = f"plan {stored.name} stays where it is"
+    stays = f"plan {stored.name} stays where it is"
     if stored.requests.abort or stored.requests.is_deleted:
-        return f"{there} and its abort stays asked for: planner abort goes on with that, and so does a controller"
+        return f"{stays} and its abort stays asked for: planner abort goes on with that, and so does a controller"
     if stored.status.phase is Phase.ABORTING:
-        return f"{there}, on its way back: planner apply or planner abort goes on undoing it"
-    return f"{there}: planner apply goes on with it, planner abort undoes it"
+        return f"{stays}, on its way back: planner apply or planner abort goes on undoing it"
+    return f"{stays}: planner apply goes on with it, planner abort undoes it"
 
 
 @contextmanager
@@ -227,7 +227,7 @@ def print_next_step(stored: "StoredPlan", namespace: str) -> None:
         print_next(f"planner verify {where}")
 
 
-def tell_end(stored: "StoredPlan") -> None:
+def print_end(stored: "StoredPlan") -> None:
     """Print in text how a plan stands."""
     from planner.execution.phases import Phase
 

@@ -48,12 +48,12 @@ def simulate(
         if not answer.is_text:
             answer.write(OUTCOMES.kind, OUTCOMES.body(outcomes))
             return
-        _tell(taken, outcomes)
+        _print(taken, outcomes)
         if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
             text_console().print(f"Not simulated: {why}.", style="dim")
 
 
-def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
+def _print(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
     console = text_console()
     title = f"Group {taken.group}, {queues(len(taken.data_queues), taken.system)}, strategy {outcomes[0].strategy}"
     console.print(_loads(title, outcomes, queue_nouns(taken.system)))
@@ -134,10 +134,10 @@ def _cost(transition: "Transition | None") -> tuple[str, ...]:
     """Return pause, duplicates, burst and settling of the change."""
     if transition is None:
         return (UNKNOWN,) * 4
-    twice, burst = transition.duplicates, transition.burst_messages
+    duplicates, burst = transition.duplicates, transition.burst_messages
     return (
         _span(transition.pause_s),
-        _pair(number(twice.p50), number(twice.p95)),
+        _pair(number(duplicates.p50), number(duplicates.p95)),
         _pair(number(burst.p50), number(burst.p95)),
         _span(transition.settle_s),
     )
