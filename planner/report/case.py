@@ -20,7 +20,7 @@ class Case:
     """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known.
 
     ``plan_file`` is how a reader's next command names the plan, ``track`` what the group's earlier
-    forecasts came to, ``None`` where nobody looked back. ``advice`` is the answer of ``planner advise``, where the case
+    forecasts came to, ``None`` where none were read. ``advice`` is the answer of ``planner advise``, where the case
     comes from there.
     """
 
@@ -74,7 +74,7 @@ class Case:
 
     @cached_property
     def owners_then(self) -> dict[Queue, str | None]:
-        """Who would own each data queue after the decision; as now for a hold."""
+        """The owner of each data queue after the decision; as now for a hold."""
         if self.is_hold or self.chosen is None:
             return self.owners_now
         return {owned.queue: owned.owner for owned in self.chosen.owners}

@@ -80,10 +80,10 @@ class Grids:
 
 
 def grids(case: Case) -> Grids:
-    """Return the pictures of who owns what."""
+    """Return the grids of queues and their owners."""
     rows = [
-        (place[0], " ".join(place[1:]), list(queues))
-        for place, queues in groupby(sorted(case.owners_now), key=lambda queue: queue.place)
+        (location[0], " ".join(location[1:]), list(queues))
+        for location, queues in groupby(sorted(case.owners_now), key=lambda queue: queue.place)
     ]
     shown, folded = _fold(rows)
     now, then = case.owners_now, case.owners_then
@@ -136,7 +136,7 @@ def _rows(
 def _lines(cells: Mapping[int, Cell], columns: int) -> tuple[Line, ...]:
     """Return the lines that hold at least one queue: ids may have wide holes."""
     starts = sorted({queue_id - queue_id % columns for queue_id in cells})
-    return tuple(Line(start, tuple(cells.get(start + place) for place in range(columns))) for start in starts)
+    return tuple(Line(start, tuple(cells.get(start + offset) for offset in range(columns))) for start in starts)
 
 
 def _cell(case: Case, queue: Queue, owner: str | None, other: str | None) -> Cell:
@@ -178,10 +178,10 @@ def key(case: Case) -> tuple[Person, ...]:
     now, then = _counts(case.owners_now), _counts(case.owners_then)
     loads_now = {load.client: load for load in case.staying.loads} if case.staying else {}
     loads_then = {load.client: load for load in case.chosen.loads} if case.chosen else {}
-    there = {*case.snapshot.clients, *(loads_then if not case.is_hold else ())}
+    present = {*case.snapshot.clients, *(loads_then if not case.is_hold else ())}
     people = []
     for mark in case.marks:
-        if mark.client not in there:
+        if mark.client not in present:
             continue
         before, after = loads_now.get(mark.client), loads_then.get(mark.client)
         people.append(

@@ -98,7 +98,7 @@ def _each(decision: Decision) -> str:
 
 
 def chips(case: Case) -> Iterator[Chip]:
-    """Yield who stays, starts and stops; nothing when there are too many to look at."""
+    """Yield who stays, starts and stops; nothing when there are too many to show."""
     running = case.snapshot.clients
     after = running if case.is_hold or case.chosen is None else [load.client for load in case.chosen.loads]
     everybody = list(dict.fromkeys([*running, *after]))
@@ -158,7 +158,7 @@ def _backlog(case: Case) -> Fact:
     if lag and not case.is_hold:
         staying = words.pods(decision.current, decision.current * decision.members_per_pod)
         notes.append(f"Staying at {staying}: {end_of_backlog(case.staying, lag)}.")
-    note = " ".join(f"{part[:1].upper()}{part[1:]}" for part in notes)
+    note = " ".join(f"{each_note[:1].upper()}{each_note[1:]}" for each_note in notes)
     return Fact("Backlog", words.number(lag), None, note, "message" if lag == 1 else "messages")
 
 

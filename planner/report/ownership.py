@@ -50,11 +50,11 @@ class Ownership:
     hidden: int
 
 
-def ownership(looks: Sequence[tuple[datetime, Owners]], marks: Marks) -> Ownership:
-    """Return the picture of two or more looks, oldest first; what a look showed holds until the next one."""
-    queues = sorted({queue for _, owners in looks for queue in owners if not queue.is_retry})
-    begins, ends = looks[0][0], looks[-1][0]
-    span_s = max((ends - begins).total_seconds(), 1.0)
+def ownership(observations: Sequence[tuple[datetime, Owners]], marks: Marks) -> Ownership:
+    """Return the drawing of two or more observations, oldest first; each one holds until the next."""
+    queues = sorted({queue for _, owners in observations for queue in owners if not queue.is_retry})
+    begins, end = observations[0][0], observations[-1][0]
+    span_s = max((end - begins).total_seconds(), 1.0)
 
     def share(at: datetime) -> float:
         return round(100 * (at - begins).total_seconds() / span_s, 3)
@@ -65,7 +65,7 @@ def ownership(looks: Sequence[tuple[datetime, Owners]], marks: Marks) -> Ownersh
             TOP + ROW * number,
             tuple(
                 Bar(tuple(marks[name] for name in names), share(since), round(share(until) - share(since), 3), tip)
-                for names, since, until in _stretches(looks, queue)
+                for names, since, until in _stretches(observations, queue)
                 for tip in [f"{queue}: {' and '.join(names) or 'nobody'} from {since:%H:%M:%S} to {until:%H:%M:%S}"]
             ),
         )
@@ -73,7 +73,7 @@ def ownership(looks: Sequence[tuple[datetime, Owners]], marks: Marks) -> Ownersh
     )
     return Ownership(
         lines=lines,
-        ticks=tuple((share(at), f"{at:%H:%M:%S}") for at in _ticks(begins, ends)),
+        ticks=tuple((share(at), f"{at:%H:%M:%S}") for at in _ticks(begins, end)),
         marks=tuple(marks),
         height=TOP + ROW * len(lines),
         hidden=max(0, len(queues) - MOST_QUEUES),
@@ -81,21 +81,21 @@ def ownership(looks: Sequence[tuple[datetime, Owners]], marks: Marks) -> Ownersh
 
 
 def _stretches(
-    looks: Sequence[tuple[datetime, Owners]], queue: Queue
+    observations: Sequence[tuple[datetime, Owners]], queue: Queue
 ) -> Iterator[tuple[tuple[str, ...], datetime, datetime]]:
-    """Yield the queue's owners with the first look that showed them and the first one that no longer did."""
-    times = [at for at, _ in looks]
-    seen = [(owners.get(queue, ()), number) for number, (_, owners) in enumerate(looks[:-1])]
-    for names, together in groupby(seen, key=lambda one: one[0]):
+    """Yield the queue's owners with the first observation of them and the first one without them."""
+    times = [at for at, _ in observations]
+    numbered_owners = [(owners.get(queue, ()), number) for number, (_, owners) in enumerate(observations[:-1])]
+    for names, together in groupby(numbered_owners, key=lambda pair: pair[0]):
         numbers = [number for _, number in together]
         yield names, times[numbers[0]], times[numbers[-1] + 1]
 
 
-def _ticks(begins: datetime, ends: datetime) -> Iterator[datetime]:
-    span_s = (ends - begins).total_seconds()
+def _ticks(begins: datetime, end: datetime) -> Iterator[datetime]:
+    span_s = (end - begins).total_seconds()
     step = next((s for s in TICKS_S if span_s / s <= MOST_TICKS), TICKS_S[-1])
     first = -(-begins.timestamp() // step) * step
     at = begins + timedelta(seconds=first - begins.timestamp())
-    while at <= ends:
+    while at <= end:
         yield at
         at += timedelta(seconds=step)
