@@ -27,9 +27,9 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_curren
 from planner.orchestration.connections import airflow_connections
 from planner.orchestration.deadline import deadline_of_runs
 from planner.orchestration.forms import (
+    LOCATIONS,
     LONG,
     OWNER,
-    PLACES,
     POLICIES,
     POOL,
     SETTINGS,
@@ -87,7 +87,7 @@ PARAMS = {
         "Lag history",
         "URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
         os.environ.get("CONSUMER_PLANNER_HISTORY"),
-        section=PLACES,
+        section=LOCATIONS,
     ),
     "pages": Param(
         os.environ.get("CONSUMER_PLANNER_PAGES", "plans"),
@@ -96,7 +96,7 @@ PARAMS = {
         title="Pages",
         description="HTML pages: of every decision, of those with a plan, or none; planner report writes one at any "
         "time. Default: CONSUMER_PLANNER_PAGES.",
-        section=PLACES,
+        section=LOCATIONS,
     ),
     "keep_days": Param(
         int(os.environ.get("CONSUMER_PLANNER_KEEP_DAYS", "30")),
@@ -104,7 +104,7 @@ PARAMS = {
         minimum=1,
         title="Days to keep",
         description="Days of history, samples, runs and migrations to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
-        section=PLACES,
+        section=LOCATIONS,
     ),
 }
 

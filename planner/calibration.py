@@ -50,9 +50,9 @@ def read_track(data: Path, group: GroupRef, until: datetime) -> TrackRecord:
 def _record(path: Path, group: GroupRef) -> CalibrationRecord:
     record = CALIBRATION.read(path)
     if record.group != group:
-        found = record.group
+        recorded = record.group
         raise DocumentError(
-            f"{path}: found a record of group {found.group} on {found.system} cluster {found.cluster}, expected group "
-            f"{group.group} on {group.system} cluster {group.cluster}: move it to that group's folder"
+            f"{path}: found a record of group {recorded.group} on {recorded.system} cluster {recorded.cluster}, "
+            f"expected group {group.group} on {group.system} cluster {group.cluster}: move it to that group's folder"
         )
     return record

@@ -35,7 +35,12 @@ class PlannerError(Exception):
     can_retry: ClassVar[bool] = False
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(one_line(without_passwords(one)) if isinstance(one, str) else one for one in arguments))
+        super().__init__(
+            *(
+                one_line(without_passwords(argument)) if isinstance(argument, str) else argument
+                for argument in arguments
+            )
+        )
 
 
 class BadInputError(PlannerError):

@@ -204,29 +204,29 @@ def _moment(value: Moment, name: str) -> datetime:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        found = "nothing" if value is None else repr(str(value))
-        raise BadInputError(f"parameter {name}: found {found}, expected a time with zone like 2026-11-21T10:00:00Z")
+        given = "nothing" if value is None else repr(str(value))
+        raise BadInputError(f"parameter {name}: found {given}, expected a time with zone like 2026-11-21T10:00:00Z")
     return at.astimezone(UTC)
 
 
 def observe_live(
     policies: PolicyLocation, data: Path, watch_s: float | None = None, longest_s: float | None = None
 ) -> Run:
-    """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
+    """Watch every policy's group for ``watch_s`` seconds and land the samples; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
-    in the history that earlier runs left. What ``planner sample`` covers is looked at once (``needs_single_read``).
+    in the history that earlier runs left. What ``planner sample`` covers is read once (``needs_single_read``).
     Installations are watched side by side, the groups of one together; a group that cannot be read is among the run's
     problems. Raises the first group's error when not a single one could be read.
     """
     fleet = _live_fleet(policies)
-    wanted = fleet.policies
-    seconds = _watch_s(wanted, longest_s) if watch_s is None else watch_s
+    fleet_policies = fleet.policies
+    seconds = _watch_s(fleet_policies, longest_s) if watch_s is None else watch_s
     since = datetime.now(UTC)
-    failures, sample_every_s = _watch_all(installations(wanted), data, seconds)
-    if len(failures) == len(wanted):
-        raise failures[wanted[0].metadata.name]
-    _land_pasts(wanted, data, since)
+    failures, sample_every_s = _watch_all(installations(fleet_policies), data, seconds)
+    if len(failures) == len(fleet_policies):
+        raise failures[fleet_policies[0].metadata.name]
+    _land_pasts(fleet_policies, data, since)
     return _observed(fleet, failures, data, since, sample_every_s)
 
 
@@ -251,8 +251,8 @@ def observe_each(
     """
     fleet = _live_fleet(policies)
     since = datetime.now(UTC)
-    places = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
-    failures, sample_every_s = _watch_all(places, data, watch_s)
+    targets = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
+    failures, sample_every_s = _watch_all(targets, data, watch_s)
     return _observed(fleet, failures, data, since, sample_every_s), failures
 
 
@@ -278,23 +278,23 @@ def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None)
     return window_s if longest_s is None else min(window_s, longest_s)
 
 
-def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
+def _watch_all(targets: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
     """Return the reason for each policy whose group was never read, and the period that gaps are judged by."""
     now, coverage, land = datetime.now(UTC), read_coverage(data), partial(pipeline.land_live, data)
-    paces = [Pace() for _ in places]
-    times = [0.0 if needs_single_read(coverage, place.policies, now) else seconds for place in places]
+    paces = [Pace() for _ in targets]
+    times = [0.0 if needs_single_read(coverage, target.policies, now) else seconds for target in targets]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        failures = dict(chain.from_iterable(pool.map(watch_place, places, repeat(land), times, paces)))
+        failures = dict(chain.from_iterable(pool.map(observe_installation, targets, repeat(land), times, paces)))
     # One period for all, as the lag history is made in one go: the slowest installation's, or the sampler's.
-    policies = chain.from_iterable(place.policies for place in places)
+    policies = chain.from_iterable(target.policies for target in targets)
     return failures, gaps_judged_by(coverage, policies, now, max(pace.sample_every_s for pace in paces))
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
-    """Land what metrics tell of the time since they were last read; a server that fails costs no run.
+    """Land what metrics have of the time since they were last read; a server that fails costs no run.
 
-    What it did not tell, the next run asks for again. One that does not answer costs a minute. So it is told once, and
-    not asked for the other groups.
+    What it did not report, the next run asks for again. One that does not answer costs a minute. So that is logged
+    once, and it is not asked for the other groups.
     """
     away: set[object] = set()
     for policy in policies:
@@ -333,7 +333,7 @@ def _mark(policy: ConsumerScalingPolicy, data: Path) -> Path:
     return metrics_mark(data, source.system, source.cluster, source.group)
 
 
-def watch_place(
+def observe_installation(
     installation: Installation, land: Callable[[GroupSample], object], seconds: float, pace: Pace
 ) -> Sequence[tuple[str, PlannerError]]:
     """Have ``land`` take every sample; return, for each policy whose group was never read, the last reason.
@@ -349,7 +349,9 @@ def watch_place(
         return [(names[0], failures)]
     alone = [Installation((policy,)) for policy in installation.policies]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        return tuple(chain.from_iterable(pool.map(lambda place: watch_place(place, land, seconds, pace), alone)))
+        return tuple(
+            chain.from_iterable(pool.map(lambda target: observe_installation(target, land, seconds, pace), alone))
+        )
 
 
 def _watch_together(
@@ -357,13 +359,13 @@ def _watch_together(
 ) -> Sequence[tuple[str, PlannerError]]:
     failures: dict[str, PlannerError] = {}
     has_answered: set[str] = set()
-    for policy, said in watch_installation(installation, seconds, pace):
-        if isinstance(said, PlannerError):
-            failures[policy.metadata.name] = said
+    for policy, response in watch_installation(installation, seconds, pace):
+        if isinstance(response, PlannerError):
+            failures[policy.metadata.name] = response
             if not has_answered and len(failures) == len(installation.policies):
-                break  # nobody answers: whoever called may try again sooner than the watch would end
+                break  # no server answers: the caller may retry sooner than the watch would end
         else:
-            land(said)
+            land(response)
             has_answered.add(policy.metadata.name)
     return [(name, error) for name, error in failures.items() if name not in has_answered]
 

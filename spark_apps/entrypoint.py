@@ -36,10 +36,10 @@ def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Pat
             return executor(environment, spark)
         case ["driver"]:
             raise MissingError("driver was given no application, expected what spark-submit takes")
-        case ["driver", *told]:
+        case ["driver", *options]:
             address = _given(environment, "SPARK_DRIVER_BIND_ADDRESS")
             bind = ["--conf", f"spark.driver.bindAddress={address}", "--deploy-mode", "client"]
-            return [str(spark / "bin" / "spark-submit"), *bind, *told]
+            return [str(spark / "bin" / "spark-submit"), *bind, *options]
         case []:
             raise MissingError("no argument was given, expected driver, executor, or a command")
         case _:
@@ -60,7 +60,9 @@ def executor(environment: Mapping[str, str], spark: Path) -> list[str]:
 
 def java_options(environment: Mapping[str, str]) -> list[str]:
     """Return the values of ``SPARK_JAVA_OPT_<n>`` by their numbers."""
-    numbered = {int(found[1]): value for name, value in environment.items() if (found := JAVA_OPTION.fullmatch(name))}
+    numbered = {
+        int(matched[1]): value for name, value in environment.items() if (matched := JAVA_OPTION.fullmatch(name))
+    }
     return [numbered[number] for number in sorted(numbered)]
 
 
@@ -72,10 +74,10 @@ def _given(environment: Mapping[str, str], name: str) -> str:
 
 def main() -> None:
     """Become the command."""
-    found = find_spec("pyspark")
-    assert found is not None
-    assert found.submodule_search_locations
-    spark = Path(found.submodule_search_locations[0])
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    spark = Path(spec.submodule_search_locations[0])
     try:
         words = command(sys.argv[1:], os.environ, spark)
         os.execvpe(words[0], words, {**os.environ, "SPARK_HOME": str(spark)})  # noqa: S606  to become it is the point

@@ -159,7 +159,7 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     from planner.cluster_reports import report_run
     from planner.documents.policy import read_policies
     from planner.local_run import serve_all
-    from planner.look_back import forget
+    from planner.past_runs import forget
 
     began = datetime.now(UTC)
     with errors.status(f"watching the groups of {schedule.policies}, {schedule.observe_s} s at most"):
@@ -182,7 +182,7 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
 
 def _next_start(schedule: Schedule, began: datetime, run: "Run") -> datetime | None:
     """Return when the next run is due: by ``--every``, else as the last runs came; ``None`` where nobody knows."""
-    from planner.look_back import run_period_s
+    from planner.past_runs import run_period_s
 
     if schedule.period_s is not None:
         return max(began + timedelta(seconds=schedule.period_s), datetime.now(UTC))

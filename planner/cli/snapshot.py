@@ -127,7 +127,7 @@ def take_live(
     ``data``; raises what ``watch`` and ``watch_seconds`` do.
     """
     from planner.coverage import gaps_judged_by, needs_single_read, read_coverage
-    from planner.look_back import former_samples, gap_period_s
+    from planner.past_runs import former_samples, gap_period_s
     from planner.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past

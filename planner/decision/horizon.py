@@ -227,8 +227,8 @@ class _Model:
         """Return the backlog after a stretch, and the price of the part of it in which messages are late."""
         growth = (load - drain) * seconds
         after = backlog + growth
-        part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
-        return np.maximum(after, 0.0), np.minimum(np.maximum(part, 0.0), 1.0) * (seconds * self._late_price)
+        late_share = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
+        return np.maximum(after, 0.0), np.minimum(np.maximum(late_share, 0.0), 1.0) * (seconds * self._late_price)
 
     def _valued(self, value: Floats, backlog: Floats) -> Floats:
         """Return each path's and count's value at its own backlogs; beyond the last level the line goes on."""

@@ -89,11 +89,11 @@ class SpecKind(Generic[T]):
     def document(self, value: T, name: str, namespace: str | None = None) -> dict[str, Any]:
         """Return the whole document as plain types, metadata named ``name``."""
         spec = self.spec(value)
-        place = {} if namespace is None else {"namespace": namespace}
+        location = {} if namespace is None else {"namespace": namespace}
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
-            "metadata": {"name": name, **place, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
+            "metadata": {"name": name, **location, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
             "spec": spec,
         }
 

@@ -29,9 +29,9 @@ EVERY_S: Final = 2.0
 
 
 class PlanTrigger(BaseTrigger):
-    """Fires once, when a plan is at its end or nobody works on it; the event's payload is an ``End``.
+    """Fires once, when a plan is at its end or has no executor; the event's payload is an ``End``.
 
-    There is no ``on_kill``: who marks the task failed or clears it stops following, and the plan goes on.
+    There is no ``on_kill``: a person who marks the task failed or clears it ends the following, and the plan goes on.
     ``planner abort`` undoes it.
     """
 
@@ -88,7 +88,7 @@ class PlanTrigger(BaseTrigger):
 class FollowPlan(BaseOperator):
     """Ends well with the plan's ``End`` once the plan has succeeded; fails with its one sentence otherwise.
 
-    It only looks: when it runs again, it follows again, and nothing is applied twice. A forecast that was missed is no
+    It only reads: when it is retried, it follows anew, and nothing is applied twice. A forecast that was missed is no
     failure; the verdict says so in the log and in the result.
     """
 

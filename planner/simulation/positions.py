@@ -70,17 +70,17 @@ def departures(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> tu
     else:
         before = _names(strategy, topics, clients)
         moved = [
-            _changed(before, _names(strategy, topics, [*clients[:place], *clients[place + 1 :]]))
-            for place in range(len(clients))
+            _changed(before, _names(strategy, topics, [*clients[:position], *clients[position + 1 :]]))
+            for position in range(len(clients))
         ]
-    found = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
-    return tuple(sorted(found, key=lambda departure: departure.moved))
+    all_departures = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
+    return tuple(sorted(all_departures, key=lambda departure: departure.moved))
 
 
 def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], count: int) -> MoveRange | None:
     """Return the exact range of moved queues when ``count`` of the clients stay, for strategies that go by names.
 
-    Under CONSISTENT_HASH nothing moves between those who stay, so the moved queues are those of the leaving ones,
+    Under CONSISTENT_HASH nothing moves between clients that stay, so the moved queues are those of the leaving ones,
     however many leave. Elsewhere one leave is tried for every client; ``None`` for several, as every choice would have
     to be tried.
     """
@@ -90,16 +90,16 @@ def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], coun
         sizes = np.bincount(owners[owners != NOBODY], minlength=len(clients))
         order = np.argsort(sizes, kind="stable")
         fewest, most = int(sizes[order[:leaving]].sum()), int(sizes[order[count:]].sum())
-        return MoveRange(fewest, most, _places(order[leaving:]), _places(order[:count]))
+        return MoveRange(fewest, most, _positions(order[leaving:]), _positions(order[:count]))
     if leaving != 1:
         return None
-    found = departures(strategy, topics, clients)
-    cheapest, dearest = (list(clients).index(departure.client) for departure in (found[0], found[-1]))
-    others = [tuple(place for place in range(len(clients)) if place != gone) for gone in (cheapest, dearest)]
-    return MoveRange(found[0].moved, found[-1].moved, others[0], others[1])
+    all_departures = departures(strategy, topics, clients)
+    cheapest, dearest = (list(clients).index(departure.client) for departure in (all_departures[0], all_departures[-1]))
+    others = [tuple(position for position in range(len(clients)) if position != gone) for gone in (cheapest, dearest)]
+    return MoveRange(all_departures[0].moved, all_departures[-1].moved, others[0], others[1])
 
 
-def _places(order: NDArray[np.intp]) -> tuple[int, ...]:
+def _positions(order: NDArray[np.intp]) -> tuple[int, ...]:
     return tuple(sorted(order.tolist()))
 
 
@@ -125,18 +125,18 @@ def _moved_by_position(strategy: Strategy, topics: Topics, clients: Sequence[str
     """Return the moved queues for every position that comes or goes, in one pass over the queues.
 
     With the extra client at position p of the larger list, the smaller list's client o stands at o below p and at
-    o + 1 from p on. A queue stays exactly when its two owners meet in that way.
+    o + 1 from p on. A queue stays exactly when its two owners correspond so.
     """
     larger = max(len(clients), count_after)
     same, shifted = np.zeros(larger + 1, dtype=np.intp), np.zeros(larger + 1, dtype=np.intp)
     owned = 0
     for queues in topics:
         before = strategy.owners(queues, clients)
-        after = strategy.owners(queues, [f"{place:09}" for place in range(count_after)])
+        after = strategy.owners(queues, [f"{position:09}" for position in range(count_after)])
         small, large = (before, after) if count_after == larger else (after, before)
-        held = (small != NOBODY) & (large != NOBODY)
-        same += np.bincount(small[held & (large == small)], minlength=larger + 1)
-        shifted += np.bincount(small[held & (large == small + 1)], minlength=larger + 1)
+        owned_in_both = (small != NOBODY) & (large != NOBODY)
+        same += np.bincount(small[owned_in_both & (large == small)], minlength=larger + 1)
+        shifted += np.bincount(small[owned_in_both & (large == small + 1)], minlength=larger + 1)
         owned += int((before != NOBODY).sum())
     stay_below = np.append(0, np.cumsum(same))[:larger]
     stay_from = shifted.sum() - np.append(0, np.cumsum(shifted))[:larger]
@@ -206,16 +206,16 @@ def _hashed_join(strategy: Strategy, topics: Topics, clients: Sequence[str], sam
     if not len(ring.points):
         everything = 0 if not strategy.virtual_nodes else len(points)
         return JoinRange(everything, everything, float(everything), True)
-    places = np.searchsorted(ring.points, points) % len(ring.points)
+    owner_points = np.searchsorted(ring.points, points) % len(ring.points)
     # 0 .. RING - 1 points ahead of the queue are the owner's to lose; on the owner's own point the later id wins.
-    ways = (ring.points[places] - points).astype(np.float64)
-    mean = float((1 - (1 - ways / RING) ** strategy.virtual_nodes).sum())
+    distances = (ring.points[owner_points] - points).astype(np.float64)
+    mean = float((1 - (1 - distances / RING) ** strategy.virtual_nodes).sum())
     random = np.random.default_rng(seed)
     moved = []
     for _ in range(samples):
         own = np.sort(random.integers(0, RING, strategy.virtual_nodes, dtype=np.uint32))
         mine = (own[np.searchsorted(own, points) % len(own)] - points).astype(np.float64)
-        moved.append(int((mine < ways).sum()))
+        moved.append(int((mine < distances).sum()))
     fewest, most = (int(value) for value in np.quantile(moved, _BAND, method="nearest"))
     return JoinRange(fewest, most, mean, False)
 

@@ -14,8 +14,8 @@ from pyspark.sql.types import (
 )
 
 GROUP_KEY = ("system", "cluster", "group")
-PLACE_KEY = (*GROUP_KEY, "topic", "broker")
-QUEUE_KEY = (*PLACE_KEY, "queue_id")
+BROKER_TOPIC_KEY = (*GROUP_KEY, "topic", "broker")
+QUEUE_KEY = (*BROKER_TOPIC_KEY, "queue_id")
 
 
 def _columns(**types: DataType) -> list[StructField]:

@@ -64,10 +64,10 @@ def _writer(
     data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
 ) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-        rows = [write_one(policy_of(row), intervals) for row in policies.itertuples()]
+        rows = [write_policy(policy_of(row), intervals) for row in policies.itertuples()]
         return pd.DataFrame(rows, columns=RESULTS.fieldNames())
 
-    def write_one(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
+    def write_policy(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
         name = policy.metadata.name
         result = attempt(name, "snapshot", take, policy, intervals)
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result

@@ -82,8 +82,8 @@ def gap_period_s(data: Path, policy: ConsumerScalingPolicy, until: datetime, sam
 def run_period_s(data: Path, until: datetime) -> float | None:
     """Return how far apart the last runs up to ``until`` ended, in seconds; ``None`` for a first run."""
     names = sorted(name for name in _run_names(data) if name <= time_name(until))[-RUNS_FOR_PERIOD:]
-    ends = [time_of_name(name) for name in names]
-    apart = [(after - before).total_seconds() for before, after in pairwise(ends)]
+    end_times = [time_of_name(name) for name in names]
+    apart = [(after - before).total_seconds() for before, after in pairwise(end_times)]
     return median(apart) if apart else None
 
 
