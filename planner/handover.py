@@ -103,10 +103,10 @@ def submit(plans: "ClusterPlans", document: Mapping[str, Any], *, is_dry: bool =
             f"there is another plan {name} in namespace {plans.namespace}, with digest {stored.digest}: delete that "
             "one or give this one another name"
         )
-    return stored if is_dry else _carried_over(plans, stored, document)
+    return stored if is_dry else _carry_over(plans, stored, document)
 
 
-def _carried_over(plans: "ClusterPlans", stored: "StoredPlan", document: Mapping[str, Any]) -> "StoredPlan":
+def _carry_over(plans: "ClusterPlans", stored: "StoredPlan", document: Mapping[str, Any]) -> "StoredPlan":
     approval, phrases = approval_of(document), _new_phrases(stored, document)
     if approval not in (None, stored.digest):
         return stored  # approval and phrases were given to what the file was before

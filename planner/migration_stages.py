@@ -74,13 +74,13 @@ def observe(policy: Path, data: Path, asked: Mapping[str, Any], watch_s: float |
     past, problems = past_or_problem(parsed_policy, at - RECENT, at)
     taken = pipeline.take_snapshot(samples, pace.sample_every_s, parsed_policy, at, past)
     taken = replace(taken, problems=(*taken.problems, *problems))
-    return _landed(taken, text, _folder(data, taken, parsed_policy, asked), data)
+    return _land(taken, text, _folder(data, taken, parsed_policy, asked), data)
 
 
 def observe_snapshot(policy: Path, data: Path, asked: Mapping[str, Any], snapshot: Path) -> MigrationMessage:
     """Take a snapshot that exists already, and return where it was written."""
     taken, (text, parsed_policy) = SNAPSHOT.read(snapshot), _read(policy)
-    return _landed(taken, text, _folder(data, taken, parsed_policy, asked), data)
+    return _land(taken, text, _folder(data, taken, parsed_policy, asked), data)
 
 
 def _read(policy: Path) -> tuple[str, ConsumerScalingPolicy]:
@@ -94,7 +94,7 @@ def _folder(data: Path, taken: GroupSnapshot, policy: ConsumerScalingPolicy, ask
     return RunFolder.of_migration(data, taken.at).path / f"{policy.metadata.name}.{request}"
 
 
-def _landed(taken: GroupSnapshot, policy: str, folder: Path, data: Path) -> MigrationMessage:
+def _land(taken: GroupSnapshot, policy: str, folder: Path, data: Path) -> MigrationMessage:
     write_atomically(PolicyFiles(folder).snapshot, SNAPSHOT.dump(taken))
     kept = write_atomically(folder / "policy.yaml", policy)
     return MigrationMessage(policy=str(kept), folder=str(folder), data=str(data))

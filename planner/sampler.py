@@ -108,7 +108,7 @@ class Sampler:
         self._slots = threading.Semaphore(READS_AT_ONCE)
         self._retries: dict[str, _Retry] = {}
         self._printed: dict[str, str] = {}
-        self._coverage = _continued(options)
+        self._coverage = _continue_coverage(options)
         self._forget_due = self._began_at = time.monotonic()
         self._read_at: float | None = None
         self._last_failure = "no read has ended yet"
@@ -255,7 +255,7 @@ def _slow(key: str) -> str:
     return f"slow {key}"
 
 
-def _continued(options: SamplerOptions) -> Coverage:
+def _continue_coverage(options: SamplerOptions) -> Coverage:
     """Return the coverage that an earlier sampler left; one with another period begins anew, as its gaps are others."""
     before = read_coverage(options.data)
     return before if before is not None and before.every_s == options.every_s else Coverage(options.every_s)
@@ -272,6 +272,6 @@ def sample_once(options: SamplerOptions) -> tuple[Mapping[str, str], Sequence[Re
         reads = tuple(pool.map(read_installation, targets, repeat(options.data)))
     times = {key: at for read in reads for key, at in read.times.items()}
     if times:
-        write_coverage(options.data, _continued(options).add(times))
+        write_coverage(options.data, _continue_coverage(options).add(times))
     forget_samples(options.data, datetime.now(UTC) - timedelta(days=options.keep_days))
     return fleet.refused, reads

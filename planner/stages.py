@@ -183,10 +183,10 @@ def observe_capture(policies: PolicyLocation, data: Path, folder: Path, since: M
             problems[policy.metadata.name] = str(error)
             continue
         log.info("group %s: %d samples landed", one_line(group), len(landed))
-    return _kept(fleet, problems, data, (since, until), capture.header.sample_every_s)
+    return _keep_run(fleet, problems, data, (since, until), capture.header.sample_every_s)
 
 
-def _kept(
+def _keep_run(
     fleet: Fleet, problems: Mapping[str, str], data: Path, times: tuple[datetime, datetime], sample_every_s: float
 ) -> Run:
     """Return the run of these times on the policies that it keeps for itself."""
@@ -227,7 +227,7 @@ def observe_live(
     if len(failures) == len(fleet_policies):
         raise failures[fleet_policies[0].metadata.name]
     _land_pasts(fleet_policies, data, since)
-    return _observed(fleet, failures, data, since, sample_every_s)
+    return _observed_run(fleet, failures, data, since, sample_every_s)
 
 
 def _live_fleet(policies: PolicyLocation) -> Fleet:
@@ -253,7 +253,7 @@ def observe_each(
     since = datetime.now(UTC)
     targets = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
     failures, sample_every_s = _watch_all(targets, data, watch_s)
-    return _observed(fleet, failures, data, since, sample_every_s), failures
+    return _observed_run(fleet, failures, data, since, sample_every_s), failures
 
 
 def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
@@ -265,12 +265,12 @@ def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> C
     return policy.model_copy(update={"spec": policy.spec.model_copy(update={"kubernetes": reads})})
 
 
-def _observed(
+def _observed_run(
     fleet: Fleet, failures: Mapping[str, PlannerError], data: Path, since: datetime, sample_every_s: float
 ) -> Run:
     """Return the run that ends now."""
     problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
-    return _kept(fleet, problems, data, (since, datetime.now(UTC)), sample_every_s)
+    return _keep_run(fleet, problems, data, (since, datetime.now(UTC)), sample_every_s)
 
 
 def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None) -> float:
@@ -375,7 +375,7 @@ def plan_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Decided:
 
     A hold has no plan: one of an earlier try of the same run is removed.
     """
-    result = _served(run, "plan", _planned, policy)
+    result = _served(run, "plan", _plan_case, policy)
     if isinstance(result, PlannerError):
         return {
             "policy": policy.metadata.name,
@@ -388,7 +388,7 @@ def plan_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Decided:
     return result
 
 
-def _planned(case: Case) -> Decided:
+def _plan_case(case: Case) -> Decided:
     decision, path = case.record.decision, _write_plan(case)
     log.info("policy %s: %s", case.policy.metadata.name, one_line(decision.reason))
     return {

@@ -37,7 +37,7 @@ def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Pat
         case ["driver"]:
             raise MissingError("driver was given no application, expected what spark-submit takes")
         case ["driver", *options]:
-            address = _given(environment, "SPARK_DRIVER_BIND_ADDRESS")
+            address = _require(environment, "SPARK_DRIVER_BIND_ADDRESS")
             bind = ["--conf", f"spark.driver.bindAddress={address}", "--deploy-mode", "client"]
             return [str(spark / "bin" / "spark-submit"), *bind, *options]
         case []:
@@ -48,8 +48,8 @@ def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Pat
 
 def executor(environment: Mapping[str, str], spark: Path) -> list[str]:
     """Return the command of one executor; raises ``MissingError``."""
-    memory = _given(environment, "SPARK_EXECUTOR_MEMORY")
-    flags = [word for flag, name in EXECUTOR_FLAGS.items() for word in (flag, _given(environment, name))]
+    memory = _require(environment, "SPARK_EXECUTOR_MEMORY")
+    flags = [word for flag, name in EXECUTOR_FLAGS.items() for word in (flag, _require(environment, name))]
     before = [environment.get(name, "") for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "SPARK_CLASSPATH")]
     paths = [*before, str(spark / "jars" / "*"), environment.get("SPARK_EXTRA_CLASSPATH", "")]
     class_path = os.pathsep.join(filter(None, paths))
@@ -66,7 +66,7 @@ def java_options(environment: Mapping[str, str]) -> list[str]:
     return [numbered[number] for number in sorted(numbered)]
 
 
-def _given(environment: Mapping[str, str], name: str) -> str:
+def _require(environment: Mapping[str, str], name: str) -> str:
     if name not in environment:
         raise MissingError(f"{name} is not set: Spark's Kubernetes master sets it in the pods that it makes")
     return environment[name]

@@ -57,12 +57,12 @@ class WatchView:
     def show(self, watch: Watch) -> None:
         """Show how far the watch is."""
         if self._live is not None:
-            self._live.update(self._drawn(watch), refresh=True)
+            self._live.update(self._draw(watch), refresh=True)
         elif watch.watched_s >= self._due_s:
             self._due_s = watch.watched_s + LINE_EVERY_S
             self._console.print(self._line(watch))
 
-    def _drawn(self, watch: Watch) -> Group:
+    def _draw(self, watch: Watch) -> Group:
         groups = list(watch.groups.values())
         head = Text(f"Watched for {words.duration(watch.watched_s)} of at most {words.duration(self._longest_s)}")
         head.append(", until the answer is clear. Ctrl-C: answer now.", style="dim")

@@ -213,9 +213,9 @@ def _bar(count: int, most: int) -> str:
 
 def _print_remarks(console: Console, request: Mapping[str, Any], document: Document) -> None:
     if unowned := document.get("unowned"):
-        text = f"Nobody consumes {_queues(len(unowned))}: {_named(unowned)}"
+        text = f"Nobody consumes {_queues(len(unowned))}: {_name_queues(unowned)}"
         console.print(text, style="red", soft_wrap=True)
-    for client in _repeated(request.get("clients", ())):
+    for client in _find_repeated(request.get("clients", ())):
         console.print(
             f"Client id {client} is there more than once: each of these processes consumes the same queues, twice.",
             style="red",
@@ -229,11 +229,11 @@ def _print_remarks(console: Console, request: Mapping[str, Any], document: Docum
         _print_changes(console, document["diff"])
 
 
-def _repeated(clients: Sequence[str]) -> list[str]:
+def _find_repeated(clients: Sequence[str]) -> list[str]:
     return [client for client, count in Counter(clients).items() if count > 1]
 
 
-def _named(queues: Sequence[Sequence[Any]]) -> str:
+def _name_queues(queues: Sequence[Sequence[Any]]) -> str:
     text = ", ".join("/".join(map(str, queue)) for queue in queues[:MOST_NAMED])
     return f"{text} and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else text
 

@@ -125,12 +125,12 @@ def _apply(
         if mode is DryRun.SERVER:
             _finish(stored, plan_namespace, answer)
             return
-        stored = _carried_out(ports, plans, stored, watch, answer)
+        stored = _carry_out(ports, plans, stored, watch, answer)
         rollouts.keep_record(data, stored)
         _finish(stored, plan_namespace, answer)
 
 
-def _carried_out(
+def _carry_out(
     ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, answer: Answer
 ) -> "StoredPlan":
     if stored.status.phase.is_final:

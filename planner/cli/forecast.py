@@ -212,13 +212,13 @@ def _gain(document: "Document", better: "Document", cause: Mapping[str, Any]) ->
         if [new[level] for level in WORST_FIRST] < [old[level] for level in WORST_FIRST]:
             yield f"{show(new)} instead of {show(old)}"
         return
-    left, is_reported = _left(better, cause)
+    left, is_reported = _rest_of_cause(better, cause)
     if left is not None and left < cause["mean"] and _amount(cause, left) != _amount(cause):
         bound = "" if is_reported else "under "
         yield f"{bound}{_amount(cause, left)} of it instead of {_amount(cause)}, on the average"
 
 
-def _left(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
+def _rest_of_cause(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
     """Return what is left of a cause and whether its share is reported; if not, the most that may be left of it."""
     from planner.forecast.trials import LEAST_REPORTED
 

@@ -117,7 +117,7 @@ def history(namespace: Namespace = None, kubeconfig: Kubeconfig = None, form: Fo
         text_console().print(f"No plan of namespace {plan_namespace} has ended.")
     else:
         for stored in ended:
-            text_console().print(_ended(stored), soft_wrap=True)
+            text_console().print(_describe_end(stored), soft_wrap=True)
     for error in unreadable:
         errors.print(f"not shown: {error}")
 
@@ -181,7 +181,7 @@ def _ended_at(stored: "StoredPlan") -> Any:
     return stored.status.phase_since or stored.plan.made_at
 
 
-def _ended(stored: "StoredPlan") -> str:
+def _describe_end(stored: "StoredPlan") -> str:
     from planner.verification.verdict import Fit
 
     plan, verdict = stored.plan, stored.status.verdict

@@ -63,7 +63,7 @@ def plan(
     to = destination_of(output, form)
     original, parsed_policy = read_pair(snapshot, policy)
     taken = _of_today(original, parsed_policy, to.file, snapshot)
-    planned = _planned(taken, parsed_policy, at, data)
+    planned = _make_plan(taken, parsed_policy, at, data)
     write_document(planned.document, planned.text, to)
     step = _next(planned, policy, snapshot, to.file, at)
     if to.answer is None or not to.answer.is_text:
@@ -78,7 +78,7 @@ def plan(
         _write_short(planned, step, len(taken.data_queues), to.file, to.answer)
 
 
-def _planned(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str, data: Path | None) -> Planned:
+def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str, data: Path | None) -> Planned:
     """Return what is decided on the snapshot, at the time that ``--at`` names."""
     from planner import pipeline
     from planner.calibration import read_track

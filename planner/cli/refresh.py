@@ -97,9 +97,9 @@ def refresh(
     )
     taken = take_live(parsed_policy, observe_seconds)
     result = (
-        _decided(before, taken, parsed_policy, data)
+        _decide(before, taken, parsed_policy, data)
         if request is None
-        else _migrated(before, taken, parsed_policy, request)
+        else _migrate(before, taken, parsed_policy, request)
     )
     _write(result, taken, to)
     if to.answer is not None:
@@ -173,7 +173,7 @@ def _check_phase(name: str, status: "RolloutStatus") -> None:
         raise StaleError(f"plan {name} has ended as {phase}: make a new one with planner plan or planner migrate")
 
 
-def _decided(
+def _decide(
     before: "RolloutPlan", taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", data: Path | None
 ) -> Refreshed:
     """Return what the policy's decision on the fresh snapshot is."""
@@ -190,7 +190,7 @@ def _decided(
     return Refreshed(before, made, record, pipeline.plan_document(made, record, policy, doubts))
 
 
-def _migrated(
+def _migrate(
     before: "RolloutPlan", taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", request: dict[str, Any]
 ) -> Refreshed:
     """Return the same migration, planned on the fresh snapshot. Raises ``RefusedError`` where it would do harm now."""

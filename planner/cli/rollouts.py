@@ -125,11 +125,11 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
             return _to_the_end(ports, stored, shown, executor, waits_for_approval, stop)
     except KeyboardInterrupt:
         give_back(ports, stored, executor)
-        errors.print(f"planner: {_left(last)}")
+        errors.print(f"planner: {_describe_open(last)}")
         raise typer.Exit(1) from None
 
 
-def _left(stored: "StoredPlan") -> str:
+def _describe_open(stored: "StoredPlan") -> str:
     """Return what becomes of a plan that nobody carries on here: what was asked of it stays asked."""
     from planner.execution.phases import Phase
 

@@ -70,7 +70,9 @@ def _without_counts(unknowns: Iterable[str]) -> list[str]:
 
 def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what each count would mean once all has settled."""
-    table = _table(title, (*_counted(outcomes), "busiest", f"most {nouns}", "new message waits", "backlog gone after"))
+    table = _table(
+        title, (*_count_headings(outcomes), "busiest", f"most {nouns}", "new message waits", "backlog gone after")
+    )
     table.add_column("")
     for outcome in outcomes:
         table.add_row(
@@ -88,7 +90,7 @@ def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Ta
 def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what going there costs: the usual figure, and the one that 1 trial in 20 exceeds."""
     headings = (
-        *_counted(outcomes),
+        *_count_headings(outcomes),
         f"{nouns}\nmoved",
         "longest\npause",
         "come\ntwice",
@@ -101,7 +103,7 @@ def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     return table
 
 
-def _counted(outcomes: "Sequence[CandidateOutcome]") -> tuple[str, ...]:
+def _count_headings(outcomes: "Sequence[CandidateOutcome]") -> tuple[str, ...]:
     """Return the headings of what is counted: pods, and their consumers where a pod runs several."""
     return ("consumers",) if outcomes[0].members_per_pod == 1 else ("pods", "consumers")
 

@@ -60,27 +60,27 @@ class Metrics:
             registry=self.registry,
         )
 
-    def turned(self, outcome: str, seconds: float) -> None:
+    def count_reconcile(self, outcome: str, seconds: float) -> None:
         """Count one reconcile of a plan."""
         self._reconciles.labels(outcome).observe(seconds)
 
-    def finished(self, step: StepProgress) -> None:
+    def count_step(self, step: StepProgress) -> None:
         """Count a step that is done."""
         if step.finished_at is not None:
             self._steps.labels(step.kind).observe((step.finished_at - step.started_at).total_seconds())
 
-    def refused(self, refusal: Refusal) -> None:
+    def count_refusal(self, refusal: Refusal) -> None:
         """Count one reason."""
         self._refusals.labels(refusal.code).inc()
 
-    def judged(self, record: CalibrationRecord) -> None:
+    def count_verdict(self, record: CalibrationRecord) -> None:
         """Count each figure of a verdict."""
         for miss in record.misses:
             self._figures.labels(miss.name, miss.fit).inc()
             if miss.distance is not None:
                 self._distance.labels(miss.name, miss.unit).observe(abs(miss.distance))
 
-    def failed(self, source: str) -> None:
+    def count_failure(self, source: str) -> None:
         """Count a request of a source (``turn``, ``records``, else a thread's name) that got no good answer."""
         self._errors.labels(source).inc()
 

@@ -58,14 +58,14 @@ class Controller:
         self._settings, self._api = settings, api
         self.stop = threading.Event()
         self._agenda = Agenda()
-        self._board = Board(self._agenda, self._changed)
+        self._board = Board(self._agenda, self._record_change)
         executor = executor_name()
         leases = ClusterLeases(api, settings.lease_namespace)
         clock = ServerClock(api.server_time)
         self._election = Election(leases, settings.lease_name, executor, clock)
         self.metrics = Metrics(lambda: self._board.counts() if self._election.leads() else {}, self._election.leads)
         self._worker = Worker(api, groups, executor, self.metrics, settings.data, settings.planning_accounts)
-        failed = self.metrics.failed
+        failed = self.metrics.count_failure
         self._records = Records(settings.data, failed)
         self._retention = Retention(api, settings.finished_plans, clock, self._records.is_kept)
         self._elects = BackgroundTask("election", self._election.attempt, ELECT_S, self.stop, failed)
@@ -153,9 +153,9 @@ class Controller:
         self._api.check_installed()
         namespaces: tuple[str | None, ...] = self._settings.namespaces or (None,)
         manifests = [manifest for namespace in namespaces for manifest in self._api.plans(namespace)]
-        self._board.hear_all(manifests)
+        self._board.note_all(manifests)
         for manifest in manifests:
-            self._records.hear(manifest)
+            self._records.note(manifest)
         if self._election.leads():
             self._retention.tidy(manifests)
 
@@ -163,7 +163,7 @@ class Controller:
         self._api.check_installed()
         watch(self._board, self._api.login, self._settings.namespaces, self.stop)
 
-    def _changed(self, stored: StoredPlan, before: RolloutStatus) -> None:
+    def _record_change(self, stored: StoredPlan, before: RolloutStatus) -> None:
         """Keep how its forecast did; count what has come anew into a plan's status, if it is for us to count."""
         self._records.keep(stored)
         if not self._election.leads():
@@ -172,11 +172,11 @@ class Controller:
         ended = {step.index for step in before.steps if step.finished_at}
         for step in status.steps:
             if step.index not in ended:
-                self.metrics.finished(step)
+                self.metrics.count_step(step)
         for refusal in status.refusals if status.refusals != before.refusals else ():
-            self.metrics.refused(refusal)
+            self.metrics.count_refusal(refusal)
         if status.verdict is not None and before.verdict is None:
-            self.metrics.judged(calibration_record(stored.plan, status.verdict))
+            self.metrics.count_verdict(calibration_record(stored.plan, status.verdict))
 
 
 def _join(threads: Iterable[threading.Thread], until: float) -> None:

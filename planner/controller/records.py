@@ -29,7 +29,7 @@ class Records:
         self._data, self._failed = data, failed
         self._kept: set[str] = set()
 
-    def hear(self, manifest: Mapping[str, Any]) -> None:
+    def note(self, manifest: Mapping[str, Any]) -> None:
         """Write the record of a plan object as the API server has it; one that is unreadable is reported elsewhere."""
         is_judged = bool((manifest.get("status") or {}).get("verdict"))
         if self._data is None or not is_judged or manifest["metadata"]["uid"] in self._kept:

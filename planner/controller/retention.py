@@ -43,7 +43,7 @@ class Retention:
     def tidy(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Remove those of all plan objects whose time is over. Raises ``OutOfReachError`` when nothing answers."""
         finished = [plan for manifest in manifests if (plan := finished_plan(manifest)) is not None]
-        over = list(expired(finished, self._clock()))
+        over = list(expired_plans(finished, self._clock()))
         for plan in over + list(surplus([plan for plan in finished if plan not in over], self._most)):
             if self._is_kept(plan.stored):
                 self._remove(plan)
@@ -77,7 +77,7 @@ def finished_plan(manifest: Mapping[str, Any]) -> Finished | None:
     )
 
 
-def expired(finished: Iterable[Finished], now: datetime) -> Iterator[Finished]:
+def expired_plans(finished: Iterable[Finished], now: datetime) -> Iterator[Finished]:
     """Yield the plans whose ``ttlSecondsAfterFinished`` is over."""
     for plan in finished:
         ttl_s = plan.stored.plan.ttl_seconds_after_finished

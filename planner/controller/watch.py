@@ -61,16 +61,16 @@ def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry
     def enter(**_: Any) -> kopf.ConnectionInfo:
         return _connection(login())
 
-    async def heard(event: Mapping[str, Any], **_: Any) -> None:
+    async def note_event(event: Mapping[str, Any], **_: Any) -> None:
         manifest = event["object"]
         if event["type"] == "DELETED":
             board.forget(key_of(manifest))
         else:
-            board.hear(manifest)
+            board.note(manifest)
 
     version = API_VERSION.rpartition("/")[2]
     kopf.on.login(registry=registry, id="enter")(enter)
-    kopf.on.event(API_GROUP, version, plan_resource().plural, registry=registry, id="heard")(heard)
+    kopf.on.event(API_GROUP, version, plan_resource().plural, registry=registry, id="heard")(note_event)
     return registry
 
 

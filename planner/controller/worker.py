@@ -74,9 +74,9 @@ class Worker:
         except PlannerError as error:
             turned = Turned(Outcome.AGAIN, str(error))
         except Exception as error:
-            log.exception("a turn failed, which is a fault of the controller", extra=_named(key))
+            log.exception("a turn failed, which is a fault of the controller", extra=_log_fields(key))
             turned = Turned(Outcome.AGAIN, f"a fault of the controller: {error}")
-        self._metrics.turned(turned.outcome, time.monotonic() - began)
+        self._metrics.count_reconcile(turned.outcome, time.monotonic() - began)
         return self._next(key, state, turned)
 
     def give_back(self, besides: Collection[Key]) -> None:
@@ -88,7 +88,7 @@ class Worker:
             if state.stored is None or not state.driven or key in besides:
                 continue
             if not give_back(state.ports, state.stored, self._executor):
-                log.warning("lease not given back", extra=_named(key))
+                log.warning("lease not given back", extra=_log_fields(key))
 
     def _open(self, key: Key) -> _PlanState:
         namespace, _ = key
@@ -189,11 +189,11 @@ class Worker:
     def _retry_later(self, key: Key, state: _PlanState, turned: Turned) -> float:
         """Retry soon after a conflict, and ever more seldom while nothing answers."""
         state.failures += 1
-        self._metrics.failed("turn")
-        log.warning("turn to be tried again", extra={**_named(key), "error": turned.why, "times": state.failures})
+        self._metrics.count_failure("turn")
+        log.warning("turn to be tried again", extra={**_log_fields(key), "error": turned.why, "times": state.failures})
         return min(PAUSE_S * 2.0 ** min(state.failures - 1, 10), LONGEST_S)
 
 
-def _named(key: Key) -> dict[str, str]:
+def _log_fields(key: Key) -> dict[str, str]:
     namespace, name = key
     return {"namespace": namespace, "plan": name}

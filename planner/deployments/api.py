@@ -273,9 +273,9 @@ class RolloutApi(KubernetesApi):
     def server_time(self) -> datetime:
         """Return the server's time, within half a second and the time that the answer took."""
         request = "get the server's time"
-        return self._within(request, lambda: self._timed(request))
+        return self._within(request, lambda: self._read_time(request))
 
-    def _timed(self, request: str) -> datetime:
+    def _read_time(self, request: str) -> datetime:
         asked = time.monotonic()
         try:
             answer: Any = self._versions.get_code(_preload_content=False, _request_timeout=self.deadline_s)

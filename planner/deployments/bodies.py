@@ -34,13 +34,13 @@ def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
     return None if text is None else Claim.parse(text)
 
 
-def claimed(claim: Claim, resource_version: str, **spec: object) -> Json:
+def claim_patch(claim: Claim, resource_version: str, **spec: object) -> Json:
     """Return the merge patch that writes a claim and what else is asked for, at exactly this version."""
     meta = {"resourceVersion": resource_version, "annotations": {CLAIM: str(claim)}}
     return {"metadata": meta, **({"spec": spec} if spec else {})}
 
 
-def unclaimed(deployment: Mapping[str, Any], resource_version: str) -> Json:
+def unclaim_patch(deployment: Mapping[str, Any], resource_version: str) -> Json:
     """Return the merge patch that takes the claim away and gives the Deployment its own update limits back."""
     patch: Json = {"metadata": {"resourceVersion": resource_version, "annotations": {CLAIM: None}}}
     kept = annotations_of(deployment).get(LIMITS_BEFORE)
@@ -50,9 +50,9 @@ def unclaimed(deployment: Mapping[str, Any], resource_version: str) -> Json:
     return patch
 
 
-def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:
+def template_patch(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:
     """Return the strategic merge patch that changes the template as the step says, with the step's limits."""
-    patch = claimed(claim, resource_version, template=_template_patch(step.change))
+    patch = claim_patch(claim, resource_version, template=_template_patch(step.change))
     own, limits = deployment["spec"]["strategy"], {"maxSurge": step.max_surge, "maxUnavailable": step.max_unavailable}
     if own != {"type": "RollingUpdate", "rollingUpdate": limits}:
         patch["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": limits}
@@ -61,7 +61,7 @@ def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim,
     return patch
 
 
-def restored(template: Mapping[str, Any], claim: Claim, resource_version: str) -> list[Json]:
+def restore_patch(template: Mapping[str, Any], claim: Claim, resource_version: str) -> list[Json]:
     """Return the JSON patch that puts a ReplicaSet's template back; a merge could not take anything out of it."""
     whole = deepcopy(dict(template))
     (whole.get("metadata") or {}).get("labels", {}).pop(_HASH, None)
@@ -78,7 +78,7 @@ def missing_containers(deployment: Mapping[str, Any], change: TemplateChange | N
     return [named.container for named in (change.containers if change else ()) if named.container not in present]
 
 
-def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
+def copy_deployment(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
     """Return a Deployment like ``origin`` with the step's change, a selector of its own and no replicas.
 
     Of its labels and annotations none is taken over: what Helm or Argo CD know the other one by would be theirs, too.
@@ -100,7 +100,7 @@ def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> 
     }
 
 
-def costed(uid: str, cost: int) -> Json:
+def deletion_cost_patch(uid: str, cost: int) -> Json:
     """Return the merge patch that gives exactly this pod a deletion cost; 0 is what a pod without one has."""
     return {"metadata": {"uid": uid, "annotations": {DELETION_COST: str(cost) if cost else None}}}
 

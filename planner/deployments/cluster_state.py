@@ -54,29 +54,29 @@ class ClusterState:
         """Return what is present now; whatever cannot be read is unknown, and ``problems`` has the reason."""
         problems: list[str] = []
         steady_s = time.monotonic()
-        policy = _tried(lambda: self.policies(stored.plan.policy), problems)
+        policy = _try_read(lambda: self.policies(stored.plan.policy), problems)
         if policy is None and not problems and stored.policy_digest is not None:
             problems.append(f"there is no policy {stored.plan.policy} in namespace {self.namespace}")
-        readings = [_tried(partial(self._deployment, name, now), problems) for name in deployments(stored.plan)]
+        readings = [_try_read(partial(self._deployment, name, now), problems) for name in deployments(stored.plan)]
         by_name = {deployment.name: deployment for deployment in readings if deployment is not None}
         own = by_name.get(stored.plan.deployment)
         facts = own.facts if own else None
         group_readings = [
-            _tried(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
+            _try_read(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
             for name in groups(stored.plan)
         ]
         group_states = [state for state, _ in filter(None, group_readings)]
-        offsets = _tried(lambda: self._offsets_state(stored, policy), problems)
+        offsets = _try_read(lambda: self._offsets_state(stored, policy), problems)
         self.last = Look(
             at=now,
             deployments=tuple(by_name.values()),
             groups=tuple(group_states),
-            rivals=_tried(lambda: self._rivals(stored), problems),
+            rivals=_try_read(lambda: self._rivals(stored), problems),
             offsets_set=offsets.is_set if offsets else None,
             offsets_seen=offsets.fingerprint if offsets else None,
             policy_digest=policy.digest if policy else None,
             bounds=policy.bounds if policy else None,
-            seen=_observed(stored, *group_readings[0]) if group_readings[0] else None,
+            seen=_observe(stored, *group_readings[0]) if group_readings[0] else None,
             problems=tuple(problems),
         )
         return self.last
@@ -153,7 +153,7 @@ def _is_elsewhere(other: Mapping[str, Any], stored: StoredPlan) -> bool:
     return group not in groups(stored.plan) and not set(named) & set(deployments(stored.plan))
 
 
-def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
+def _try_read(read: Callable[[], _T], problems: list[str]) -> _T | None:
     try:
         return read()
     except PlannerError as error:
@@ -161,7 +161,7 @@ def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
         return None
 
 
-def _observed(stored: StoredPlan, group: GroupLook, watch: Watch | None) -> Seen | None:
+def _observe(stored: StoredPlan, group: GroupLook, watch: Watch | None) -> Seen | None:
     """Return what the observations so far show of the change, once all steps are done and the group is calm or left."""
     if stored.status.phase is not Phase.VERIFYING or group.owners is None or not group.queues:
         return None

@@ -3,13 +3,13 @@
 from planner.deployments.api import JSON_PATCH, STRATEGIC, RolloutApi
 from planner.deployments.bodies import (
     Json,
-    claimed,
-    costed,
-    created,
+    claim_patch,
+    copy_deployment,
+    deletion_cost_patch,
     missing_containers,
-    restored,
-    templated,
-    unclaimed,
+    restore_patch,
+    template_patch,
+    unclaim_patch,
 )
 from planner.deployments.scalers import set_scaler
 from planner.execution.effects import (
@@ -59,11 +59,11 @@ def _perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
 def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetReplicas) -> Json:
     match effect:
         case SetClaim():
-            return claimed(effect.claim, effect.resource_version)
+            return claim_patch(effect.claim, effect.resource_version)
         case SetReplicas():
-            return claimed(effect.claim, effect.resource_version, replicas=effect.replicas)
+            return claim_patch(effect.claim, effect.resource_version, replicas=effect.replicas)
         case DropClaim():
-            return unclaimed(_deployment(api, namespace, effect.deployment), effect.resource_version)
+            return unclaim_patch(_deployment(api, namespace, effect.deployment), effect.resource_version)
 
 
 def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
@@ -71,7 +71,7 @@ def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
     _check_containers(deployment, effect.step.change)
     if deployment["spec"].get("revisionHistoryLimit") == 0:
         raise ImpossibleError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
-    body = templated(deployment, effect.step, effect.claim, effect.resource_version)
+    body = template_patch(deployment, effect.step, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, STRATEGIC)
 
 
@@ -83,14 +83,14 @@ def _restore_template(api: RolloutApi, namespace: str, effect: RestoreTemplate) 
     )
     if template is None:
         raise ImpossibleError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
-    body = restored(template, effect.claim, effect.resource_version)
+    body = restore_patch(template, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, JSON_PATCH)
 
 
 def _mark(api: RolloutApi, namespace: str, effect: MarkPods) -> None:
     for name, uid, cost in effect.pods:
         try:
-            api.patch_pod(namespace, name, costed(uid, cost))
+            api.patch_pod(namespace, name, deletion_cost_patch(uid, cost))
         except ConflictError:
             continue  # another pod of that name: the next look shows that the one that was meant is gone
 
@@ -98,7 +98,7 @@ def _mark(api: RolloutApi, namespace: str, effect: MarkPods) -> None:
 def _create(api: RolloutApi, namespace: str, effect: Create) -> None:
     origin = _deployment(api, namespace, effect.origin)
     _check_containers(origin, effect.step.change)
-    api.create_deployment(namespace, created(origin, effect.step, effect.claim))
+    api.create_deployment(namespace, copy_deployment(origin, effect.step, effect.claim))
 
 
 def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:

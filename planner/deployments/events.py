@@ -92,11 +92,11 @@ class ClusterEvents:
 
     def _record(self, about: Mapping[str, str], reason: str, sentence: str) -> None:
         """Count an occurrence at its event, or create the event."""
-        message, now = _shown(sentence), self._now()
+        message, now = _shorten(sentence), self._now()
         combined = (about["uid"], reason, _COMBINED)
         key = (about["uid"], reason, message)
         if key not in self._series and self._are_many(about["uid"], reason, now):
-            key, message = combined, _shown(f"{_COMBINED}: {message}")
+            key, message = combined, _shorten(f"{_COMBINED}: {message}")
         known = self._series.pop(key, None)
         if known is not None and self._has_counted(known, message, now):
             _remember(self._series, key, replace(known, count=known.count + 1))
@@ -132,7 +132,7 @@ class ClusterEvents:
         }
 
 
-def _shown(sentence: str) -> str:
+def _shorten(sentence: str) -> str:
     line = one_line(without_passwords(sentence))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 

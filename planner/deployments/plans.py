@@ -167,7 +167,7 @@ def requests_of(manifest: Mapping[str, Any]) -> Requests:
         pause=_is_on(notes.get(PAUSE_ANNOTATION)),
         abort=_is_on(notes.get(ABORT_ANNOTATION)),
         is_deleted="deletionTimestamp" in meta,
-        answered=_answered(notes.get(ANSWER_ANNOTATION, "")),
+        answered=_parse_answered(notes.get(ANSWER_ANNOTATION, "")),
         confirmed=tuple(line for line in notes.get(CONFIRM_ANNOTATION, "").splitlines() if line),
     )
 
@@ -177,7 +177,7 @@ def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
     return Approval(digest, notes.get(APPROVED_BY_ANNOTATION), _set_at(meta, APPROVE_ANNOTATION, where))
 
 
-def _answered(text: str) -> tuple[int, ...]:
+def _parse_answered(text: str) -> tuple[int, ...]:
     """Return the indexes of the steps whose numbers the text names."""
     return tuple(int(number) - 1 for number in text.split(",") if _is_number(number.strip()))
 

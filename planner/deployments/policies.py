@@ -48,7 +48,7 @@ def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
         manifest = api.policy(namespace, name)
         if manifest is None:
             return None
-        return _parsed(_text(manifest, namespace, name), _where(namespace, name), rules)
+        return _parse(_text(manifest, namespace, name), _where(namespace, name), rules)
 
     return read
 
@@ -66,15 +66,15 @@ def list_policies(api: RolloutApi, namespace: str) -> Sequence[ListedPolicy]:
             f"namespace {namespace} holds {len(manifests)} policies, expected {MOST_POLICIES} at most: spread them "
             "over several namespaces, with a run for each"
         )
-    return sorted((_listed(manifest, namespace, rules) for manifest in manifests), key=lambda listed: listed.name)
+    return sorted((_read_listed(manifest, namespace, rules) for manifest in manifests), key=lambda listed: listed.name)
 
 
-def _listed(manifest: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
+def _read_listed(manifest: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
     meta = manifest["metadata"]
     name, read = str(meta["name"]), PolicyObject(str(meta["uid"]), int(meta["generation"]))
     text, where = _text(manifest, namespace, name), _where(namespace, name)
     try:
-        policy = _parsed(text, where, rules)
+        policy = _parse(text, where, rules)
         _check_context(policy, where)
     except PlannerError as error:
         return ListedPolicy(name, read, None, text, str(error))
@@ -96,7 +96,7 @@ def _text(manifest: Mapping[str, Any], namespace: str, name: str) -> str:
     return json.dumps(document)
 
 
-def _parsed(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
+def _parse(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
     policy = parse_policy(text, where)
     rules.check(policy, where)
     return policy

@@ -38,7 +38,7 @@ class Watches:
         self._forget(ended_s)
         if observation is None:
             return group, self._kept.get(key)
-        begun, before = _begun(stored, steady_s, group.at), self._kept.get(key)
+        begun, before = _newest_effect(stored, steady_s, group.at), self._kept.get(key)
         watch = before.after(observation, begun) if before else Watch.begin(observation, begun)
         self._kept[key] = watch
         return replace(group, lag_seconds=watch.oldest_s()), watch
@@ -73,7 +73,7 @@ def _range(capacity: Capacity) -> Between:
     return Between(low, math.inf if capacity.is_lower_bound else high)
 
 
-def _begun(stored: StoredPlan, steady_s: float, now: datetime) -> Begun | None:
+def _newest_effect(stored: StoredPlan, steady_s: float, now: datetime) -> Begun | None:
     """Return the newest effect that the plan may have had, ``None`` before the first."""
     changes = [
         progress for progress in stored.status.steps if not isinstance(stored.plan.steps[progress.index], _NO_CHANGE)

@@ -13,14 +13,14 @@ Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"
 AtMost = Annotated[StrictInt, Field(ge=0)]
 
 
-def _quoted(clock: object) -> object:
+def _check_quoted(clock: object) -> object:
     """Refuse what YAML 1.1 makes of an unquoted 22:00: a number to the base of 60."""
     if isinstance(clock, int):
         raise ValueError('a time in quotes, like "22:00"')
     return clock
 
 
-def _known_zone(name: str) -> str:
+def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -28,7 +28,7 @@ def _known_zone(name: str) -> str:
     return name
 
 
-Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_quoted)]
+Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_check_quoted)]
 
 
 class ChangeWindowSpec(SpecModel):
@@ -37,7 +37,7 @@ class ChangeWindowSpec(SpecModel):
     days: Annotated[tuple[Day, ...], Field(min_length=1)] | None = None
     opens: Clock = Field("00:00", alias="from")
     closes: Clock = Field("24:00", alias="to")
-    time_zone: Annotated[StrictStr, AfterValidator(_known_zone)] = "UTC"
+    time_zone: Annotated[StrictStr, AfterValidator(_check_zone)] = "UTC"
 
     @model_validator(mode="after")
     def _is_a_window(self) -> Self:

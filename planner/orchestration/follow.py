@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from planner.errors import PlannerError
-from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.retries import without_useless_retries
 from planner.printable import one_line
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class FollowPlan(BaseOperator):
         (apache/airflow#71580), so none is made for a plan that is over.
         """
         trigger = PlanTrigger(self.name, self.namespace, self.kubeconfig or None, float(self.silence_s))
-        with without_hopeless_retries():
+        with without_useless_retries():
             end = trigger.check()
         if end is None:
             self.defer(trigger=trigger, method_name="finish")

@@ -128,7 +128,7 @@ def chosen(params: Mapping[str, Any], other: str) -> str | None:
     return path or None
 
 
-def returned(task_id: str, field: str) -> str:
+def result_field(task_id: str, field: str) -> str:
     """Return the template of one field of what a task has returned."""
     return f"{{{{ ti.xcom_pull(task_ids='{task_id}')['{field}'] }}}}"
 

@@ -241,12 +241,12 @@ def _line(evidence: Picture) -> Line | None:
     most = max(lag for _, lag in points)
     drawn = " ".join(
         f"{LINE_WIDTH * at / evidence.watched_s:.1f},{LINE_HEIGHT - 4 - (LINE_HEIGHT - 8) * lag / (most or 1):.1f}"
-        for at, lag in _thinned(points)
+        for at, lag in _thin(points)
     )
     return Line(drawn, words.number(points[0][1]), words.number(points[-1][1]), words.number(most))
 
 
-def _thinned(points: Sequence[tuple[float, int]], most: int = 120) -> Sequence[tuple[float, int]]:
+def _thin(points: Sequence[tuple[float, int]], most: int = 120) -> Sequence[tuple[float, int]]:
     step = -(-len(points) // most)
     return [*points[:-1:step], points[-1]]
 

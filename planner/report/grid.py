@@ -93,7 +93,7 @@ def grids(case: Case) -> Grids:
         pictures.append(Grid("After", columns, _rows(case, shown, then, now, columns)))
     return Grids(
         pictures=tuple(pictures),
-        folded=tuple(_folded(case, folded)),
+        folded=tuple(_describe_folded(case, folded)),
         queues=len(now),
         moved=len(case.moved),
         unowned=sum(owner is None for owner in now.values()),
@@ -146,7 +146,7 @@ def _cell(case: Case, queue: Queue, owner: str | None, other: str | None) -> Cel
     return Cell(queue.number, mark, case.marks[other], f"{queue}: {mark.client}; moves")
 
 
-def _folded(case: Case, rows: Sequence[Group]) -> list[Folded]:
+def _describe_folded(case: Case, rows: Sequence[Group]) -> list[Folded]:
     named = [
         _sum(f"{topic} on {broker}" if broker else topic, case, queues) for topic, broker, queues in rows[:MOST_FOLDED]
     ]

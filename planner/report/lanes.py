@@ -86,7 +86,7 @@ def lanes(case: Case) -> Lanes | None:
         return None
     document = forecast(requests[-1])
     bands = _bands(case, document)
-    drawn = _drawn(bands)
+    drawn = _choose_bands(bands)
     until_s = max([LEAST_SPAN_S, *(1.12 * max(band.dropped_s, band.taken_s) for band in drawn)])
     moved = sum(band.queues for band in bands)
     hidden = moved - sum(band.queues for band in drawn)
@@ -156,7 +156,7 @@ def _band(
     )
 
 
-def _drawn(bands: Sequence[Band]) -> tuple[Band, ...]:
+def _choose_bands(bands: Sequence[Band]) -> tuple[Band, ...]:
     """Return the bands between the members that have most of them, as many as there is room for."""
     weight: dict[str, int] = {}
     for band in bands:

@@ -99,12 +99,12 @@ def _notes(run: Run) -> Iterator[Spec]:
 
 
 def _rates(sights: Sequence[Observation]) -> Iterator[Spec]:
-    values = list(_paced(sights))
+    values = list(_rate_points(sights))
     yield _line(values, "consumed", CONSUMPTION, strokeDash=[6, 3])
     yield _line(values, "arrived", ARRIVAL)
 
 
-def _paced(sights: Sequence[Observation]) -> Iterator[Spec]:
+def _rate_points(sights: Sequence[Observation]) -> Iterator[Spec]:
     begin = sights[0]
     for observation in sights[1:]:
         seconds = (observation.at - begin.at).total_seconds()

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import PauseForPerson
-from planner.rollout.windows import ChangeWindow, closed
+from planner.rollout.windows import ChangeWindow, why_closed
 from planner.words import counted, duration, number, queue_noun, queue_nouns, queues
 
 
@@ -45,7 +45,7 @@ def _reasons(plan: RolloutPlan, rule: ApprovalRule, at: datetime) -> Iterator[st
         yield "it asks a person a question on its way"
     yield from _too_many_moves(plan, rule)
     yield from _too_much_cost(plan.forecast.cost, rule, queue_noun(plan.group.system))
-    if rule.windows and (shut := closed(rule.windows, at)):
+    if rule.windows and (shut := why_closed(rule.windows, at)):
         yield shut
 
 

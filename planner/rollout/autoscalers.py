@@ -132,12 +132,12 @@ def expected_settings(
 def _settings(
     kind: str, now: AutoscalerState, counts: Sequence[int], handling: Handling
 ) -> list[tuple[AutoscalerState, AutoscalerState]]:
-    paused = _paused(kind, now, counts)
+    paused = _pause_state(kind, now, counts)
     last = _in_the_end(now, paused, counts[-1], handling)
     return [(now, paused)] if last == paused else [(now, paused), (paused, last)]
 
 
-def _paused(kind: str, now: AutoscalerState, counts: Sequence[int]) -> AutoscalerState:
+def _pause_state(kind: str, now: AutoscalerState, counts: Sequence[int]) -> AutoscalerState:
     """An HPA must have every count of the plan within its bounds, as it brings others back even where it is paused."""
     running = [count for count in counts if count > 0]
     if kind != "HorizontalPodAutoscaler" or not running:

@@ -109,12 +109,12 @@ def find_batch_plans(
     Raises ``RefusedError`` where victims are to be chosen and cannot be.
     """
     present = snapshot.count
-    at_once = _priced(BatchPlan((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
+    at_once = _with_cost(BatchPlan((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
     batch_plans = [at_once]
     for counts in _sequences(present, chosen.count):
-        batch_plan = _priced(_in_batches(snapshot, counts, has_pods=has_pods), prices)
+        batch_plan = _with_cost(_in_batches(snapshot, counts, has_pods=has_pods), prices)
         if at_once.is_timed and _may_be_cheaper(batch_plan, at_once):
-            batch_plan = _priced(_timed(snapshot, digest, batch_plan), prices)
+            batch_plan = _with_cost(_with_transitions(snapshot, digest, batch_plan), prices)
         batch_plans.append(batch_plan)
     if at_once.is_timed and any(
         not batch_plan.is_timed and _may_be_cheaper(batch_plan, at_once) for batch_plan in batch_plans
@@ -168,7 +168,7 @@ def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: boo
     return BatchPlan(tuple(batches))
 
 
-def _timed(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan) -> BatchPlan:
+def _with_transitions(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan) -> BatchPlan:
     """Return the plan with the cost of each of its batches."""
     batches: list[Batch] = []
     for batch in batch_plan.batches:
@@ -198,7 +198,7 @@ def _pods_of(snapshot: GroupSnapshot, members: Sequence[str]) -> int:
     return len(members) // (snapshot.members_per_pod or 1)
 
 
-def _priced(batch_plan: BatchPlan, prices: Prices) -> BatchPlan:
+def _with_cost(batch_plan: BatchPlan, prices: Prices) -> BatchPlan:
     """Return the plan with its cost: moved queues, and whatever else is known of it."""
     moves = _by_moves(batch_plan, prices)
     return replace(batch_plan, cost=_with_times(batch_plan, moves, prices) if moves and batch_plan.is_timed else moves)

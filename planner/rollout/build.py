@@ -129,13 +129,13 @@ def build_steps(members: Sequence[str], batch_plan: BatchPlan, settings: Rollout
     """
     steps: list[Step] = []
     for batch in batch_plan.batches:
-        steps += _started(batch, settings) if batch.count > batch.before else _stopped(members, batch, settings)
+        steps += _start_steps(batch, settings) if batch.count > batch.before else _stop_steps(members, batch, settings)
         steps.append(AwaitSettled(batch.outcome.members, batch.outcome.strategy, settings.settled_limit_s))
         members = [load.client for load in batch.outcome.loads]
     return (*steps, CheckForecast(settings.settled_limit_s))
 
 
-def _started(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
+def _start_steps(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
     limit_s = settings.ready_limit_s
     return (
         StartConsumers(batch.before, batch.count, limit_s, batch.moved, undo=_back(batch, settings)),
@@ -143,7 +143,7 @@ def _started(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
     )
 
 
-def _stopped(members: Sequence[str], batch: Batch, settings: RolloutSettings) -> Iterator[Step]:
+def _stop_steps(members: Sequence[str], batch: Batch, settings: RolloutSettings) -> Iterator[Step]:
     if batch.choice is not None:
         yield MarkVictims(batch.choice.victims, MARK_LIMIT_S)
     staying = {load.client for load in batch.outcome.loads}

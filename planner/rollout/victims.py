@@ -129,7 +129,7 @@ class _Scale:
         cheapest = self._cheapest(stop)
         if cheapest is not None:
             return np.concatenate([cheapest, self.own_pick(stop)]), True
-        return self._searched(stop), False
+        return self._search(stop), False
 
     def _cheapest(self, stop: int) -> Choices | None:
         """Return the cheapest choice where every pod is one member, so that the strategy's own order holds for pods."""
@@ -138,11 +138,11 @@ class _Scale:
         stays = self.leaving.cheapest(len(self.pods) - stop)
         return None if stays is None else _row(self.pod_of[~stays], len(self.pods))
 
-    def _searched(self, stop: int) -> Choices:
+    def _search(self, stop: int) -> Choices:
         """Return choices by rules and by chance, and the best of them with pods exchanged until nothing gets better."""
-        tried = np.concatenate([self._by_rules(stop), self._greedy(stop), self._drawn(stop)])
+        tried = np.concatenate([self._by_rules(stop), self._greedy(stop), self._draw(stop)])
         order = np.argsort(self.moved(tried), kind="stable")[:_IMPROVED]
-        return np.concatenate([tried, *(self._improved(tried[index]) for index in order)])
+        return np.concatenate([tried, *(self._improve(tried[index]) for index in order)])
 
     def _by_rules(self, stop: int) -> Choices:
         """The ReplicaSet's pick, those who own least, and the last and the first in the members' order."""
@@ -161,22 +161,22 @@ class _Scale:
             chosen.append(left[int(moved.argmin())])
         return _row(chosen, len(self.pods))
 
-    def _drawn(self, stop: int) -> Choices:
+    def _draw(self, stop: int) -> Choices:
         random, count = np.random.default_rng(_SEED), len(self.pods)
         return _rows([random.permutation(count)[:stop].tolist() for _ in range(DRAWN)], count)
 
-    def _improved(self, choice: NDArray[np.bool_]) -> Choices:
+    def _improve(self, choice: NDArray[np.bool_]) -> Choices:
         """Return the choice with single pods exchanged for others, as long as that moves fewer queues."""
         random, moved = np.random.default_rng(_SEED), int(self.moved(choice[None])[0])
         for _ in range(_ROUNDS):
-            swapped = self._swapped(choice, random)
+            swapped = self._swap(choice, random)
             moves = self.moved(swapped)
             if moves.min() >= moved:
                 break
             choice, moved = swapped[int(moves.argmin())], int(moves.min())
         return choice[None]
 
-    def _swapped(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
+    def _swap(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
         """Return the choice with one pod exchanged, in every way; in a large group in some ways drawn at random."""
         pairs = np.array([(gone, left) for gone in np.flatnonzero(choice) for left in np.flatnonzero(~choice)])
         if len(pairs) > _MOST_SWAPS:
@@ -215,13 +215,15 @@ def _check_joined(
     if len(set(snapshot.clients)) < len(snapshot.clients):
         raise _no_victims(f"group {snapshot.group} has a member id twice: give each process an id of its own")
     if homeless:
-        raise _no_victims(f"no pod of {deployment.workload} could be told to run {_listed('member', homeless)}")
+        raise _no_victims(f"no pod of {deployment.workload} could be told to run {_list_names('member', homeless)}")
     if empty:
-        raise _no_victims(f"{_listed('pod', empty)} of {deployment.workload} runs no member that could be recognised")
+        raise _no_victims(
+            f"{_list_names('pod', empty)} of {deployment.workload} runs no member that could be recognised"
+        )
     if unready or ending:
         blocking = [*unready, *ending]
         raise _no_victims(
-            f"{_listed('pod', blocking)} of {deployment.workload} is not ready or is ending: such pods go first, "
+            f"{_list_names('pod', blocking)} of {deployment.workload} is not ready or is ending: such pods go first, "
             "whatever they are marked with; wait until all are ready"
         )
     if len(templates) > 1:
@@ -234,5 +236,5 @@ def _no_victims(sentence: str) -> Exception:
     return refused(Refusal.VICTIMS_CANNOT_BE_CHOSEN, sentence)
 
 
-def _listed(noun: str, names: Sequence[str]) -> str:
+def _list_names(noun: str, names: Sequence[str]) -> str:
     return f"{noun} {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")

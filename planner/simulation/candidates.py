@@ -18,7 +18,7 @@ from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.simulation.counts import largest_share, relieves, useful_counts
 from planner.simulation.figures import outcome_of
-from planner.simulation.leaving import ByName, ByPosition, ByShare, Leaving, owned_by
+from planner.simulation.leaving import ByName, ByPosition, ByShare, Leaving, count_owned
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.partitions import COMPARED as COMPARED_ASSIGNORS
@@ -281,7 +281,7 @@ def leaving(snapshot: GroupSnapshot) -> Leaving:
         nobody: list[Owners] = [np.full(size, NOBODY) for size in topics.sizes]
         return ByPosition(members, np.zeros(len(members), dtype=np.intp), nobody, lambda _: nobody)
     before = topics.owners(strategy, members)
-    owned = owned_by(before, len(members))
+    owned = count_owned(before, len(members))
     if strategy.is_positional:
         return ByPosition(members, owned, before, cache(lambda count: topics.owners(strategy, _placeholders(count))))
     if isinstance(strategy, ConsistentHash):

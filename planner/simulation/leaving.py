@@ -145,7 +145,7 @@ class ByName(Leaving):
         return moved
 
 
-def owned_by(before: Sequence[Owners], members: int) -> Counts:
+def count_owned(before: Sequence[Owners], members: int) -> Counts:
     """Return how many queues each member owns, topics added up."""
     owners = np.concatenate([*before, np.empty(0, dtype=np.intp)])
     return np.bincount(owners[owners != NOBODY], minlength=members)

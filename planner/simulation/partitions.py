@@ -21,7 +21,7 @@ from planner.model.queues import Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.counts import largest_share, relieves
 from planner.simulation.figures import outcome_of
-from planner.simulation.leaving import ByPosition, ByShare, Leaving, owned_by
+from planner.simulation.leaving import ByPosition, ByShare, Leaving, count_owned
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 
@@ -110,7 +110,7 @@ def leaving_partitions(snapshot: GroupSnapshot, assignor: str) -> Leaving:
     """Return what the stop of any members moves, members in the order of the ring."""
     members = tuple(member.member_id for member in in_ring_order(snapshot.members))
     before = _present_owners(snapshot)
-    owned = owned_by([before], len(members))
+    owned = count_owned([before], len(members))
     if assignor in POSITIONAL:
         return ByPosition(members, owned, [before], cache(lambda count: [_by_position(snapshot, assignor, count)]))
     return ByShare(members, owned, len(before), has_quota=True)

@@ -70,7 +70,7 @@ def departures(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> tu
     else:
         before = _names(strategy, topics, clients)
         moved = [
-            _changed(before, _names(strategy, topics, [*clients[:position], *clients[position + 1 :]]))
+            _count_changed(before, _names(strategy, topics, [*clients[:position], *clients[position + 1 :]]))
             for position in range(len(clients))
         ]
     all_departures = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
@@ -116,7 +116,7 @@ def join_range(
         moved = _moved_by_position(strategy, topics, clients, len(clients) + 1)
         cases = [JoinCase(position, "any", count) for position, count in enumerate(moved)]
     else:
-        cases = _tried_joins(strategy, topics, clients)
+        cases = _try_joins(strategy, topics, clients)
     counts = [case.moved for case in cases]
     return JoinRange(min(counts), max(counts), float(np.mean(counts)), True, tuple(cases))
 
@@ -143,7 +143,7 @@ def _moved_by_position(strategy: Strategy, topics: Topics, clients: Sequence[str
     return [int(moved) for moved in owned - stay_below - stay_from]
 
 
-def _tried_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[JoinCase]:
+def _try_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[JoinCase]:
     """Return what each place and kind of newcomer moves, each tried with an id that sorts there."""
     before = _names(strategy, topics, clients)
     cases = []
@@ -151,7 +151,7 @@ def _tried_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> 
         newcomer = (clients[position - 1] if position else "") + _LEAST
         joined = [*clients[:position], newcomer, *clients[position:]]
         for kind, adapted in newcomer_kinds(strategy, newcomer):
-            cases.append(JoinCase(position, kind, _changed(before, _names(adapted, topics, joined))))
+            cases.append(JoinCase(position, kind, _count_changed(before, _names(adapted, topics, joined))))
     return cases
 
 
@@ -173,13 +173,13 @@ def newcomer_kinds(strategy: Strategy, newcomer: str) -> list[tuple[str, Strateg
     else:
         return [("any", strategy)]
     return [
-        (kind, replace(strategy, name_of=_called(newcomer, name, strategy.name_of)))
+        (kind, replace(strategy, name_of=_rename_newcomer(newcomer, name, strategy.name_of)))
         for kind, name in names.items()
         if name is not None
     ]
 
 
-def _called(newcomer: str, name: str, name_of: Callable[[str], str]) -> Callable[[str], str]:
+def _rename_newcomer(newcomer: str, name: str, name_of: Callable[[str], str]) -> Callable[[str], str]:
     return lambda client: name if client == newcomer else name_of(client)
 
 
@@ -226,6 +226,6 @@ def _names(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[s
     return [table[owner] for queues in topics for owner in strategy.owners(queues, clients).tolist()]
 
 
-def _changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
+def _count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
     """Return how many queues that had an owner have another one, or none, afterwards."""
     return sum(old is not None and old != new for old, new in zip(before, after, strict=True))

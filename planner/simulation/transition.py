@@ -62,7 +62,7 @@ def transition_requests(
     Raises ``BadInputError`` with what is not known and has no interval either.
     """
     lower, upper = (SYSTEMS[snapshot.system].request(outcome, snapshot, end) for end in ENDS)
-    return _shared(lower, upper, seed_of(digest, snapshot.group, outcome.strategy, outcome.count), trials)
+    return _share_trials(lower, upper, seed_of(digest, snapshot.group, outcome.strategy, outcome.count), trials)
 
 
 def transition_of(
@@ -78,13 +78,13 @@ def transition_of(
         for end, change in zip(ENDS, changes, strict=True)
     )
     seed = seed_of(digest, snapshot.group, current.strategy, current.count)
-    totals = pool_totals([run_totals(request) for request in _shared(lower, upper, seed, trials)])
+    totals = pool_totals([run_totals(request) for request in _share_trials(lower, upper, seed, trials)])
     document = totals.document()
     # Where queues pass through several hands others deliver them in between: a pause is then as long as nobody does.
     return _transition(document if totals.unread_s is None else {**document, "pause_s": interval(totals.unread_s)})
 
 
-def _shared(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:
+def _share_trials(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:
     """Return one request with all trials, or one a half where the ends differ."""
     if lower == upper:
         return ({**lower, "trials": trials, "seed": seed},)

@@ -223,7 +223,7 @@ def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[L
     """
     newest = {sample.key: sample for sample in sorted(landed, key=lambda sample: sample.time_name)}
     older = [sample for sample in landed if newest[sample.key] != sample]
-    packed, new = _packed(older, history), set(fresh)
+    packed, new = _find_packed(older, history), set(fresh)
     kept_days = {day_of(folder) for folder in day_folders(history, "samples")}
     lost = []
     for sample in older:
@@ -239,7 +239,7 @@ def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[L
         )
 
 
-def _packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[GroupKey, str, str]]:
+def _find_packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[GroupKey, str, str]]:
     """Return which samples the history gives back on the days of these: group, time and fingerprint."""
     if not samples:
         return set()

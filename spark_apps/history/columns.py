@@ -51,7 +51,7 @@ class Continued:
 def intervals_of(traces: pa.Table, states: pa.Table, sample_every_s: float) -> pa.Table:
     """Return the ``INTERVALS`` that the traces of one topic and broker add to its states."""
     owners = OwnerLists()
-    queues = list(_continued(traces, states, owners, sample_every_s))
+    queues = list(_continue(traces, states, owners, sample_every_s))
     if not queues:
         return INTERVALS_ARROW.empty_table()
     columns = _interval_arrays([queue.intervals for queue in queues], owners)
@@ -62,7 +62,7 @@ def intervals_of(traces: pa.Table, states: pa.Table, sample_every_s: float) -> p
 def states_after(traces: pa.Table, states: pa.Table, sample_every_s: float) -> pa.Table:
     """Return the ``STATES`` of one topic and broker after its traces."""
     owners = OwnerLists()
-    queues = list(_continued(traces, states, owners, sample_every_s))
+    queues = list(_continue(traces, states, owners, sample_every_s))
     if not queues:
         return STATES_ARROW.empty_table()
     kept = [queue.state for queue in queues]
@@ -79,7 +79,7 @@ def states_after(traces: pa.Table, states: pa.Table, sample_every_s: float) -> p
     return _table(STATES_ARROW, traces if len(traces) else states, [queue.queue_id for queue in queues], columns)
 
 
-def _continued(traces: pa.Table, states: pa.Table, owners: OwnerLists, sample_every_s: float) -> Iterator[Continued]:
+def _continue(traces: pa.Table, states: pa.Table, owners: OwnerLists, sample_every_s: float) -> Iterator[Continued]:
     """Yield every queue of the topic and broker by its number, continued from its state."""
     rows_of_queue = _by_queue(traces)
     known = {row["queue_id"]: row for row in states.to_pylist()}

@@ -42,14 +42,14 @@ def _lister(run: RunFolder) -> Callable[[Frames], Frames]:
             rows: list[tuple[str, int, str, int]] = []
             for row in frame.itertuples():
                 name = str(row.policy)
-                candidates = attempt(name, "simulate", list_candidates, policy_of(row))
+                candidates = attempt(name, "simulate", candidates_of, policy_of(row))
                 if isinstance(candidates, PlannerError):
                     give_up(run, name, candidates)
                 else:
                     rows += [(name, position, *candidate) for position, candidate in enumerate(candidates)]
             yield pd.DataFrame(rows, columns=CANDIDATES.fieldNames())
 
-    def list_candidates(policy: ConsumerScalingPolicy) -> Sequence[tuple[str, int]]:
+    def candidates_of(policy: ConsumerScalingPolicy) -> Sequence[tuple[str, int]]:
         path = run.snapshot(policy.metadata.name)
         return tuple(pipeline.candidates(SNAPSHOT.read(path), policy)) if path.exists() else ()
 

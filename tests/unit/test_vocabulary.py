@@ -52,8 +52,8 @@ UPSTREAM = _set_of("AirflowNotFoundException FileNotFoundError NOT_FOUND Package
 """Of Python, HTTP and Airflow."""
 
 THE_DECISION = _set_of(
-    "HOLD_RUNS HoldCause HoldReason _hold _of_hold as_hold explain_hold first_reason_to_hold held_since hold hold_cause "
-    "hold_reasons hold_runs holds is_hold"
+    "HOLD_RUNS HoldCause HoldReason _hold _of_hold as_hold explain_hold first_reason_to_hold held_since hold "
+    "hold_cause hold_reasons hold_runs holds is_hold"
 )
 """The decision to change nothing is a hold: see the glossary."""
 

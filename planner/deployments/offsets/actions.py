@@ -68,7 +68,7 @@ class OffsetActions:
         Raises ``BadInputError`` where there is nothing to set, ``OutOfReachError`` where that cannot be read.
         """
         with self.installation(policy) as offsets:
-            expected = self._expected(offsets, effect)
+            expected = self._expected_offsets(offsets, effect)
             committed = offsets.committed(offsets_group(effect.step))
         return OffsetsState(expected.items() <= committed.items(), _fingerprint(committed))
 
@@ -80,7 +80,7 @@ class OffsetActions:
                 offsets.clone(effect.origin, group)
                 self._remember(offsets, effect, group)
             else:
-                offsets.commit(group, self._expected(offsets, effect))
+                offsets.commit(group, self._expected_offsets(offsets, effect))
 
     def _remember(self, offsets: GroupOffsets, effect: SetOffsets, group: str) -> None:
         cloned, origin = offsets.committed(group), offsets.committed(effect.origin)
@@ -89,7 +89,7 @@ class OffsetActions:
             raise ConflictError(f"group {effect.origin} committed on {missing} while its offsets were cloned")
         self._cloned[effect.plan] = {queue: cloned[queue] for queue in origin}
 
-    def _expected(self, offsets: GroupOffsets, effect: SetOffsets) -> Offsets:
+    def _expected_offsets(self, offsets: GroupOffsets, effect: SetOffsets) -> Offsets:
         step = effect.step
         if isinstance(step, CloneOffsets):
             # A broker that was away during the clone has queues of the origin that it did not give.

@@ -31,7 +31,7 @@ class KafkaOffsets:
 
     def committed(self, group: str) -> Offsets:
         """Return the group's commits; a partition whose commit cannot be read is an error."""
-        commits = _known(self._admin.committed([group])[group])
+        commits = _unwrap(self._admin.committed([group])[group])
         for error in commits.errors.values():
             raise error
         return {
@@ -45,8 +45,8 @@ class KafkaOffsets:
         topics = (
             self._topics if self._topics is not None else {partition.topic for partition in self._partitions(group)}
         )
-        partitions = [route.partition for routes in self._admin.topics(topics).values() for route in _known(routes)]
-        return {partition: _known(offset) for partition, offset in self._admin.offsets_at(partitions, time).items()}
+        partitions = [route.partition for routes in self._admin.topics(topics).values() for route in _unwrap(routes)]
+        return {partition: _unwrap(offset) for partition, offset in self._admin.offsets_at(partitions, time).items()}
 
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` the commits of ``origin``."""
@@ -76,10 +76,10 @@ def _check_written(group: str, answer: Any) -> Any:
         raise ConflictError(f"group {group} has members: its coordinator refuses to set its offsets") from answer
     if isinstance(answer, AnswerError):
         raise DeniedError(str(answer)) from answer
-    return _known(answer)
+    return _unwrap(answer)
 
 
-def _known(answer: Any) -> Any:
+def _unwrap(answer: Any) -> Any:
     """Return the answer, or raise why there is none; a topic or group that is gone meanwhile may come back."""
     if isinstance(answer, OutOfReachError):
         raise answer

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.deployments.offsets.actions import Offsets
-from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, cloned, committed
+from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, clone_request, commit_request
 from planner.documents.source import RocketMQSource
 from planner.errors import OutOfReachError
 from planner.execution.ports import ConflictError
@@ -67,13 +67,15 @@ class RocketMQOffsets:
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` the commits of ``origin``, topic by topic, in one step at each broker (request 314)."""
         broker_topics = sorted({(queue.broker, queue.topic) for queue in self._message_queues(self.committed(origin))})
-        self._write(group, [(broker, cloned(origin, group, topic)) for broker, topic in broker_topics])
+        self._write(group, [(broker, clone_request(origin, group, topic)) for broker, topic in broker_topics])
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Set the group's offsets where they differ, queue by queue (request 15)."""
         present = self.committed(group)
         differing = [queue for queue in self._message_queues(offsets) if present.get(queue) != offsets[queue]]
-        self._write(group, [(queue.broker, committed(group, queue, offsets[queue])) for queue in sorted(differing)])
+        self._write(
+            group, [(queue.broker, commit_request(group, queue, offsets[queue])) for queue in sorted(differing)]
+        )
 
     def _write(self, group: str, requests: Sequence[tuple[str, OffsetWrite]]) -> None:
         deadline = time.monotonic() + WRITE_WITHIN_S

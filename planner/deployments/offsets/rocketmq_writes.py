@@ -44,7 +44,7 @@ class OffsetWrite:
         return f"{self.code.name} ({self.code.value}) for {text}"
 
 
-def cloned(origin: str, group: str, topic: str) -> OffsetWrite:
+def clone_request(origin: str, group: str, topic: str) -> OffsetWrite:
     """Give ``group`` all that ``origin`` has committed on a topic at that broker, in place of what it had there.
 
     The topic must be named: without one both versions clone the offsets of a topic ``null``. ``offline`` is said
@@ -54,7 +54,7 @@ def cloned(origin: str, group: str, topic: str) -> OffsetWrite:
     return OffsetWrite(WriteCode.CLONE_GROUP_OFFSET, fields)
 
 
-def committed(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
+def commit_request(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
     """Set a group's offset on one queue; a broker 5.5.0 must have settings for the group, 4.9.7 and 5.1.4 need none."""
     fields = {
         "consumerGroup": group,
@@ -96,7 +96,7 @@ class OffsetWriter:
 
         Raises ``DeniedError`` where it refuses, ``OutOfReachError`` where it has not answered: perhaps it is done.
         """
-        answer = self._asked(request)
+        answer = self._ask(request)
         if answer.code:
             remark = answer.remark.strip().partition("\n")[0]
             message = self._credentials.redacted(remark) if self._credentials else remark
@@ -105,7 +105,7 @@ class OffsetWriter:
                 "the group there where it is missing, or grant the account the rights of docs/connect-rocketmq.md"
             )
 
-    def _asked(self, request: OffsetWrite) -> codec.Command:
+    def _ask(self, request: OffsetWrite) -> codec.Command:
         opaque = next(self._opaque)
         fields = self._credentials.signed(request.fields) if self._credentials else request.fields
         try:

@@ -4,7 +4,7 @@ A plan looks at one cluster, the old one. What happens on the other, people see 
 """
 
 from planner.errors import BadInputError
-from planner.rollout.migrations.green import CREATE_LIMIT_S, stopped
+from planner.rollout.migrations.green import CREATE_LIMIT_S, stop_steps
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
 from planner.rollout.steps import (
     AwaitLag,
@@ -40,7 +40,7 @@ def cluster(context: MigrationContext, to: str, change: TemplateChange, green: s
         kind=KIND,
         steps=(
             CreateDeployment(green, CREATE_LIMIT_S, change),
-            *(_drained_first(context, to, green) if snapshot.orderly else _side_by_side(context, to, green)),
+            *(_drain_first_steps(context, to, green) if snapshot.orderly else _side_by_side(context, to, green)),
             CheckForecast(context.settings.settled_limit_s),
         ),
         must_be_true=(
@@ -61,19 +61,19 @@ def _side_by_side(context: MigrationContext, to: str, green: str) -> tuple[Step,
         f"Do the consumers of {green} own every queue of group {group} in cluster {to}, as planner doctor tells with a "
         f"policy for that cluster, and do all producers write to cluster {to} only?"
     )
-    return (*_started(context, green), PauseForPerson(question, ASK_LIMIT_S), *_drained(context))
+    return (*_start_steps(context, green), PauseForPerson(question, ASK_LIMIT_S), *_drain_steps(context))
 
 
-def _drained_first(context: MigrationContext, to: str, green: str) -> tuple[Step, ...]:
+def _drain_first_steps(context: MigrationContext, to: str, green: str) -> tuple[Step, ...]:
     question = f"Do all producers write to cluster {to} only?"
-    return (PauseForPerson(question, ASK_LIMIT_S), *_drained(context), *_started(context, green))
+    return (PauseForPerson(question, ASK_LIMIT_S), *_drain_steps(context), *_start_steps(context, green))
 
 
-def _drained(context: MigrationContext) -> tuple[Step, ...]:
-    return (AwaitLag(DRAIN_LIMIT_S, messages=0), *stopped(context))
+def _drain_steps(context: MigrationContext) -> tuple[Step, ...]:
+    return (AwaitLag(DRAIN_LIMIT_S, messages=0), *stop_steps(context))
 
 
-def _started(context: MigrationContext, green: str) -> tuple[Step, ...]:
+def _start_steps(context: MigrationContext, green: str) -> tuple[Step, ...]:
     """No queue of the old cluster moves, and the owners in the other cluster are not observed."""
     undo = f"set the replicas of {green} back to 0"
     limit_s = context.settings.ready_limit_s

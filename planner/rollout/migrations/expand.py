@@ -8,8 +8,8 @@ from planner.forecast.trials import Document
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.rollout.build import cost_of, costs_together
-from planner.rollout.migrations.migration import Migration, MigrationContext, timed
-from planner.rollout.migrations.rooms import settled
+from planner.rollout.migrations.machine_rooms import await_settled
+from planner.rollout.migrations.migration import Migration, MigrationContext, forecast_change
 from planner.rollout.plan import Cost
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
@@ -38,9 +38,9 @@ def expand(context: MigrationContext, topic: str, each: int, consumers: int | No
     does not consume, ``BadInputError`` for fewer queues or consumers than there are.
     """
     snapshot, target_count = context.snapshot, consumers or context.count
-    grown = _grown(snapshot, topic, each)
+    grown = _grow(snapshot, topic, each)
     _check_count(context, grown, target_count)
-    joined = _joined(context, target_count)
+    joined = _simulate_join(context, target_count)
     before, after = (_owners(each_snapshot, target_count, context.strategy) for each_snapshot in (snapshot, grown))
     shifted = sum(owner is not None and after[queue] != owner for queue, owner in before.items())
     costs = _costs(context, topic, each, joined)
@@ -53,7 +53,7 @@ def expand(context: MigrationContext, topic: str, each: int, consumers: int | No
             f"Consumers first, then {nouns}: {topic} gets {more} more, "
             f"and {shifted} of those that are there change owner once more as the order shifts.",
         ),
-        moved=_moved(joined, shifted),
+        moved=_count_moved(joined, shifted),
         cost=costs if isinstance(costs, Cost) else None,
         unknowns=(costs,) if isinstance(costs, str) else (),
     )
@@ -68,9 +68,9 @@ def _steps(
         undo = f"set the replicas of {settings.deployment} back to {count}"
         yield StartConsumers(count, consumers, settings.ready_limit_s, moved, undo)
         yield AwaitReady(consumers, settings.ready_limit_s)
-        yield settled(context, consumers)
+        yield await_settled(context, consumers)
     yield PauseForPerson(_question(context.snapshot, topic, each), ASK_LIMIT_S)
-    yield settled(context, consumers)
+    yield await_settled(context, consumers)
     yield CheckForecast(settings.settled_limit_s)
 
 
@@ -94,7 +94,7 @@ def _check_count(context: MigrationContext, grown: GroupSnapshot, consumers: int
         )
 
 
-def _joined(context: MigrationContext, consumers: int) -> CandidateOutcome | None:
+def _simulate_join(context: MigrationContext, consumers: int) -> CandidateOutcome | None:
     if consumers == context.count:
         return None
     return with_transition(
@@ -102,7 +102,7 @@ def _joined(context: MigrationContext, consumers: int) -> CandidateOutcome | Non
     )
 
 
-def _moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
+def _count_moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
     """A queue that moves as consumers join and again as the order shifts may come back: between none of it and all."""
     if joined is None:
         return MovedQueues(shifted, shifted)
@@ -119,7 +119,7 @@ def _costs(context: MigrationContext, topic: str, each: int, joined: CandidateOu
             return joined.unknowns[-1]
         costs.append(cost_of(joined.transition))
     for change in _changes(context.snapshot, topic, each):
-        raised = timed(context, (change, change))
+        raised = forecast_change(context, (change, change))
         if isinstance(raised, str):
             return raised
         costs.append(cost_of(raised))
@@ -145,7 +145,7 @@ def _brokers(snapshot: GroupSnapshot, topic: str) -> list[str]:
     return sorted({queue.broker for queue in queues if isinstance(queue, MessageQueue) and queue.topic == topic})
 
 
-def _grown(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
+def _grow(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
     """Return the group with the topic's queues as they will be: the new ones are empty, and what arrives is shared."""
     locations: dict[tuple[str, ...], list[QueueState]] = {}
     for state in snapshot.data_queues:
@@ -162,11 +162,11 @@ def _grown(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
             f"topic {topic} has {most} queues in one place already: expected more than that, not {each}"
         )
     others = [state for state in snapshot.queues if state.queue.topic != topic]
-    raised = [state for states in locations.values() for state in _raised(states, each)]
+    raised = [state for states in locations.values() for state in _raise_each(states, each)]
     return replace(snapshot, queues=tuple(sorted([*others, *raised], key=lambda state: state.queue)))
 
 
-def _raised(states: Sequence[QueueState], each: int) -> Iterator[QueueState]:
+def _raise_each(states: Sequence[QueueState], each: int) -> Iterator[QueueState]:
     share = len(states) / each
     for number in range(each):
         state = states[number] if number < len(states) else _empty(states[0], number)

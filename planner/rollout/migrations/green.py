@@ -11,7 +11,7 @@ from typing import Any
 from planner.errors import BadInputError
 from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
-from planner.rollout.migrations.migration import MigrationContext, all_owned, check_orderly, timed
+from planner.rollout.migrations.migration import MigrationContext, all_owned, check_orderly, forecast_change
 from planner.rollout.steps import (
     AwaitReady,
     AwaitSettled,
@@ -86,7 +86,7 @@ def of_new_group(context: MigrationContext, group: str) -> Iterator[str]:
 
 def in_a_window(context: MigrationContext, green: Green) -> Takeover:
     """Return the takeover in which all stop, offsets are cloned if the group changes, and all start: one pause."""
-    forecast = _restarted(context, EMPTY_S)
+    forecast = _forecast_restart(context, EMPTY_S)
     pause = duplicates = cost = None
     if isinstance(forecast, Transition) and forecast.pause_s:
         pause = Span(forecast.pause_s.p05, forecast.pause_s.p95)
@@ -95,9 +95,9 @@ def in_a_window(context: MigrationContext, green: Green) -> Takeover:
         cost = pause.times(context.count * prices.standstill_s) + duplicates.times(prices.duplicate_s)
     steps = (
         CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
-        *stopped(context),
-        *_cloned(green),
-        *_started(context, green, context.count),
+        *stop_steps(context),
+        *_clone_steps(green),
+        *_start_steps(context, green, context.count),
         CheckForecast(context.settings.settled_limit_s),
     )
     known = forecast if isinstance(forecast, Transition) else None
@@ -112,7 +112,7 @@ def side_by_side(context: MigrationContext, green: Green) -> Takeover:
     """
     if green.group is None:
         raise BadInputError("two groups side by side need two names: name the new group")
-    forecast, settings = _restarted(context, Span()), context.settings
+    forecast, settings = _forecast_restart(context, Span()), context.settings
     duplicates = cost = None
     if isinstance(forecast, Transition) and forecast.settle_s:
         settle_s, limit_s = forecast.settle_s, settings.ready_limit_s + settings.settled_limit_s
@@ -122,9 +122,9 @@ def side_by_side(context: MigrationContext, green: Green) -> Takeover:
         cost = duplicates and beside.times(context.count) + duplicates.times(settings.prices.duplicate_s)
     steps = (
         CreateDeployment(green.deployment, CREATE_LIMIT_S, green.change),
-        *_cloned(green),
-        *_started(context, green, context.count),
-        *stopped(context),
+        *_clone_steps(green),
+        *_start_steps(context, green, context.count),
+        *stop_steps(context),
         CheckForecast(settings.settled_limit_s),
     )
     unknown = ONLY_DUPLICATES if cost else _no_rates(forecast)
@@ -151,7 +151,7 @@ def _costs(takeover: Takeover) -> str:
     return f"{takeover.name}: a pause of {pause}, {duplicates} twice, worth {worth} consumer-seconds"
 
 
-def _restarted(context: MigrationContext, empty_s: Span) -> Transition | str:
+def _forecast_restart(context: MigrationContext, empty_s: Span) -> Transition | str:
     """Return what it costs that all members stop at once and as many start as soon as a pod can, after ``empty_s``.
 
     Raises ``RefusedError`` for an orderly group whose pods are killed.
@@ -169,7 +169,7 @@ def _restarted(context: MigrationContext, empty_s: Span) -> Transition | str:
     stagger_s = (ready.most - ready.least) / max(1, context.count - 1)
     first = {**change, "interval_s": ready.least + empty_s.least, "stagger_s": 0}
     last = {**change, "interval_s": ready.least + empty_s.most, "stagger_s": stagger_s}
-    forecast = timed(context, (first, last))
+    forecast = forecast_change(context, (first, last))
     # A member that restarts keeps its name there, so its queues stall; here they move to another one for as long.
     return forecast if isinstance(forecast, str) else replace(forecast, pause_s=forecast.stall_s, stall_s=NO_SECONDS)
 
@@ -185,7 +185,7 @@ def _no_rates(forecast: Transition | str) -> str:
     return forecast if isinstance(forecast, str) else "how many messages come meanwhile: not all rates are known"
 
 
-def stopped(context: MigrationContext) -> tuple[Step, ...]:
+def stop_steps(context: MigrationContext) -> tuple[Step, ...]:
     """Return the steps after which no pod of the old Deployment consumes any more."""
     settings = context.settings
     everything = all_owned(context)
@@ -197,7 +197,7 @@ def stopped(context: MigrationContext) -> tuple[Step, ...]:
     )
 
 
-def _started(context: MigrationContext, green: Green, members: int) -> tuple[Step, ...]:
+def _start_steps(context: MigrationContext, green: Green, members: int) -> tuple[Step, ...]:
     settings = context.settings
     everything = all_owned(context)
     undo = f"set the replicas of {green.deployment} back to 0"
@@ -216,7 +216,7 @@ def _started(context: MigrationContext, green: Green, members: int) -> tuple[Ste
     )
 
 
-def _cloned(green: Green) -> tuple[Step, ...]:
+def _clone_steps(green: Green) -> tuple[Step, ...]:
     if green.group is None:
         return ()
     return (CloneOffsets(green.group, f"set the offsets of {green.group}", CLONE_LIMIT_S),)

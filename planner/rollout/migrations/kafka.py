@@ -6,9 +6,9 @@ from planner.errors import BadInputError, UnknownNameError
 from planner.forecast.trials import Document
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, Green, explain_choice, in_a_window
-from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, known_cost, timed
+from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, forecast_change, known_cost
 from planner.rollout.migrations.requests import Variable
-from planner.rollout.migrations.update import rolled, update_steps
+from planner.rollout.migrations.update import roll_change, update_steps
 from planner.rollout.plan import Cost
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
@@ -46,7 +46,7 @@ def assignor(context: MigrationContext, to: str, variable: Variable, from_revisi
         roll = update_steps(context, _listing(variable, names), from_revision + number, ROLL_SURGE, moved, names[0])
         # The forecast is checked once, at the end.
         steps += roll if number == len(stages) - 1 else roll[:-1]
-    forecast = _rolled(context, ({"to": to},) if has_both else ({"beside": to}, {"to": to}))
+    forecast = _cost_of_rolls(context, ({"to": to},) if has_both else ({"beside": to}, {"to": to}))
     return Migration(
         kind=ASSIGNOR,
         steps=tuple(steps),
@@ -99,7 +99,7 @@ def consumer_protocol(
             f"group {context.snapshot.group} has the consumer protocol already: nothing is to be changed"
         )
     moved = all_owned(context)
-    forecast = _rolled(context, ({"to": to},))
+    forecast = _cost_of_rolls(context, ({"to": to},))
     return Migration(
         kind=PROTOCOL,
         steps=update_steps(context, change, from_revision, ROLL_SURGE, moved, to),
@@ -145,7 +145,7 @@ def _check_java(context: MigrationContext, variable: Variable) -> None:
         )
 
 
-def _rolled(context: MigrationContext, lists: Sequence[Document]) -> Cost | str:
+def _cost_of_rolls(context: MigrationContext, lists: Sequence[Document]) -> Cost | str:
     """Return what rolls cost whose new pods list these assignors, or in half a sentence why that is unknown.
 
     As ``update_steps`` carries them out, one after the other: the next one begins when the group has settled.
@@ -154,12 +154,12 @@ def _rolled(context: MigrationContext, lists: Sequence[Document]) -> Cost | str:
     if ready is None:
         return _UNKNOWN_READY
     least, most = (
-        rolled(ROLL_SURGE, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
+        roll_change(ROLL_SURGE, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
         for ready_s in (ready.least, ready.most)
     )
     costs = []
     for listed in lists:
-        cost = timed(context, ({**least, **listed}, {**most, **listed}))
+        cost = forecast_change(context, ({**least, **listed}, {**most, **listed}))
         if isinstance(cost, str):
             return cost
         costs.append(cost_of(cost))

@@ -146,11 +146,11 @@ def all_owned(context: MigrationContext) -> MovedQueues:
 
 
 def known_cost(forecast: Transition | str | None) -> Cost | None:
-    """Return what ``timed`` gave as the plan's cost, ``None`` where it gave a sentence."""
+    """Return what ``forecast_change`` gave as the plan's cost, ``None`` where it gave a sentence."""
     return cost_of(forecast) if isinstance(forecast, Transition) else None
 
 
-def timed(context: MigrationContext, changes: tuple[Document, Document]) -> Transition | str:
+def forecast_change(context: MigrationContext, changes: tuple[Document, Document]) -> Transition | str:
     """Return what a change costs, or in half a sentence why that is unknown."""
     try:
         return transition_of(context.current, context.snapshot, context.digest, changes, TRIALS)

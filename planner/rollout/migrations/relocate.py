@@ -6,8 +6,8 @@ from dataclasses import replace
 from planner.rollout.batches import after
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, CREATE_LIMIT_S
+from planner.rollout.migrations.machine_rooms import await_settled, goes_by_rooms
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
-from planner.rollout.migrations.rooms import goes_by_rooms, settled
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
@@ -47,15 +47,15 @@ def relocate(context: MigrationContext, change: TemplateChange, green: str, room
                 0,
                 count,
                 settings.ready_limit_s,
-                moved_in(joined),
+                moved_queues_of(joined),
                 f"set the replicas of {green} back to 0",
                 deployment=green,
             ),
             AwaitReady(count, settings.ready_limit_s, deployment=green),
-            settled(context, 2 * count, room),
-            StopConsumers(count, 0, (), settings.ready_limit_s, moved_in(left), back),
+            await_settled(context, 2 * count, room),
+            StopConsumers(count, 0, (), settings.ready_limit_s, moved_queues_of(left), back),
             AwaitReady(0, settings.ready_limit_s),
-            settled(context, count, room),
+            await_settled(context, count, room),
             CheckForecast(settings.settled_limit_s),
         ),
         must_be_true=tuple(_must_be_true(room)),
@@ -108,6 +108,6 @@ def _rebalances(context: MigrationContext) -> tuple[CandidateOutcome, CandidateO
     return joined, replace(left, moved_fewest=any_half.moved_fewest, moved_most=any_half.moved_most)
 
 
-def moved_in(outcome: CandidateOutcome | None) -> MovedQueues:
+def moved_queues_of(outcome: CandidateOutcome | None) -> MovedQueues:
     """Return how many queues move on the way to an outcome; unknown where there is none."""
     return MovedQueues(outcome.moved_fewest, outcome.moved_most) if outcome else MovedQueues(None, None)

@@ -10,8 +10,8 @@ from planner.rollout.migrations.green import (
     of_new_group,
     side_by_side,
 )
+from planner.rollout.migrations.machine_rooms import await_settled
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, known_cost
-from planner.rollout.migrations.rooms import settled
 from planner.rollout.template import TemplateChange
 
 KIND = "rename"
@@ -25,7 +25,7 @@ def rename(context: MigrationContext, to: str, change: TemplateChange, green: st
     """
     if to == context.snapshot.group:
         raise BadInputError(f"group {to} has this name already: nothing is to be changed")
-    as_now = settled(context, context.count)
+    as_now = await_settled(context, context.count)
     green_group = Green(green, change, context.strategy, to, as_now.options, as_now.new_room)
     takeovers = [in_a_window(context, green_group)]
     if not context.snapshot.orderly:

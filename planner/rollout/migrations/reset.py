@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from planner.errors import BadInputError
-from planner.rollout.migrations.green import CLONE_LIMIT_S, stopped
+from planner.rollout.migrations.green import CLONE_LIMIT_S, stop_steps
+from planner.rollout.migrations.machine_rooms import await_settled
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
-from planner.rollout.migrations.rooms import settled
 from planner.rollout.steps import AwaitReady, CheckForecast, ResetOffsets, StartConsumers
 
 KIND = "reset"
@@ -28,11 +28,11 @@ def reset(context: MigrationContext, to: datetime) -> Migration:
     return Migration(
         kind=KIND,
         steps=(
-            *stopped(context),
+            *stop_steps(context),
             ResetOffsets(group, to, f"set the offsets of {group}", CLONE_LIMIT_S),
             StartConsumers(0, count, settings.ready_limit_s, all_owned(context), undo),
             AwaitReady(count, settings.ready_limit_s),
-            settled(context, count),
+            await_settled(context, count),
             CheckForecast(settings.settled_limit_s),
         ),
         must_be_true=(

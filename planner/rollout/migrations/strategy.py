@@ -12,8 +12,8 @@ from planner.rollout.migrations.green import (
     of_new_group,
     side_by_side,
 )
+from planner.rollout.migrations.machine_rooms import MADE_UP, check_answers, strategy_for
 from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, known_cost
-from planner.rollout.migrations.rooms import MADE_UP, check_answers, strategy_for
 from planner.rollout.migrations.split_brain import describe_split_brain
 
 KIND = "strategy"

@@ -8,15 +8,15 @@ from planner.decision.prices import Prices
 from planner.forecast.trials import Document
 from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
+from planner.rollout.migrations.machine_rooms import await_settled
 from planner.rollout.migrations.migration import (
     Migration,
     MigrationContext,
     all_owned,
     check_orderly,
+    forecast_change,
     known_cost,
-    timed,
 )
-from planner.rollout.migrations.rooms import settled
 from planner.rollout.migrations.split_brain import refuse_rolling
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
@@ -85,7 +85,7 @@ def update_steps(
     return (
         UpdateTemplate(change, context.count, surge, 0, from_revision, settings.ready_limit_s, moved),
         AwaitReady(context.count, limit_s),
-        settled(context, context.count)
+        await_settled(context, context.count)
         if strategy == context.strategy
         else AwaitSettled(context.count, strategy, settings.settled_limit_s),
         CheckForecast(settings.settled_limit_s),
@@ -98,15 +98,15 @@ def _pace(context: MigrationContext, surge: int, unavailable: int) -> UpdatePace
         return UpdatePace(surge, unavailable, "how long a pod takes until it is ready: none of the present ones tells")
     deployment = context.deployment
     first, last = (
-        rolled(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
+        roll_change(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
         for ready_s in (ready.least, ready.most)
     )
     changes = (first, last)
-    cost = timed(context, changes)
-    return UpdatePace(surge, unavailable, cost, _priced(cost, surge, context.settings.prices))
+    cost = forecast_change(context, changes)
+    return UpdatePace(surge, unavailable, cost, _price(cost, surge, context.settings.prices))
 
 
-def rolled(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
+def roll_change(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
     """Return the forecast's change of a Deployment that replaces all its pods, so many at once."""
     return {
         "kind": "rolling_update",
@@ -118,7 +118,7 @@ def rolled(surge: int, unavailable: int, ready_s: float, min_ready_s: float, gra
     }
 
 
-def _priced(cost: Transition | str, surge: int, prices: Prices) -> Span | None:
+def _price(cost: Transition | str, surge: int, prices: Prices) -> Span | None:
     """Duplicates, and the pods above the count until all is over."""
     if isinstance(cost, str) or cost.settle_s is None:
         return None

@@ -22,14 +22,14 @@ def goes_by_rooms(strategy: str) -> bool:
     return strategy.partition("-")[0] == NEARBY
 
 
-def settled(context: MigrationContext, members: int, room: str | None = None) -> AwaitSettled:
+def await_settled(context: MigrationContext, members: int, room: str | None = None) -> AwaitSettled:
     """Return the wait until so many members own what the group's strategy gives them; new ones are in ``room``.
 
     Without a room they are where all present members are. Raises ``RefusedError`` where these are in several, and
     ``BadInputError`` for a room where none counts.
     """
     if goes_by_rooms(context.strategy):
-        room = room or the_room(context)
+        room = room or find_machine_room(context)
     elif room is not None:
         raise BadInputError(
             f"found room {room} for group {context.snapshot.group}, expected none: it allocates by {context.strategy}, "
@@ -39,7 +39,7 @@ def settled(context: MigrationContext, members: int, room: str | None = None) ->
     return AwaitSettled(members, context.strategy, context.settings.settled_limit_s, options=options, new_room=room)
 
 
-def the_room(context: MigrationContext) -> str:
+def find_machine_room(context: MigrationContext) -> str:
     """Return the one room that all present members are in. Raises ``RefusedError`` where these are several."""
     clients = context.snapshot.strategy_options["machine_rooms"]["clients"]
     rooms = sorted({clients[client] for client in context.snapshot.clients})
