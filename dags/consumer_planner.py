@@ -133,7 +133,7 @@ def observe(
         recording = chosen(params, "recording")
         if recording is None:
             check_present(dag_run.run_type, logical_date)
-            # Half of the time at most: a watch holds a worker's slot. Where planner sample stands, it is one look.
+            # Half of the time at most: a watch holds a worker's slot. Where planner sample runs, it is one read.
             longest_s = EVERY.total_seconds() / 2
             with airflow_connections():
                 return stages.observe_live(policies, data, params["watch_seconds"], longest_s).message()

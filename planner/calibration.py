@@ -1,4 +1,4 @@
-"""How forecasts did, kept below the data folder for the next one: one file a plan, whoever carried it out."""
+"""How forecasts did, kept below the data folder for the next one: one file a plan, whatever executor carried it out."""
 
 from datetime import datetime
 from pathlib import Path

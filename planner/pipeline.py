@@ -129,7 +129,7 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
     """Return what is to be simulated: strategies and counts, the group's own strategy first, counts ascending.
 
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so. Nor are
-    counts among them of which nobody could tell who owns what (``why_no_more``).
+    counts among them for which owners are unknown (``why_no_more``).
     """
     if not can_simulate(snapshot):
         return ()
@@ -229,7 +229,7 @@ def plan_document(
 def why_no_approval(made: RolloutPlan, policy: ConsumerScalingPolicy, doubts: Sequence[str] = ()) -> tuple[str, ...]:
     """Return every reason why the plan is for a person to approve; none when the policy's criteria approve it.
 
-    The criteria go by the forecast, so they approve nothing where ``doubts`` speak against it (``TrackRecord``).
+    The criteria go by the forecast, so they approve nothing where ``doubts`` exist (``TrackRecord``).
     """
     rule = policy.approval_rule
     if rule is None:

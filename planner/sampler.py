@@ -40,7 +40,7 @@ END_S: Final = 20.0
 """For how long reads that go on are waited for at the end: each of their requests has a deadline of 10 s."""
 
 FORGET_EVERY_S: Final = 3600.0
-"""How often samples beyond ``keep_days`` are looked for."""
+"""How often samples beyond ``keep_days`` are searched for."""
 
 STUCK_PERIODS: Final = 3
 """The sampler is not alive when it began no period for so many, and not ready when it read nothing for so many."""
@@ -234,7 +234,7 @@ class Sampler:
         return f"no period began for {duration(time.monotonic() - self._began_at)}"
 
     def why_not_ready(self) -> str | None:
-        """Return why runs cannot look back at this sampler's reads, ``None`` while it reads some group."""
+        """Return why runs cannot use this sampler's reads, ``None`` while it reads some group."""
         if self._read_at is None:
             return f"nothing was read yet: {self._last_failure}"
         silent_s = time.monotonic() - self._read_at

@@ -79,7 +79,7 @@ class RunMessage(TypedDict):
 class Run:
     """What all stages of one run share.
 
-    Samples from ``since`` to ``until``, both included, are its input; its snapshots speak of ``until``.
+    Samples from ``since`` to ``until``, both included, are its input; its snapshots are of ``until``.
     """
 
     data: Path
@@ -105,7 +105,7 @@ class Run:
 
     @classmethod
     def of(cls, message: RunMessage) -> "Run":
-        """Return the run that a message speaks of."""
+        """Return the run that a message names."""
         return cls(
             data=Path(message["data"]),
             policies=Path(message["policies"]),
@@ -129,7 +129,7 @@ class RunFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DecidedRun:
-    """The ``RunFiles`` of the run whose snapshots speak of ``at``."""
+    """The ``RunFiles`` of the run whose snapshots are of ``at``."""
 
     data: Path
     at: datetime

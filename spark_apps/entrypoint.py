@@ -1,6 +1,6 @@
 """What Spark's Kubernetes master starts in an image: ``driver ARG...`` or ``executor``; anything else is run as it is.
 
-Spark tells an executor all that it must know in environment variables (``SPARK_EXECUTOR_ID`` and the like), and a
+Spark passes all that an executor needs in environment variables (``SPARK_EXECUTOR_ID`` and the like), and a
 driver its bind address; see spark.apache.org/docs/latest/running-on-kubernetes.html. Exits with 2 and one
 sentence where one of them is missing, and for a command that the image does not have.
 """
@@ -30,7 +30,7 @@ class MissingError(Exception):
 
 
 def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Path) -> list[str]:
-    """Return what takes our place; raises ``MissingError``."""
+    """Return the command that replaces this process; raises ``MissingError``."""
     match arguments:
         case ["executor"]:
             return executor(environment, spark)

@@ -1,4 +1,4 @@
-"""``planner allocate``: who owns what, for one request document or a list of them."""
+"""``planner allocate``: the owner of each queue, for one request document or a list of them."""
 
 import json
 import sys

@@ -145,7 +145,7 @@ def _report(taken: "Read") -> "DoctorReport":
 
 
 def _reason(taken: "Read", group: str) -> str:
-    """Return why a group could not be read, and where only the last look failed, that the rest is older."""
+    """Return why a group could not be read, and where only the last read failed, that the rest is older."""
     reason = str(taken.survey.failures[group])
     return f"the last look failed, what is told of it is older: {reason}" if group in taken.survey.samples else reason
 

@@ -1,4 +1,4 @@
-"""Where ``planner doctor`` gets its pictures from: a policy's group, a live installation, recorded samples."""
+"""Where ``planner doctor`` gets its evidence from: a policy's group, a live installation, recorded samples."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -146,7 +146,7 @@ def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tupl
 
 @dataclass(frozen=True)
 class _Serving:
-    """The Deployment that was asked for, the group that it serves, and the way to its API server."""
+    """The Deployment that was asked for, the group that it serves, and how its API server is reached."""
 
     group: str
     name: str

@@ -1,4 +1,4 @@
-"""``planner history``: what a Prometheus server tells of groups' past, for those who have metrics only."""
+"""``planner history``: what a Prometheus server has of groups' past, for those who have metrics only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What the commands that make plans share: what they read, the time they speak of, and where the plan goes."""
+"""What the commands that make plans share: what they read, the time they are about, and where the plan goes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, o
 
 
 def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerScalingPolicy]":
-    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups.
+    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they are of two groups.
 
     Two systems, clusters or Deployments are refused, too: no plan for one rests on observations of the other. So are
     pods that were matched with members by another label: the plan would stop others.

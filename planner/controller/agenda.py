@@ -1,4 +1,4 @@
-"""``Agenda``: which plan has its turn next. One plan never has two turns at once."""
+"""``Agenda``: which plan is reconciled next. One plan never has two reconciles at once."""
 
 import threading
 import time
@@ -55,12 +55,12 @@ class Agenda:
             self._changed.notify()
 
     def busy(self) -> frozenset[Key]:
-        """Return the plans that have their turn now."""
+        """Return the plans that are being reconciled."""
         with self._changed:
             return frozenset(self._busy)
 
     def _first(self) -> tuple[Key | None, float]:
-        """Return the plan that is due first, and when; one whose turn goes on is left out."""
+        """Return the plan that is due first, and when; one that is being reconciled is left out."""
         waiting = [(due, key) for key, due in self._due.items() if key not in self._busy]
         if not waiting:
             return None, float("inf")

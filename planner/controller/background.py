@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 class BackgroundTask:
     """An action repeated on a thread of its own, whatever goes wrong, until ``stop`` is set.
 
-    ``every_s`` lies between an end and the next beginning, at least a second after a failure, of which ``failed`` hears
+    ``every_s`` lies between an end and the next beginning, at least a second after a failure, which ``failed`` gets
     by the task's name.
     """
 

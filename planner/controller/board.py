@@ -21,7 +21,7 @@ Changed = Callable[[StoredPlan, RolloutStatus], None]
 """Called with a plan whose status has changed, and with the status before."""
 
 UNREADABLE: Final = "Unreadable"
-"""In place of the phase of a plan that is none of ours to read: made by a newer planner, or damaged."""
+"""Instead of the phase of a plan that is none of ours to read: made by a newer planner, or damaged."""
 
 
 @dataclass(frozen=True, slots=True)

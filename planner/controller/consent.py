@@ -18,7 +18,7 @@ from planner.rollout.plan import GroupRef
 
 
 def is_open(stored: StoredPlan) -> bool:
-    """True for a plan that nobody has yet approved, ended or paused. Whoever takes an approval back has decided."""
+    """True for a plan that nobody has yet approved, ended or paused. Taking an approval back is a decision."""
     status, requests = stored.status, stored.requests
     untouched = status.phase is Phase.PENDING and status.approval is None
     return untouched and not (requests.approval or requests.abort or requests.is_deleted or requests.pause)

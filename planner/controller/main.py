@@ -1,4 +1,4 @@
-"""``planner-controller``: its options, its parts, and its end."""
+"""``planner-controller``: its options, its tasks, and its end."""
 
 import sys
 from pathlib import Path

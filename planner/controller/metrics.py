@@ -1,4 +1,4 @@
-"""What Prometheus is told. The numbers of one replica: only who leads counts, so sums over replicas are right."""
+"""What Prometheus scrapes. The numbers of one replica: only the leader counts, so sums over replicas are right."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""The parts of a running controller: started together, watched over, and ended together."""
+"""The tasks of a running controller: started together, watched over, and ended together."""
 
 import faulthandler
 import logging
@@ -40,11 +40,11 @@ RETRY_S: Final = 5.0
 SILENT_S: Final = 20.0
 """An API server that did not answer for so long is away."""
 STUCK_S: Final = 120.0
-"""A part that did nothing for so long hangs: each of its requests has a deadline of 10 s."""
+"""A task that did nothing for so long hangs: each of its requests has a deadline of 10 s."""
 END_S: Final = 20.0
-"""For how long turns that go on, and leases that are given back, are waited for: a pod has 30 s from SIGTERM on."""
+"""How long reconciles that go on and leases that are given back are waited for: a pod has 30 s from SIGTERM on."""
 GIVING_S: Final = 8.0
-"""What of it is left to giving leases back, however long turns go on."""
+"""What of it is left to giving leases back, however long reconciles go on."""
 LAST_S: Final = 25.0
 """After which the process ends, whatever it waits for: a thread of a client's own, a full pipe, a fault of ours."""
 NOTICE_S: Final = 0.5
@@ -197,7 +197,8 @@ def run(settings: Settings, groups: Callable[[], Groups] = LiveGroups) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: controller.stop.set())
         controller.run()
-        # All is said and given back. An interpreter that comes down meets threads that still wait for an answer, which
-        # aborts it (SIGABRT, seen), and on a busy machine takes until the last moment, which is no good end (seen).
+        # All is logged and given back. An interpreter that comes down meets threads that still wait for an answer,
+        # which aborts it (SIGABRT, seen), and on a busy machine takes until the last moment, which is no good end
+        # (seen).
         logging.shutdown()
         os._exit(0)

@@ -55,7 +55,7 @@ class Retention:
             self._api.delete_plan(plan.namespace, stored.name, stored.uid, stored.resource_version)
         except ForbiddenError as error:
             log.warning("plan not removed", extra={**about, "error": str(error), "next": f"apply {ROLE}"})
-        except ConflictError as error:  # it has changed since it was listed: the next list tells how
+        except ConflictError as error:  # it has changed since it was listed: the next list shows how
             log.info("plan not removed", extra={**about, "error": str(error)})
         except OutOfReachError as error:
             log.warning("plan not removed", extra={**about, "error": str(error)})

@@ -1,4 +1,4 @@
-"""What a controller is told: by options, or by the environment variables of the same names."""
+"""The options of a controller: by flags, or by the environment variables of the same names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a controller is told.
+    """The options of a controller.
 
     ``namespaces`` are those whose plans it carries out, none means all. ``lease_name`` in ``lease_namespace`` lets one
-    of several replicas act. ``workers`` is how many turns go on at once. Both ports are opened on
+    of several replicas act. ``workers`` is how many reconciles go on at once. Both ports are opened on
     ``listen_address``; a port of 0 is a free one. How forecasts did is kept below ``data``, ``None`` keeps nothing.
     Criteria of policies approve only plans that one of ``planning_accounts`` created. Of each policy's plans that have
     ended ``finished_plans`` stay, ``None`` sets no limit.

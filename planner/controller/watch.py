@@ -34,7 +34,7 @@ class _Patience:
 
 
 def watch(board: Board, login: Callable[[], Login], namespaces: tuple[str, ...], stop: threading.Event) -> None:
-    """Tell the board of every change until ``stop`` is set. Returns or raises early when kopf cannot go on."""
+    """Pass every change to the board until ``stop`` is set. Returns or raises early when kopf cannot go on."""
     where: dict[str, Any] = {"namespaces": namespaces} if namespaces else {"clusterwide": True}
     asyncio.run(_operate(_registry(board, login), stop, where))
 

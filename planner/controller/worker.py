@@ -1,4 +1,4 @@
-"""``Worker``: one turn of one plan, and when the next is due. The engine decides; this only has it do so."""
+"""``Worker``: one reconcile of one plan, and when the next is due. The engine decides; this only has it do so."""
 
 import logging
 import time
@@ -25,11 +25,11 @@ from planner.sources.kubernetes import ForbiddenError
 log = logging.getLogger(__name__)
 
 LONGEST_S: Final = 30.0
-"""Between two turns of a plan that needs one: what nobody tells us of (a change window, a right) is seen by then."""
+"""Between two reconciles of a plan that needs one: what sends no event (a change window, a right) is noticed then."""
 _WAITS_S: Final[Mapping[Phase, float]] = {Phase.PENDING: LONGEST_S, Phase.APPROVED: 5.0, Phase.PAUSED: 5.0}
 _LEASED_S: Final = 2.0
 _DOUBTED: Final = 2
-"""After so many failed turns in a row rights are asked for again: one may have been taken away."""
+"""After so many failed reconciles in a row rights are asked for again: one may have been taken away."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Worker:
         return self._next(key, state, turned)
 
     def give_back(self, besides: Collection[Key]) -> None:
-        """Give the leases of plans that are under way back, so that the next executor need not wait.
+        """Give the leases of plans in progress back, so that the next executor need not wait.
 
         ``besides`` are plans whose reconcile still goes on: others must be kept out until their lease has run out.
         """

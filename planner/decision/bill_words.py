@@ -51,7 +51,7 @@ def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str
 
 
 def describe_source(bill: DecisionBill) -> str:
-    """Return what the bill looks at: how far ahead, how many futures, out of what."""
+    """Return what the bill considers: how far ahead, how many futures, out of what."""
     return (
         f"Bill for the next {duration(bill.horizon_seconds)}, the mean of {bill.futures} possible loads around a level "
         f"of {bill.level:,.1f} consumers, made of {bill.source}; each count stays for "

@@ -37,7 +37,7 @@ CLEARLY_BETTER = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What speaks against one outcome: ``lasting`` sentences, ``delays`` while a backlog is worked off."""
+    """The arguments against one outcome: ``lasting`` sentences, ``delays`` while a backlog is worked off."""
 
     outcome: CandidateOutcome
     lasting: tuple[str, ...]
@@ -98,7 +98,7 @@ def decide(
 def _verdicts(
     snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], objective: Objective
 ) -> dict[int, _Verdict]:
-    """Return what speaks against each outcome of the group's own strategy, counts ascending."""
+    """Return the arguments against each outcome of the group's own strategy, counts ascending."""
     return {
         outcome.count: _Verdict(outcome, tuple(lasting_misses(outcome, objective)), delays(outcome, objective))
         for outcome in sorted(outcomes, key=lambda outcome: outcome.count)

@@ -17,7 +17,7 @@ CLAIM: Final = "consumerplanner.dev/rollout"
 LIMITS_BEFORE: Final = "consumerplanner.dev/strategy-before"
 """The Deployment's own update strategy, kept while a plan's limits hold: what gives the claim up puts it back."""
 OWN_LABEL: Final = "consumerplanner.dev/deployment"
-"""Tells the pods of a created Deployment from those of the one that it was made like."""
+"""Distinguishes the pods of a created Deployment from those of the one that it was copied from."""
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _HASH: Final = "pod-template-hash"
 _MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "consumer-planner"}

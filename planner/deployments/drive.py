@@ -1,4 +1,4 @@
-"""Turn after turn until a plan is at its end: what ``planner apply`` does, and can be stopped in at any moment."""
+"""Reconciles until a plan is at its end: what ``planner apply`` does, and can be stopped in at any moment."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ from planner.execution.ports import StoredPlan
 from planner.execution.turn import Outcome, Ports, Turned, run_turn
 
 PAUSE_S: Final = 1.0
-"""Between two looks while nothing moves."""
+"""Between two observations while nothing moves."""
 _FINAL: Final = (Outcome.DONE, Outcome.GONE)
 
 
@@ -42,7 +42,7 @@ def executor_name() -> str:
 
 
 def drive(ports: Ports, name: str, executor: str, sleep: Callable[[float], object] = time.sleep) -> Iterator[Turned]:
-    """Yield how each turn ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
+    """Yield how each reconcile ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
     while True:
         turned = run_turn(ports, name, executor)
         yield turned

@@ -92,7 +92,7 @@ def _mark(api: RolloutApi, namespace: str, effect: MarkPods) -> None:
         try:
             api.patch_pod(namespace, name, deletion_cost_patch(uid, cost))
         except ConflictError:
-            continue  # another pod of that name: the next look shows that the one that was meant is gone
+            continue  # another pod of that name: the next observation shows that the one that was meant is gone
 
 
 def _create(api: RolloutApi, namespace: str, effect: Create) -> None:

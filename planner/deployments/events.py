@@ -1,6 +1,6 @@
 """``ClusterEvents``: Kubernetes Events about a plan, in sentences, for ``kubectl describe`` and whoever watches.
 
-What is done to consumers is told of their Deployments, too: whoever looks at one need not know that there are plans.
+What is done to consumers is recorded of their Deployments, too: their readers need not know that plans exist.
 """
 
 import logging
@@ -47,7 +47,7 @@ class _Series:
 
 @dataclass(frozen=True, slots=True)
 class _Sentences:
-    """How many different sentences an object was told for one reason, since ``began_at``."""
+    """How many different sentences were recorded for one reason, since ``began_at``."""
 
     began_at: datetime
     count: int

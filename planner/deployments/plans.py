@@ -64,7 +64,7 @@ class ClusterPlans:
     def let_go(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
 
-        A plan that is under way by then keeps it: there is something to undo.
+        A plan that is in progress by then keeps it: there is something to undo.
         """
 
         def without(manifest: Mapping[str, Any]) -> list[str]:
@@ -157,8 +157,9 @@ def stored_plan(manifest: Mapping[str, Any]) -> StoredPlan:
 def requests_of(manifest: Mapping[str, Any]) -> Requests:
     """Return what people ask of a plan by its annotations, and by its deletion. Raises ``DocumentError``.
 
-    The server notes when an annotation was set last, and by which program, not by whom. Who approved is the annotation
-    that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's word.
+    The server notes when an annotation was set last, and by which program, not by whom. The approver is in the
+    annotation that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's
+    word.
     """
     notes, meta = annotations_of(manifest), manifest["metadata"]
     digest = notes.get(APPROVE_ANNOTATION)

@@ -1,4 +1,4 @@
-"""``Watches``: what the looks of this executor, one after the other, tell of the groups of its plans."""
+"""``Watches``: what this executor's observations, in sequence, show of the groups of its plans."""
 
 import math
 from dataclasses import replace
@@ -14,9 +14,9 @@ from planner.verification.span import Begun, Sight
 from planner.verification.watch import Watch
 
 _CLOCK_S: Final = 1.5
-"""So far the server's time, by which steps are noted, may be from the one that looks go by (``ServerClock``)."""
+"""So far the server's time, by which steps are noted, may be from the one that observations go by (``ServerClock``)."""
 _KEPT_S: Final = 3600.0
-"""A group that nobody has looked at for so long is forgotten."""
+"""A group that was not observed for so long is forgotten."""
 _NO_CHANGE: Final = AwaitLag | AwaitReady | AwaitSettled | CheckForecast | MarkVictims | PauseForPerson
 """Steps that leave the group as it is."""
 

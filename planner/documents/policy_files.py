@@ -1,8 +1,8 @@
 """Which files a policy of the cluster may name, and which servers may get what stands in them.
 
-Whoever may write a policy names both a file and a server. Without bounds he would have any file of the host read and
-sent to a server of his own choice, other tenants' accounts among them. An administrator sets both bounds: a folder that
-has a folder for each namespace, and for each secret in it the servers that it may be sent to.
+A person who may write a policy names both a file and a server. Without bounds he would have any file of the host read
+and sent to a server of his own choice, other tenants' accounts among them. An administrator sets both bounds: a folder
+that has a folder for each namespace, and for each secret in it the servers that it may be sent to.
 """
 
 import os

@@ -38,7 +38,7 @@ class TimingSpec(SpecModel):
 
 
 def check_timing(spec: TimingSpec | None, system: str, where: str) -> None:
-    """Raise ``DocumentError`` for versions and settings that no client has, and for a system that tells them itself."""
+    """Raise ``DocumentError`` for versions and settings that no client has, or for a system that reports them."""
     if spec is None:
         return
     if system != "kafka":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.deployments.following import End, Follower
 
 EVERY_S: Final = 2.0
-"""Between two looks: each is two small requests."""
+"""Between two checks: each is two small requests."""
 
 
 class PlanTrigger(BaseTrigger):
@@ -53,7 +53,7 @@ class PlanTrigger(BaseTrigger):
             api.close()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look until there is an end; say in the task's log what goes on."""
+        """Check until there is an end; write progress into the task's log."""
         try:
             yield TriggerEvent(dict(await self._followed()))
         except PlannerError as error:

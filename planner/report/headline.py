@@ -10,7 +10,7 @@ from planner.report.consumers import Mark
 from planner.simulation.outcome import CandidateOutcome
 
 MOST_CHIPS = 24
-"""Consumers shown one by one; more are told as a number."""
+"""Consumers shown one by one; more are shown as a number."""
 
 LONGEST_HEAD = 60
 

@@ -14,13 +14,13 @@ from planner.report.consumers import Mark
 from planner.simulation.transition import transition_requests
 
 MOST_LANES = 14
-"""Members drawn; those with the fewest moving queues are told as a number."""
+"""Members drawn; those with the fewest moving queues are shown as a number."""
 
 MOST_BANDS = 48
 """Bands drawn: each has a row on the lane that it leaves, and one on the lane that it comes to."""
 
 LEAST_SPAN_S = 0.5
-"""The picture shows at least so many seconds."""
+"""The drawing shows at least so many seconds."""
 
 STEPS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
@@ -66,7 +66,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The picture's data; ``until_s`` is its right end, ``hidden`` how many moving queues it leaves out."""
+    """The drawing's data; ``until_s`` is its right end, ``hidden`` how many moving queues it leaves out."""
 
     lanes: tuple[Lane, ...]
     bands: tuple[Band, ...]
@@ -77,7 +77,7 @@ class Lanes:
 
 
 def lanes(case: Case) -> Lanes | None:
-    """Return the picture of the chosen change at the upper rates; ``None`` for a hold and where it is not forecast."""
+    """Return the drawing of the chosen change at the upper rates; ``None`` for a hold and where it is not forecast."""
     if case.is_hold or case.chosen is None or case.chosen.transition is None:
         return None
     try:
@@ -196,7 +196,7 @@ def ticks(until_s: float) -> tuple[float, ...]:
 
 
 def _describe(bands: Sequence[Band], moved: str) -> str:
-    """Return what the picture shows in words, for those who do not see it."""
+    """Return in words what the drawing shows, for readers who do not see it."""
     both = sum(band.queues for band in bands if band.overlaps)
     doubled = sum(band.queues for band in bands if band.is_doubled)
     last = max((max(band.dropped_s, band.taken_s) for band in bands), default=0.0)

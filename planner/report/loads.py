@@ -16,7 +16,7 @@ MOST_STACKED = 6
 """Lettered discs upon each other at most; counts that would need more are drawn as dots."""
 
 WIDEST = 2.0
-"""Utilisation at the right end at most; consumers beyond it are told at the edge."""
+"""Utilisation at the right end at most; consumers beyond it are counted at the edge."""
 
 DISC_SHARE = 0.042
 DOT_SHARE = 0.011
@@ -27,7 +27,7 @@ MOST_LEVELS = 14
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One consumer on a strip: ``at`` is its place from 0 to 100, ``level`` how many lie below it."""
+    """One consumer on a strip: ``at`` is its position from 0 to 100, ``level`` how many lie below it."""
 
     mark: Mark
     at: float

@@ -1,4 +1,4 @@
-"""Who owned which queue when: one line for each queue, a bar for each time that it had the same owners."""
+"""Owners of each queue over time: one line for each queue, a bar for each time that it had the same owners."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ROW, BAR, TOP = 16, 12, 22
 """Heights in CSS pixels: a queue's line, the bar in it, and the axis above all."""
 
 MOST_QUEUES = 64
-"""Lines drawn; queues beyond are told as a number."""
+"""Lines drawn; queues beyond are shown as a number."""
 
 MOST_TICKS = 7
 TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
@@ -22,7 +22,7 @@ TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """So long a queue had these owners; ``left`` and ``width`` in percent of the picture. No marks: nobody's."""
+    """So long a queue had these owners; ``left`` and ``width`` in percent of the drawing. No marks: no owner."""
 
     marks: tuple[Mark, ...]
     left: float
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The picture; ``ticks`` are (percent, time of day). ``marks`` are all owners in it."""
+    """The drawing; ``ticks`` are (percent, time of day). ``marks`` are all owners in it."""
 
     lines: tuple[Line, ...]
     ticks: tuple[tuple[float, str], ...]

@@ -9,12 +9,12 @@ from planner.report.case import Case
 from planner.report.loads import sentence
 
 MOST_PROBLEMS = 50
-"""Problems listed one by one; the rest is told as a number."""
+"""Problems listed one by one; the rest is shown as a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """One part of the data; ``share`` is from 0 to 100, ``is_partial`` when something is missing."""
+    """One section of the data; ``share`` is from 0 to 100, ``is_partial`` when something is missing."""
 
     name: str
     age: str

@@ -68,7 +68,7 @@ def write_run(path: Path, run: Run) -> Path:
     """Write the run as one self-contained HTML page and return its path.
 
     Raises ``MissingExtraError`` without the ``report`` extra, ``BadInputError`` when ``path`` is a folder or when the
-    run was never looked at, ``StorageError`` when it cannot be written.
+    run was never observed, ``StorageError`` when it cannot be written.
     """
     if path.is_dir():
         raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like index.html")

@@ -1,4 +1,4 @@
-"""What the page of a run says: its figures, its plans as they went, who owned what."""
+"""What the page of a run says: its figures, its plans as they went, the owners of queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

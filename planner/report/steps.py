@@ -24,7 +24,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step; ``names`` are client ids that it speaks of."""
+    """One step; ``names`` are client ids in it."""
 
     title: str
     detail: str

@@ -1,4 +1,4 @@
-"""Where everything stands in the picture of the lanes: across as shares of its width, down in CSS pixels."""
+"""Where everything stands in the drawing of the lanes: across as shares of its width, down in CSS pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A band's way from the row that it leaves to the row that it comes to."""
+    """A band's line from the row that it leaves to the row that it comes to."""
 
     left: float
     top: float
@@ -49,7 +49,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class Swim:
-    """The picture: ``ticks`` are places and labels of the axis."""
+    """The drawing: ``ticks`` are positions and labels of the axis."""
 
     height: float
     ticks: tuple[tuple[float, str], ...]

@@ -71,7 +71,7 @@ class Trend:
 
     @property
     def begins(self) -> datetime:
-        """The left end of the picture."""
+        """The left end of the charts."""
         return min((point.at for point in self.measured), default=self.now)
 
     @property

@@ -21,7 +21,7 @@ MOST_CELLS = 2_000_000
 """Trials of each batch that is compared with all at once, and bounds for large groups: trials x queues x members."""
 MOST_BATCHES = 3
 CLEARLY = 0.1
-"""By which share each further rebalance must make a way cheaper to be worth it."""
+"""By which share each further rebalance must make a plan cheaper to be worth it."""
 _LAST = "\uffff"
 """Newcomers are taken to sort behind every id that is there."""
 
@@ -43,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One rebalance on the way: ``outcome`` is the group after it, ``choice`` who stops where that is known."""
+    """One of the plan's rebalances: ``outcome`` is the group after it, ``choice`` who stops where that is known."""
 
     before: int
     outcome: CandidateOutcome

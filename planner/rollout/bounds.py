@@ -1,4 +1,4 @@
-"""What a policy lets any plan do, whoever wrote or approved it: a plan is free text until it was compared with this."""
+"""What a policy lets any plan do, whatever its author or approver: a plan is free text until compared with this."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

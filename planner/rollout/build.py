@@ -219,8 +219,8 @@ def cost_of(transition: Transition) -> Cost:
 def costs_together(costs: Sequence[Cost]) -> Cost:
     """Return what several rebalances one after the other cost: the longest pause, the sum of messages and times.
 
-    Sums of the ends of intervals: the true interval of the sum lies within them. The last one tells when no backlog is
-    left.
+    Sums of the bounds of intervals: the true interval of the sum lies within them. The last one tells when no backlog
+    is left.
     """
     return Cost(
         pause_seconds=_longest([cost.pause_seconds for cost in costs]),

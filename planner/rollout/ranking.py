@@ -1,4 +1,4 @@
-"""Which pod a ReplicaSet stops first when nobody tells it: ``ActivePodsWithRanks``, Kubernetes 1.36."""
+"""Which pod a ReplicaSet stops first when no cost is set: ``ActivePodsWithRanks``, Kubernetes 1.36."""
 
 import math
 from collections import Counter

@@ -117,7 +117,7 @@ class _Scale:
         return _row(range(stop), len(self.pods))
 
     def in_order(self, choices: Choices) -> Choices:
-        """Return the choices, those first that the ReplicaSet is nearest to: their marks have least to turn round."""
+        """Return the choices, those first that the ReplicaSet is nearest to: their marks have least to reverse."""
         indices = [tuple(np.flatnonzero(choice).tolist()) for choice in choices]
         return choices[sorted(range(len(choices)), key=lambda row: (sum(indices[row]), indices[row]))]
 
@@ -177,7 +177,7 @@ class _Scale:
         return choice[None]
 
     def _swap(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
-        """Return the choice with one pod exchanged, in every way; in a large group in some ways drawn at random."""
+        """Return the choice with one pod exchanged, every pair; in a large group some pairs drawn at random."""
         pairs = np.array([(gone, left) for gone in np.flatnonzero(choice) for left in np.flatnonzero(~choice)])
         if len(pairs) > _MOST_SWAPS:
             pairs = pairs[random.choice(len(pairs), _MOST_SWAPS, replace=False)]

@@ -315,7 +315,7 @@ def _moves(
 
 
 def _with_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby, clients: Sequence[str]) -> MachineRoomNearby:
-    """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs cannot be told."""
+    """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs is unknown."""
     if (why := why_no_more(snapshot, snapshot.strategy or "")) is not None:
         raise BadInputError(f"cannot simulate {why}: try counts up to {snapshot.count}")
     rooms = _present_rooms(snapshot, strategy)

@@ -36,7 +36,7 @@ class Leaving(ABC):
 
     @abstractmethod
     def cheapest(self, count: int) -> Stays | None:
-        """Return one choice of ``count`` stayers; none moves fewer queues. ``None`` where only trying tells."""
+        """Return one choice of ``count`` stayers; none moves fewer queues. ``None`` where only trying shows it."""
 
     def range_of(self, staying: Collection[str]) -> MoveRange:
         """Return what moves when exactly these stay, with their positions."""

@@ -1,4 +1,4 @@
-"""Who really owns what when the members of one group do not see the same: split brain, as pure computation.
+"""Owners of queues when the members of one group do not have the same view: split brain, as pure computation.
 
 Every RocketMQ client allocates alone, from its own strategy, route, member list and subscription. Where those differ,
 a queue can have several owners (every message is consumed several times) or none (nobody reads it).

@@ -1,7 +1,7 @@
 """Candidate counts of a Kafka group: the assignors, seen from what the coordinator shows.
 
-``range`` and ``roundrobin`` count by a member's place in the order, so that what a change moves is exact over every
-place that a newcomer may take. The sticky assignors and the server's ``uniform`` start from what members own: which
+``range`` and ``roundrobin`` count by a member's position, so that what a change moves is exact over every
+position that a newcomer may take. The sticky assignors and the server's ``uniform`` start from what members own: which
 partitions move depends on hash order, how many does not (kafka.md 1.2).
 """
 
@@ -149,7 +149,7 @@ def _sticky_leave(before: IntArray, present: int, count: int) -> MoveRange:
 
 
 def _by_position(snapshot: GroupSnapshot, assignor: str, count: int) -> IntArray:
-    """Return each partition's owner as a place in the order of ``count`` members."""
+    """Return each partition's owner as a position among ``count`` members."""
     return ASSIGNORS[assignor](equal_group(_topics(snapshot), count)).owners
 
 

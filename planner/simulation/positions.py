@@ -1,4 +1,4 @@
-"""What one join or one leave moves, for every client that may leave and every place that a newcomer may take.
+"""What one join or one leave moves, for every client that may leave and every position that a newcomer may take.
 
 A newcomer's id is not known beforehand (address, process id, start time). What can be known is where it may sort among
 the present ids and, for strategies that look into names, which of few kinds it is (its room, its host, its instance
@@ -30,7 +30,7 @@ _BAND = (0.05, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class JoinCase:
-    """One thing that a newcomer may turn out to be: its place in the sorted list, and its kind where that matters."""
+    """What a newcomer may turn out to be: its position in the sorted list, and its kind where that matters."""
 
     position: int
     kind: str
@@ -106,7 +106,7 @@ def _positions(order: NDArray[np.intp]) -> tuple[int, ...]:
 def join_range(
     strategy: Strategy, topics: Topics, clients: Sequence[str], samples: int = 400, seed: int = 1
 ) -> JoinRange:
-    """Return what one newcomer moves, over every place and kind; ``samples`` and ``seed`` serve the hashed case only.
+    """Return what one newcomer moves, over every position and kind; ``samples`` and ``seed`` are for the hashed case.
 
     16 queues under AVG with 4 clients: 4 when it sorts in the middle, 6 when last, 10 when first.
     """
@@ -144,7 +144,7 @@ def _moved_by_position(strategy: Strategy, topics: Topics, clients: Sequence[str
 
 
 def _try_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[JoinCase]:
-    """Return what each place and kind of newcomer moves, each tried with an id that sorts there."""
+    """Return what each position and kind of newcomer moves, each tried with an id that sorts there."""
     before = _names(strategy, topics, clients)
     cases = []
     for position in range(len(clients) + 1):

@@ -39,7 +39,7 @@ class Folder:
         return Folder(self.spark, "/".join((self.uri, *names)))
 
     def exists(self) -> bool:
-        """Tell whether there is anything at the URI."""
+        """Return whether anything exists at the URI."""
         return bool(self._ask("exists"))
 
     def folders(self) -> list["Folder"]:

@@ -50,7 +50,7 @@ def run_stage(spark: SparkSession, name: str, work: Callable[[], Figures]) -> St
 def counting_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     """Return the frame and a function: how many rows it had, once it was written or collected.
 
-    They are counted on their way, without another pass. An empty input that Spark left out of its plan is no row.
+    They are counted in passing, without another pass. An empty input that Spark left out of its plan is no row.
     """
     observation = Observation()
     counting = frame.observe(observation, F.count(F.lit(1)).alias("rows"))

@@ -31,7 +31,7 @@ BATCHES = StructType([StructField("paths", ArrayType(TEXT), nullable=False)])
 """Sample files that one task reads in one go, all of one group."""
 
 SAMPLES = StructType([*GROUP, *_columns(at=TIME, document=TEXT)])
-"""One look at one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""
+"""One sample of one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""
 
 TRACES = StructType(
     [

@@ -90,7 +90,7 @@ def _unwrap(answer: Any) -> Any:
 
 @contextmanager
 def open_kafka(source: KafkaSource) -> Iterator[KafkaOffsets]:
-    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    """Give the offsets of the groups of one cluster, by the policy's address and account."""
     settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
     with KafkaAdmin(source.bootstrap_servers, settings=settings) as admin:
         yield KafkaOffsets(admin, source.topics)

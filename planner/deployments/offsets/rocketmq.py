@@ -18,7 +18,7 @@ from planner.sources.rocketmq.look import brokers_of
 from planner.sources.rocketmq.topics import DEAD_LETTER_PREFIX
 
 WRITE_WITHIN_S: Final = 10.0
-"""A write reaches its broker within so many seconds of the look that found the group without members, or not at all."""
+"""A write reaches its broker within so many seconds of the check that the group has no members, or not at all."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -121,7 +121,7 @@ class RocketMQOffsets:
 
 @contextmanager
 def open_rocketmq(source: RocketMQSource) -> Iterator[RocketMQOffsets]:
-    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    """Give the offsets of the groups of one cluster, by the policy's address and account."""
     spec = source.tls
     account = Credentials.read(source.credentials_file) if source.credentials_file else None
     tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None

@@ -1,6 +1,6 @@
 """The same group on another cluster. Offsets count one cluster's messages, so none is carried over: the old one drains.
 
-A plan looks at one cluster, the old one. What happens on the other, people see to, and the plan asks them.
+A plan observes one cluster, the old one. People look after the other one, and the plan asks them.
 """
 
 from planner.errors import BadInputError

@@ -1,6 +1,6 @@
 """A second Deployment takes over, the green one: all of the old stop before it starts, or it starts beside them.
 
-The plan's own Deployment is left with no replicas: it is the way back, and whoever is content deletes it.
+The plan's own Deployment is left with no replicas: it is kept for going back, and a person who is content deletes it.
 """
 
 import math
@@ -29,7 +29,8 @@ CREATE_LIMIT_S = 60
 CLONE_LIMIT_S = 120
 EMPTY_S = Span(5.0, 12.0)
 """From the old consumers' end until others may start, beside what pods take: that nobody is left must be seen twice,
-5 s apart (``SETTLED_APART`` of the engine), and each of the steps between takes a look or two (3 s, measured live)."""
+5 s apart (``SETTLED_APART`` of the engine), and each of the steps between takes an observation or two (3 s, measured
+live)."""
 ONLY_DUPLICATES = "how long two groups side by side take to settle: what comes twice is forecast alone"
 CONTENT = "spec.scaleTargetRef of the policy names the green Deployment once the plan has succeeded"
 
@@ -53,7 +54,7 @@ class Green:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """One way to take over: its steps, and what it costs, in seconds of one consumer; ``None`` where nobody can tell.
+    """One kind of takeover: its steps, and what it costs, in seconds of one consumer; ``None`` where that is unknown.
 
     ``pause_s`` is how long nobody consumes, ``duplicates`` how many messages come twice.
     """

@@ -67,7 +67,7 @@ def strategy_for(to: str, options: Mapping[str, Any], room: str | None, members:
 
 
 def check_answers(to: str, strategy: Strategy, snapshot: GroupSnapshot) -> None:
-    """Raise ``RefusedError`` where nobody could tell when the group has settled, or queues would have no owner at all.
+    """Raise ``RefusedError`` where nothing shows when the group has settled, or queues would have no owner at all.
 
     ``strategy`` has a room for ``MADE_UP``, where rooms count.
     """

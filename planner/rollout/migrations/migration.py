@@ -1,4 +1,4 @@
-"""What every migration is: steps, what must be true, what it costs, and why this way and no other."""
+"""What every migration is: steps, what must be true, what it costs, and why it is done so."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ class MigrationContext:
         return self.deployment.revision
 
     def ready_s(self, at_once: int) -> Span | None:
-        """How long a pod takes from its start until it is ready, where so many start at once; ``None``: none tells.
+        """How long a pod takes from its start until it is ready, where so many start at once; ``None``: unknown.
 
         By the present ones. Their times are whole seconds, so each took up to a second less or more. Pods that started
         together on one node had to share it: where fewer start at once, one takes at least its part of that time.
@@ -74,9 +74,9 @@ class MigrationContext:
 class Migration:
     """One migration of a group, by the name of its ``kind``.
 
-    ``must_be_true`` are half sentences that somebody has to answer for, as nothing that the planner reads tells of
-    them. ``why`` are sentences about the ways that were compared. ``moved`` are the queues that have another owner in
-    the end; ``cost`` is what the way there costs, ``None`` where it cannot be told: ``unknowns`` then says why.
+    ``must_be_true`` are half sentences that a person has to answer for, as nothing that the planner reads shows them.
+    ``why`` are sentences about the alternatives that were compared. ``moved`` are the queues that have another owner in
+    the end; ``cost`` is what the migration costs, ``None`` where unknown: ``unknowns`` then says why.
     """
 
     kind: str

@@ -109,5 +109,5 @@ def _rebalances(context: MigrationContext) -> tuple[CandidateOutcome, CandidateO
 
 
 def moved_queues_of(outcome: CandidateOutcome | None) -> MovedQueues:
-    """Return how many queues move on the way to an outcome; unknown where there is none."""
+    """Return how many queues move for an outcome; unknown where there is none."""
     return MovedQueues(outcome.moved_fewest, outcome.moved_most) if outcome else MovedQueues(None, None)

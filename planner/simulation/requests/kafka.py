@@ -1,4 +1,4 @@
-"""A Kafka group: no broker knows how its members are set up, so the policy's ``spec.timing`` tells it."""
+"""A Kafka group: no broker knows how its members are set up, so the policy's ``spec.timing`` states it."""
 
 from collections.abc import Iterator
 

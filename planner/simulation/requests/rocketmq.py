@@ -1,4 +1,4 @@
-"""A RocketMQ group: its clients tell how they are set up."""
+"""A RocketMQ group: its clients report how they are set up."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ def _consumer(setups: Sequence[ClientSetup]) -> Consumer:
 
 
 def _threads(setups: Sequence[ClientSetup], consumer: Consumer) -> dict[str, int]:
-    """Return how many messages each member works on at once, of those that tell it."""
+    """Return how many messages each member works on at once, of those that report it."""
     if consumer != Consumer.PUSH:
         return {setup.client: POLLING_THREADS for setup in setups}
     return {setup.client: setup.threads for setup in setups if setup.threads is not None}
