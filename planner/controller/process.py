@@ -84,7 +84,7 @@ class Controller:
         try:
             metrics, _ = start_http_server(settings.metrics_port, address, self.metrics.registry)
         except OSError as error:
-            raise health.taken("--metrics-port", settings.metrics_port, error) from error
+            raise health.port_error("--metrics-port", settings.metrics_port, error) from error
         for task in self._tasks:
             task.thread.start()
         ports = {"health_port": server.server_port, "metrics_port": metrics.server_port}

@@ -232,4 +232,4 @@ def test_ctrl_c_on_the_way_back_tells_so() -> None:
     """Red when a plan that has failed is said to go on."""
     made = plan_for("app", ["a", "b"], (AwaitReady(2, 60),))
     stored = StoredPlan("up", "uid", made, "sha256:x", "1", RolloutStatus(phase=Phase.ABORTING))
-    assert "stays where it is, on its way back: " in rollouts._left(stored)
+    assert "stays where it is, on its way back: " in rollouts._describe_open(stored)
