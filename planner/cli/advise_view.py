@@ -208,7 +208,7 @@ def headline(advice: "Advice") -> str:
 
 
 def _without_head(decision: "Decision") -> str:
-    """Return the reason without what the headline said already."""
+    """Return the reason without what is in the headline already."""
     head, colon, rest = decision.reason.partition(": ")
     short = rest if colon and head.startswith(("Hold at", "Scale from")) else decision.reason
     return short[:1].upper() + short[1:]

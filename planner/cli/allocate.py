@@ -65,7 +65,7 @@ def allocate(
 
 
 def read_document(source: str) -> Any:
-    """Return the JSON of a file or of standard input; raise ``BadInputError`` with the place of a fault."""
+    """Return the JSON of a file or of standard input; raise ``BadInputError`` with the position of a fault."""
     name = "standard input" if source == STANDARD_INPUT else source
     try:
         content = sys.stdin.buffer.read() if source == STANDARD_INPUT else Path(source).read_bytes()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DryRun(StrEnum):
-    """Who checks a plan that is not to be carried out."""
+    """The side that checks a plan that is not to be carried out."""
 
     CLIENT = "client"
     SERVER = "server"

@@ -260,7 +260,7 @@ def _json(option: str, text: str) -> dict[str, Any]:
 
 
 def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any], to: Destination, at: str) -> None:
-    """Write the plan for what is asked for, and show what it costs and why this way."""
+    """Write the plan for the request, and show its cost and why it was chosen."""
     from planner import pipeline
     from planner.documents.migration import parse_request
     from planner.documents.plan import PLAN

@@ -34,7 +34,7 @@ PLAN_FILE = "plan.yaml"
 class Planned:
     """The decision on one snapshot with all that a summary of it shows.
 
-    ``plan`` is ``None`` for a hold. ``doubts`` are sentences that speak against the forecast, ``reasons`` say why a
+    ``plan`` is ``None`` for a hold. ``doubts`` are sentences against the forecast, ``reasons`` say why a
     person has to approve; none where the policy's criteria approve the plan.
     """
 

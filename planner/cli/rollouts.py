@@ -1,4 +1,4 @@
-"""What the commands that carry plans out share: the cluster, following a plan, telling how it stands."""
+"""What the commands that carry plans out share: the cluster, following a plan, printing how it stands."""
 
 import signal
 import threading
@@ -52,7 +52,7 @@ def open_cluster(kubeconfig: Path | None) -> "Iterator[RolloutApi]":
 
 
 def live_groups() -> "Groups":
-    """Return where looks at groups come from: their brokers."""
+    """Return where observations of groups come from: their brokers."""
     from planner.deployments.groups import LiveGroups
 
     return LiveGroups()
@@ -143,7 +143,7 @@ def _describe_open(stored: "StoredPlan") -> str:
 
 @contextmanager
 def _ctrl_c() -> Iterator[threading.Event]:
-    """Give what Ctrl-C sets: the turn that goes on is done first, no request is cut off. A second one ends at once."""
+    """Give what Ctrl-C sets: the current reconcile is finished first, no request is cut. A second one ends at once."""
     stop = threading.Event()
 
     def ask(*_: object) -> None:
@@ -151,7 +151,7 @@ def _ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread hears of signals
+        yield stop  # only the main thread gets signals
         return
     before = signal.signal(signal.SIGINT, ask)
     try:
@@ -188,7 +188,7 @@ def _fresh(ports: "Ports", stored: "StoredPlan") -> "StoredPlan":
     try:
         return ports.plans.read(stored.name) or stored
     except OutOfReachError:
-        return stored  # the next turn says so
+        return stored  # the next reconcile reports it
 
 
 def keep_record(data: Path | None, stored: "StoredPlan") -> None:

@@ -1,4 +1,4 @@
-"""``planner sample``: a standing sampler, so that scheduled runs only look back."""
+"""``planner sample``: a standing sampler, so that scheduled runs read only the past."""
 
 import logging
 import signal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.sampler import SamplerOptions
 
 LEAST_S: Final = 5
-"""As often as a run's own watch reads; more often tells nothing that a decision rests on."""
+"""As often as a run's own watch reads; more often gives nothing that a decision rests on."""
 
 KEEP_DAYS: Final = 3
 """A window of a day reaches back over gaps so far."""

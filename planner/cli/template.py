@@ -42,9 +42,9 @@ def change_of(
     node_labels: Sequence[str] | None,
     file: Path | None,
 ) -> Json | None:
-    """Return the change of the template as a document, ``None`` where no option speaks of one.
+    """Return the change of the template as a document, ``None`` where no option asks for one.
 
-    Raises ``BadInputError`` for options beside a file, or a container that cannot be told.
+    Raises ``BadInputError`` for options beside a file, or a container that is ambiguous.
     """
     given = bool(image or env)
     if file is not None:
@@ -61,7 +61,7 @@ def change_of(
 
 
 def needed(change: Json | None) -> Json:
-    """Return the change. Raises ``BadInputError`` where no option speaks of one."""
+    """Return the change. Raises ``BadInputError`` where no option asks for one."""
     if change is None:
         raise BadInputError("nothing would become different: give --image, --env, --node-label or --change FILE")
     return change

@@ -18,7 +18,7 @@ SOURCE = "records"
 
 
 class Records:
-    """Writes each verdict once: what a plan's status states, whoever carried the plan out.
+    """Writes each verdict once: what a plan's status states, whatever executor carried the plan out.
 
     Every replica writes, as a record is the same whoever writes it, and each may have a folder of its own. What was not
     written, as the disk was full or the process ended, is when the plan is noted again. ``failed`` gets

@@ -1,7 +1,7 @@
 """``RolloutApi``: the requests of an executor, through the official client. The one module here that touches it.
 
 Writes are patches, and each carries the ``resourceVersion`` or uid that it holds for: the server then answers 409 to
-whoever was slower, which is ``ConflictError``. Nothing is retried inside.
+the slower of two writers, which is ``ConflictError``. Nothing is retried inside.
 """
 
 import logging

@@ -81,7 +81,7 @@ class ClusterPlans:
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
         """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
 
-        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot tell
+        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot show
         who wrote into it.
         """
         annotations = {**(document["metadata"].get("annotations") or {}), AUTHOR_ANNOTATION: self._api.own_name()}

@@ -1,4 +1,4 @@
-"""One decided case: what every section of the page looks at."""
+"""One decided case: the input of every section of the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Case:
 
     @cached_property
     def own_strategy(self) -> str | None:
-        """The strategy that the decision speaks of."""
+        """The strategy that the decision is about."""
         return self.record.decision.strategy
 
     @cached_property
@@ -69,7 +69,7 @@ class Case:
 
     @cached_property
     def owners_now(self) -> dict[Queue, str | None]:
-        """Who owns each data queue by the members' own word."""
+        """The owner of each data queue as the members report it."""
         return {state.queue: state.owner for state in self.snapshot.data_queues}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The doctor's page: all groups at a glance, then each sick one with what was seen and a picture of it."""
+"""The doctor's page: all groups at a glance, then each sick one with the evidence and a drawing of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ TEMPLATE = "doctor.html.j2"
 FILTERS = ("moment", "number", "duration", "queues", "messages")
 
 MOST_LISTED = 200
-"""Groups in the table; the healthy ones beyond are told as a number."""
+"""Groups in the table; the healthy ones beyond are shown as a number."""
 
 MOST_DETAILED = 40
-"""Sick groups told one by one, the worst first."""
+"""Sick groups shown one by one, the worst first."""
 
 MOST_CELLS = 256
 MOST_BARS = 16
@@ -67,7 +67,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The group's lag over the looks as points of an SVG polyline, with its first and last value in words."""
+    """The group's lag over the samples as points of an SVG polyline, with its first and last value in words."""
 
     points: str
     first: str

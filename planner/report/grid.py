@@ -13,10 +13,10 @@ COLUMNS = 16
 """Cells on one line; longer rows go on below."""
 
 MOST_CELLS = 2_000
-"""Cells of one grid; topics and brokers beyond are told as one line each, so that the page stays light."""
+"""Cells of one grid; topics and brokers beyond are one line each, so that the page stays light."""
 
 MOST_FOLDED = 40
-"""Folded lines; what lies beyond is told as one sum."""
+"""Folded lines; what lies beyond is shown as one sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A topic and broker, or several, that are told in words only."""
+    """A topic and broker, or several, that are shown in words only."""
 
     name: str
     queues: int
@@ -60,7 +60,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One picture of ownership."""
+    """One drawing of ownership."""
 
     title: str
     columns: int
@@ -105,7 +105,7 @@ Group = tuple[str, str, list[Queue]]
 
 
 def _fold(rows: Sequence[Group]) -> tuple[list[Group], list[Group]]:
-    """Return the rows that are drawn and those told in words; rows are never cut."""
+    """Return the rows that are drawn and those shown in words; rows are never cut."""
     shown: list[Group] = []
     folded: list[Group] = []
     left = MOST_CELLS
@@ -174,7 +174,7 @@ class Person:
 
 
 def key(case: Case) -> tuple[Person, ...]:
-    """Return the consumers that appear in the pictures, in the order of their marks."""
+    """Return the consumers that appear in the grids, in the order of their marks."""
     now, then = _counts(case.owners_now), _counts(case.owners_then)
     loads_now = {load.client: load for load in case.staying.loads} if case.staying else {}
     loads_then = {load.client: load for load in case.chosen.loads} if case.chosen else {}

@@ -74,7 +74,7 @@ def headline(case: Case) -> Headline:
 
 
 def split_sentence(sentence: str) -> tuple[str, str]:
-    """Return the part before the first colon and the rest, when the first part is short enough to stand alone."""
+    """Return the text before the first colon and the rest, when the first is short enough to stand alone."""
     head, colon, rest = sentence.partition(": ")
     if not colon or len(head) > LONGEST_HEAD:
         return sentence, ""
