@@ -27,9 +27,9 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, Param, chain, get_curren
 from planner.orchestration.connections import airflow_connections
 from planner.orchestration.deadline import deadline_of_runs
 from planner.orchestration.forms import (
+    LOCATIONS,
     LONG,
     OWNER,
-    PLACES,
     POLICIES,
     POOL,
     SETTINGS,
@@ -38,14 +38,14 @@ from planner.orchestration.forms import (
     chosen,
     data_field,
     optional,
-    returned,
+    result_field,
     source_field,
     text_field,
     watch_field,
 )
 from planner.orchestration.notifying import notify, notify_of_failure
 from planner.orchestration.present import check_present
-from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.retries import without_useless_retries
 from planner.orchestration.run_notes import leave_note
 from planner.orchestration.spark import SparkStage
 
@@ -87,7 +87,7 @@ PARAMS = {
         "Lag history",
         "URI of the lag history, where it is not a folder of data. Default: CONSUMER_PLANNER_HISTORY.",
         os.environ.get("CONSUMER_PLANNER_HISTORY"),
-        section=PLACES,
+        section=LOCATIONS,
     ),
     "pages": Param(
         os.environ.get("CONSUMER_PLANNER_PAGES", "plans"),
@@ -96,7 +96,7 @@ PARAMS = {
         title="Pages",
         description="HTML pages: of every decision, of those with a plan, or none; planner report writes one at any "
         "time. Default: CONSUMER_PLANNER_PAGES.",
-        section=PLACES,
+        section=LOCATIONS,
     ),
     "keep_days": Param(
         int(os.environ.get("CONSUMER_PLANNER_KEEP_DAYS", "30")),
@@ -104,7 +104,7 @@ PARAMS = {
         minimum=1,
         title="Days to keep",
         description="Days of history, samples, runs and migrations to keep. Default: CONSUMER_PLANNER_KEEP_DAYS.",
-        section=PLACES,
+        section=LOCATIONS,
     ),
 }
 
@@ -128,12 +128,12 @@ def observe(
     from planner.fleet import policy_location  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_hopeless_retries():
+    with without_useless_retries():
         policies, data = policy_location(params["policies"]), local_folder(params["data"], "data")
         recording = chosen(params, "recording")
         if recording is None:
             check_present(dag_run.run_type, logical_date)
-            # Half of the time at most: a watch holds a worker's slot. Where planner sample stands, it is one look.
+            # Half of the time at most: a watch holds a worker's slot. Where planner sample runs, it is one read.
             longest_s = EVERY.total_seconds() / 2
             with airflow_connections():
                 return stages.observe_live(policies, data, params["watch_seconds"], longest_s).message()
@@ -147,7 +147,7 @@ def plan(ti: Any = None) -> Any:
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
-    with without_hopeless_retries():
+    with without_useless_retries():
         decided = stages.read_results(run.folder)
     made = [f"{line['policy']}: {line['reason']}" for line in decided if line["plan"]]
     if made:
@@ -161,7 +161,7 @@ def report(params: Any = None, ti: Any = None) -> Any:
     from planner import stages  # noqa: PLC0415
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
-    with without_hopeless_retries():
+    with without_useless_retries():
         return dict(stages.report(run, params["pages"]))
 
 
@@ -174,7 +174,7 @@ def conclude(params: Any = None, ti: Any = None) -> str:
 
     run = stages.Run.of(ti.xcom_pull(task_ids="observe"))
     decided, without_page = ti.xcom_pull(task_ids="plan"), ti.xcom_pull(task_ids="report")
-    with without_hopeless_retries():
+    with without_useless_retries():
         without_page |= report_run(run, decided, run.until + EVERY).failures
         leave_note(ti, stages.note(run, decided, without_page))
         if params["source"] == "live":
@@ -190,10 +190,10 @@ def conclude(params: Any = None, ti: Any = None) -> str:
 def spark() -> SparkStage:
     """Return the task that submits all stages between observing and reporting as one app."""
     passed = {
-        "data": returned("observe", "data"),
-        "policies": returned("observe", "policies"),
-        "at": returned("observe", "until"),
-        "sample-every": returned("observe", "sample_every_s"),
+        "data": result_field("observe", "data"),
+        "policies": result_field("observe", "policies"),
+        "at": result_field("observe", "until"),
+        "sample-every": result_field("observe", "sample_every_s"),
         "history": optional("history"),
         "keep-days": optional("keep_days"),
     }

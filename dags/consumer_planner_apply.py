@@ -30,9 +30,9 @@ from planner.orchestration.forms import (
     namespace_field,
     optional,
     required_field,
-    returned,
+    result_field,
 )
-from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.retries import without_useless_retries
 
 PARAMS = {
     "plan": required_field("Plan", "Plan file of planner plan, on every worker.", examples=["/plans/plan.yaml"]),
@@ -62,7 +62,7 @@ def read(params: Any = None) -> Any:
     from planner.handover import read_plan  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_hopeless_retries():
+    with without_useless_retries():
         local_folder(params["kubeconfig"] or "", "kubeconfig")
         return read_plan(local_folder(params["plan"], "plan"), params["namespace"])
 
@@ -85,7 +85,7 @@ def hand_over(params: Any = None, ti: Any = None) -> None:
     from planner import handover  # noqa: PLC0415
 
     kubeconfig = Path(params["kubeconfig"]) if params["kubeconfig"] else None
-    with without_hopeless_retries():
+    with without_useless_retries():
         message, answer = ti.xcom_pull(task_ids="read"), ti.xcom_pull(task_ids="ask")
         handover.hand_over(
             message, kubeconfig, approves=params["approve"] == "ask", phrases=typed_phrases(answer or {})
@@ -101,13 +101,13 @@ with DAG(
     doc_md=__doc__,
     **STARTED_BY_PEOPLE,
 ):
-    name, namespace = returned("read", "name"), returned("read", "namespace")
+    name, namespace = result_field("read", "name"), result_field("read", "namespace")
     ask = AskApproval(
         task_id="ask",
         task_display_name="Ask a person",
         doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
         subject=f"Apply plan {name}?",
-        body=returned("read", "explanation"),
+        body=result_field("read", "explanation"),
         planned="read",
         # No run waits for ever: a plan is over long before (validForSeconds), unless its policy gives it days.
         response_timeout=timedelta(days=7),

@@ -32,13 +32,13 @@ from planner.orchestration.forms import (
     namespace_field,
     optional,
     required_field,
-    returned,
+    result_field,
     source_field,
     text_field,
     watch_field,
 )
 from planner.orchestration.notifying import notify
-from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.retries import without_useless_retries
 from planner.orchestration.run_notes import leave_note
 
 PARAMS = {
@@ -68,7 +68,7 @@ def check(params: Any = None) -> str:
     from planner import migration_stages as stages  # noqa: PLC0415
     from planner.storage.layout import local_folder  # noqa: PLC0415
 
-    with without_hopeless_retries():
+    with without_useless_retries():
         for name in ("data", "snapshot", "kubeconfig"):
             local_folder(params[name] or "", name)
         chosen(params, "snapshot")
@@ -87,7 +87,7 @@ def observe(params: Any = None) -> Any:
     from planner import migration_stages as stages  # noqa: PLC0415
 
     policy, data, asked = Path(params["policy"]), Path(params["data"]), params["migration"]  # checked by check
-    with without_hopeless_retries():
+    with without_useless_retries():
         snapshot = chosen(params, "snapshot")
         if snapshot is None:
             with airflow_connections():
@@ -101,7 +101,7 @@ def plan(params: Any = None, ti: Any = None) -> Any:
     from planner import migration_stages as stages  # noqa: PLC0415
 
     leave_note(ti, "1 policy: 0 plans, 1 failed")
-    with without_hopeless_retries():
+    with without_useless_retries():
         message = stages.plan(ti.xcom_pull(task_ids="observe"), params["migration"], params["namespace"])
     leave_note(ti, f"1 policy: 1 plan, 0 failed: {message['name']}, nobody has answered")
     notify(get_current_context(), "asked", f"Carry out migration {message['name']}? A person has to approve it.")
@@ -114,7 +114,7 @@ def approve(ti: Any = None) -> str:
     from planner import migration_stages as stages  # noqa: PLC0415
 
     answer = ti.xcom_pull(task_ids="ask")
-    with without_hopeless_retries():
+    with without_useless_retries():
         return stages.approve(ti.xcom_pull(task_ids="plan"), answer, typed_phrases(answer or {}))
 
 
@@ -131,8 +131,8 @@ with DAG(
         task_id="ask",
         task_display_name="Ask a person",
         doc_md="Waits for *Approve* or *Reject* on the page Required Actions.",
-        subject=f"Carry out migration {returned('plan', 'name')}?",
-        body=returned("plan", "explanation"),
+        subject=f"Carry out migration {result_field('plan', 'name')}?",
+        body=result_field("plan", "explanation"),
         planned="plan",
         # No plan may rest on a snapshot that is older than this when it begins.
         response_timeout=timedelta(hours=1),
@@ -145,8 +145,8 @@ with DAG(
         trigger_dag_id="consumer_planner_apply",
         fail_when_dag_is_paused=True,
         conf={
-            "plan": returned("plan", "file"),
-            "namespace": returned("plan", "namespace"),
+            "plan": result_field("plan", "file"),
+            "namespace": result_field("plan", "namespace"),
             "kubeconfig": optional("kubeconfig"),
             "approve": "already",
         },

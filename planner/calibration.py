@@ -1,4 +1,4 @@
-"""How forecasts did, kept below the data folder for the next one: one file a plan, whoever carried it out."""
+"""How forecasts did, kept below the data folder for the next one: one file a plan, whatever executor carried it out."""
 
 from datetime import datetime
 from pathlib import Path
@@ -68,9 +68,9 @@ def _at(path: Path) -> str:
 def _record(path: Path, group: GroupRef) -> CalibrationRecord:
     record = CALIBRATION.read(path)
     if record.group != group:
-        found = record.group
+        recorded = record.group
         raise DocumentError(
-            f"{path}: found a record of group {found.group} on {found.system} cluster {found.cluster}, expected group "
-            f"{group.group} on {group.system} cluster {group.cluster}: move it to that group's folder"
+            f"{path}: found a record of group {recorded.group} on {recorded.system} cluster {recorded.cluster}, "
+            f"expected group {group.group} on {group.system} cluster {group.cluster}: move it to that group's folder"
         )
     return record

@@ -97,12 +97,12 @@ def _plans(
     return plans, failures
 
 
-def open_plans(found: Sequence[Mapping[str, Any]], at: datetime) -> Iterator[tuple[str, str]]:
+def open_plans(manifests: Sequence[Mapping[str, Any]], at: datetime) -> Iterator[tuple[str, str]]:
     """Yield policy and name of each plan object that may still be approved at ``at``, or is being carried out.
 
     The newest of a policy comes last.
     """
-    for plan in sorted(found, key=lambda plan: str(plan["metadata"].get("creationTimestamp", ""))):
+    for plan in sorted(manifests, key=lambda plan: str(plan["metadata"].get("creationTimestamp", ""))):
         if _is_open(plan, at):
             yield plan["spec"]["policy"], plan["metadata"]["name"]
 
@@ -162,12 +162,12 @@ def _report(
 
     failures: dict[str, str] = {}
     with RolloutApi.connect(origin.namespace.kubeconfig) as api:
-        for name, one in news.items():
+        for name, policy_news in news.items():
             read = origin.objects.get(name)
             if read is None:
                 raise BadInputError(f"policy {name} was not read from {origin.namespace}: run it again")
             where = (api, origin.namespace.name, name, read)
-            result = attempt(name, "report", write_policy_status, *where, one, at, next_look_at)
+            result = attempt(name, "report", write_policy_status, *where, policy_news, at, next_look_at)
             if isinstance(result, PlannerError):
                 failures[name] = str(result)
                 log.warning("status of policy %s was not written: %s", one_line(name), one_line(str(result)))

@@ -1,4 +1,4 @@
-"""What a standing sampler has read of each group, and whether that is enough for a run that only looks back.
+"""What a standing sampler has read of each group, and whether that is enough for a run that reads only the past.
 
 ``planner sample`` keeps it in one file of the data folder, ``sampling.json``: samples themselves are no witness of it,
 as the lag history packs and removes them.
@@ -86,12 +86,12 @@ class Coverage:
         return (*spans, Span(at, at))[-MOST_SPANS:]
 
     def is_fresh(self, policy: ConsumerScalingPolicy, at: datetime) -> bool:
-        """Return whether a look at ``at`` follows the newest read of the policy's group without a gap."""
+        """Return whether a read at ``at`` follows the newest read of the policy's group without a gap."""
         spans = self._spans(policy)
         return bool(spans) and abs(at - spans[-1].newest) <= self.longest_break
 
     def is_enough(self, policy: ConsumerScalingPolicy, at: datetime) -> bool:
-        """Return whether a run at ``at`` knows the policy's window by these reads and one look of its own.
+        """Return whether a run at ``at`` knows the policy's window by these reads and one of its own.
 
         The newest read is fresh; two periods fit into the window; and the reads cover as much of it as the policy asks
         for (``minCompleteness``). As for rates, a window that has gaps reaches back over them, ``REACH_FACTOR`` times
@@ -135,8 +135,8 @@ def write_coverage(data: Path, coverage: Coverage) -> None:
     write_atomically(sampling_record(data), COVERAGE.dump(coverage))
 
 
-def needs_one_look(coverage: Coverage | None, policies: Collection[ConsumerScalingPolicy], at: datetime) -> bool:
-    """Return whether a run at ``at`` looks at these policies' groups once, as it knows the rest by looking back.
+def needs_single_read(coverage: Coverage | None, policies: Collection[ConsumerScalingPolicy], at: datetime) -> bool:
+    """Return whether a run at ``at`` reads these policies' groups once, as it knows the rest from the past.
 
     So it is where the sampler covers one of them at least, and lacks time for none of those that it reads. A group that
     the sampler cannot read, such as a misspelt one, keeps nobody else waiting: a watch would not read it either.
@@ -152,7 +152,7 @@ def gaps_judged_by(
 ) -> float:
     """Return the period in seconds by which a run at ``at`` judges gaps in the samples of these policies' groups.
 
-    ``own_s`` is that of its own looks. Where a sampler reads one of the groups, nothing is missing between two reads.
+    ``own_s`` is that of its own reads. Where a sampler reads one of the groups, nothing is missing between two reads.
     """
     if coverage is None or not any(coverage.is_fresh(policy, at) for policy in policies):
         return own_s

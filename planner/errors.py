@@ -9,7 +9,7 @@
     │   │   └── DigestError              it was edited after the fact
     │   ├── UnknownNameError             a strategy, group or topic that is not there
     │   └── MissingExtraError            an optional dependency is not installed
-    ├── RefusedError            exit 1   a plan that would do harm, or whose effect nobody can tell, is not made
+    ├── RefusedError            exit 1   a plan that would do harm, or whose effect is unknown, is not made
     ├── StaleError              exit 1   a plan that holds no longer
     ├── IncompleteError         exit 1   a run decided for some policies, and names those that it could not serve
     ├── DefectError             exit 2   the planner itself is wrong about one group; the others go on
@@ -35,7 +35,12 @@ class PlannerError(Exception):
     can_retry: ClassVar[bool] = False
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*(one_line(without_passwords(one)) if isinstance(one, str) else one for one in arguments))
+        super().__init__(
+            *(
+                one_line(without_passwords(argument)) if isinstance(argument, str) else argument
+                for argument in arguments
+            )
+        )
 
 
 class BadInputError(PlannerError):

@@ -127,23 +127,23 @@ def _load_namespace(namespace: ClusterNamespace) -> Fleet:
         )
     read: dict[str, PolicyFile] = {}
     refused: dict[str, str] = {}
-    for found in listed:
+    for entry in listed:
         try:
-            RunFolder(Path()).policy(found.name)
+            RunFolder(Path()).policy(entry.name)
         except BadInputError as error:
-            refused[found.name] = str(error)
+            refused[entry.name] = str(error)
             continue
-        if found.policy is None:
-            refused[found.name] = found.problem or ""
+        if entry.policy is None:
+            refused[entry.name] = entry.problem or ""
         else:
-            read[found.name] = PolicyFile(found.policy, found.text)
+            read[entry.name] = PolicyFile(entry.policy, entry.text)
     refused |= twins([(name, file.policy) for name, file in read.items()])
-    origin = PolicyOrigin(namespace, {found.name: found.object for found in listed})
+    origin = PolicyOrigin(namespace, {entry.name: entry.object for entry in listed})
     return Fleet(_served(read, refused), refused, origin)
 
 
 def _served(read: Mapping[str, PolicyFile], refused: Mapping[str, str]) -> tuple[PolicyFile, ...]:
-    kept: Sequence[PolicyFile] = [file for place, file in read.items() if place not in refused]
+    kept: Sequence[PolicyFile] = [file for name, file in read.items() if name not in refused]
     return tuple(sorted(kept, key=lambda file: _name(file.policy)))
 
 
@@ -178,7 +178,7 @@ def _keep_origin(origin: PolicyOrigin | None, run: RunFolder) -> None:
     content = {
         "namespace": origin.namespace.name,
         "kubeconfig": None if kubeconfig is None else str(kubeconfig),
-        "objects": {name: asdict(found) for name, found in origin.objects.items()},
+        "objects": {name: asdict(policy_object) for name, policy_object in origin.objects.items()},
     }
     write_atomically(run.origin, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
@@ -192,7 +192,9 @@ def read_origin(run: RunFolder) -> PolicyOrigin | None:
     content = json.loads(run.origin.read_text(encoding="utf-8"))
     kubeconfig = content["kubeconfig"]
     namespace = ClusterNamespace(content["namespace"], None if kubeconfig is None else Path(kubeconfig))
-    return PolicyOrigin(namespace, {name: PolicyObject(**found) for name, found in content["objects"].items()})
+    return PolicyOrigin(
+        namespace, {name: PolicyObject(**policy_object) for name, policy_object in content["objects"].items()}
+    )
 
 
 def read_problems(run: RunFolder) -> Mapping[str, str]:

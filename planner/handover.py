@@ -37,15 +37,15 @@ class PlanMessage(TypedDict):
     phrases: list[str]
 
 
-def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()) -> PlanMessage:
+def read_plan(path: Path, namespace: str | None = None, extra_lines: Sequence[str] = ()) -> PlanMessage:
     """Return what is to be known of a plan file; ``namespace`` where it is not the file's own.
 
-    ``told`` are lines that the explanation has besides the plan's own.
+    ``extra_lines`` are lines that the explanation has besides the plan's own.
 
     Raises ``BadInputError`` for what is no plan, or is a decision to hold.
     """
-    found = read_plan_or_decision(path)
-    if not isinstance(found, RolloutPlan):
+    plan = read_plan_or_decision(path)
+    if not isinstance(plan, RolloutPlan):
         raise BadInputError(f"{path} is a decision to hold: there is nothing to apply")
     document = read_document(path)
     name = document["metadata"].get("name")
@@ -57,8 +57,8 @@ def read_plan(path: Path, namespace: str | None = None, told: Sequence[str] = ()
         namespace=namespace or document["metadata"].get("namespace", "default"),
         digest=digest_in(document),
         is_approved=approval_of(document) == digest_in(document),
-        explanation="\n".join(f"- {line}" for line in (*explain_plan(found), *told)),
-        phrases=list(found.confirmations),
+        explanation="\n".join(f"- {line}" for line in (*explain_plan(plan), *extra_lines)),
+        phrases=list(plan.confirmations),
     )
 
 
@@ -95,37 +95,37 @@ def submit(plans: "ClusterPlans", document: Mapping[str, Any], *, is_dry: bool =
     typed. Raises ``BadInputError`` when another plan has its name.
     """
     name, digest = str(document["metadata"]["name"]), digest_in(document)
-    found = plans.read(name)
-    if found is None:
+    stored = plans.read(name)
+    if stored is None:
         return plans.create(document, is_dry=is_dry)
-    if found.digest != digest:
+    if stored.digest != digest:
         raise BadInputError(
-            f"there is another plan {name} in namespace {plans.namespace}, with digest {found.digest}: delete that one "
-            "or give this one another name"
+            f"there is another plan {name} in namespace {plans.namespace}, with digest {stored.digest}: delete that "
+            "one or give this one another name"
         )
-    return found if is_dry else _carried_over(plans, found, document)
+    return stored if is_dry else _carry_over(plans, stored, document)
 
 
-def _carried_over(plans: "ClusterPlans", found: "StoredPlan", document: Mapping[str, Any]) -> "StoredPlan":
-    approval, phrases = approval_of(document), _new_phrases(found, document)
-    if approval not in (None, found.digest):
-        return found  # approval and phrases were given to what the file was before
-    given = found.requests.approval
-    if approval is not None and (given is None or given.digest != found.digest):
-        plans.approve(found.name, approval, phrases)
+def _carry_over(plans: "ClusterPlans", stored: "StoredPlan", document: Mapping[str, Any]) -> "StoredPlan":
+    approval, phrases = approval_of(document), _new_phrases(stored, document)
+    if approval not in (None, stored.digest):
+        return stored  # approval and phrases were given to what the file was before
+    given = stored.requests.approval
+    if approval is not None and (given is None or given.digest != stored.digest):
+        plans.approve(stored.name, approval, phrases)
     elif phrases:
-        plans.annotate(found.name, {CONFIRM_ANNOTATION: "\n".join(phrases)})
+        plans.annotate(stored.name, {CONFIRM_ANNOTATION: "\n".join(phrases)})
     else:
-        return found
-    return plans.read(found.name) or found
+        return stored
+    return plans.read(stored.name) or stored
 
 
-def _new_phrases(found: "StoredPlan", document: Mapping[str, Any]) -> tuple[str, ...]:
+def _new_phrases(stored: "StoredPlan", document: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the phrases to set, those in the cluster among them; none where the file adds none that the plan needs."""
     typed = str(document["metadata"]["annotations"].get(CONFIRM_ANNOTATION) or "").splitlines()
-    there = found.requests.confirmed
-    added = tuple(phrase for phrase in found.plan.confirmations if phrase in typed and phrase not in there)
-    return (*there, *added) if added else ()
+    confirmed = stored.requests.confirmed
+    added = tuple(phrase for phrase in stored.plan.confirmations if phrase in typed and phrase not in confirmed)
+    return (*confirmed, *added) if added else ()
 
 
 def _not_approved(message: PlanMessage) -> BadInputError:

@@ -19,7 +19,7 @@ from planner.documents.policy import ConsumerScalingPolicy, read_policy
 from planner.errors import BadInputError, DefectError, PlannerError
 from planner.fleet import read_problems
 from planner.isolation import attempt
-from planner.look_back import former_samples, gap_period_s
+from planner.past_runs import former_samples, gap_period_s
 from planner.policy_stages import give_up, snapshot_of_samples, write_decision, write_snapshot
 from planner.stages import Decided, Run
 from planner.storage.files import write_atomically

@@ -64,21 +64,23 @@ def observe(policy: Path, data: Path, asked: Mapping[str, Any], watch_s: float |
     ``OutOfReachError`` where brokers or the API server do not answer. A metrics server that does not is among the
     snapshot's problems.
     """
-    text, wanted = _read(policy)
-    check_past(wanted)
+    text, parsed_policy = _read(policy)
+    check_past(parsed_policy)
     pace = Pace()
-    samples = tuple(watch(wanted, wanted.snapshot_settings.window_s if watch_s is None else watch_s, pace))
+    samples = tuple(
+        watch(parsed_policy, parsed_policy.snapshot_settings.window_s if watch_s is None else watch_s, pace)
+    )
     at = samples[-1].at
-    past, problems = past_or_problem(wanted, at - RECENT, at)
-    taken = pipeline.take_snapshot(samples, pace.sample_every_s, wanted, at, past)
+    past, problems = past_or_problem(parsed_policy, at - RECENT, at)
+    taken = pipeline.take_snapshot(samples, pace.sample_every_s, parsed_policy, at, past)
     taken = replace(taken, problems=(*taken.problems, *problems))
-    return _landed(taken, text, _folder(data, taken, wanted, asked), data)
+    return _land(taken, text, _folder(data, taken, parsed_policy, asked), data)
 
 
 def observe_snapshot(policy: Path, data: Path, asked: Mapping[str, Any], snapshot: Path) -> MigrationMessage:
-    """Take a snapshot that somebody has made already, and return where it was written."""
-    taken, (text, wanted) = SNAPSHOT.read(snapshot), _read(policy)
-    return _landed(taken, text, _folder(data, taken, wanted, asked), data)
+    """Take a snapshot that exists already, and return where it was written."""
+    taken, (text, parsed_policy) = SNAPSHOT.read(snapshot), _read(policy)
+    return _land(taken, text, _folder(data, taken, parsed_policy, asked), data)
 
 
 def _read(policy: Path) -> tuple[str, ConsumerScalingPolicy]:
@@ -92,7 +94,7 @@ def _folder(data: Path, taken: GroupSnapshot, policy: ConsumerScalingPolicy, ask
     return RunFolder.of_migration(data, taken.at).path / f"{policy.metadata.name}.{request}"
 
 
-def _landed(taken: GroupSnapshot, policy: str, folder: Path, data: Path) -> MigrationMessage:
+def _land(taken: GroupSnapshot, policy: str, folder: Path, data: Path) -> MigrationMessage:
     write_atomically(PolicyFiles(folder).snapshot, SNAPSHOT.dump(taken))
     kept = write_atomically(folder / "policy.yaml", policy)
     return MigrationMessage(policy=str(kept), folder=str(folder), data=str(data))

@@ -27,7 +27,7 @@ from planner.rollout.approval import why_not
 from planner.rollout.bounds import outside_policy
 from planner.rollout.build import build_plan, why_no_plan
 from planner.rollout.migrations.make import make_migration
-from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.requests import Request
 from planner.rollout.plan import DecisionRecord, GroupRef, RolloutPlan, SnapshotRef
 from planner.rollout.refusals import Refusal, refused
@@ -89,10 +89,10 @@ def land_metrics(data: Path, history: MetricHistory) -> Path | None:
 
     The lag history takes what lies before the first time that it knows of the group.
     """
-    ends = [interval.ended_at for interval in history.intervals] + [point.at for point in history.points]
-    if not ends:
+    end_times = [interval.ended_at for interval in history.intervals] + [point.at for point in history.points]
+    if not end_times:
         return None
-    return write_atomically(metrics_path(data, history, max(ends)), METRIC_HISTORY.dump(history))
+    return write_atomically(metrics_path(data, history, max(end_times)), METRIC_HISTORY.dump(history))
 
 
 def take_snapshot(
@@ -129,7 +129,7 @@ def candidates(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[
     """Return what is to be simulated: strategies and counts, the group's own strategy first, counts ascending.
 
     None for a group without consumers or queues, or whose strategy cannot be simulated: the decision says so. Nor are
-    counts among them of which nobody could tell who owns what (``why_no_more``).
+    counts among them for which owners are unknown (``why_no_more``).
     """
     if not can_simulate(snapshot):
         return ()
@@ -144,15 +144,15 @@ def simulate(snapshot: GroupSnapshot, policy: ConsumerScalingPolicy) -> tuple[Ca
 
 
 def simulate_candidates(
-    snapshot: GroupSnapshot, wanted: Iterable[tuple[str, int]], digest: str | None = None
+    snapshot: GroupSnapshot, requested: Iterable[tuple[str, int]], digest: str | None = None
 ) -> tuple[CandidateOutcome, ...]:
     """Return one outcome for each strategy and count, with what the change to it costs; ``digest`` is the snapshot's.
 
-    The one way to outcomes: the command line, the Spark app and the report all come here, so all say the same.
-    Nothing wanted gives nothing. Raises ``BadInputError`` where there is nothing to compare, and ``UnknownNameError``
-    for an unknown strategy.
+    The only source of outcomes: the command line, the Spark app and the report all call this, so all agree. Nothing
+    requested gives nothing. Raises ``BadInputError`` where there is nothing to compare, and ``UnknownNameError`` for an
+    unknown strategy.
     """
-    listed = tuple(wanted)
+    listed = tuple(requested)
     if listed:
         check_comparable(snapshot)
     named = digest or SNAPSHOT.digest(snapshot)
@@ -165,13 +165,13 @@ def decide(
     policy: ConsumerScalingPolicy,
     at: datetime | None = None,
 ) -> DecisionRecord:
-    """Return the decision at time ``at``, the snapshot's own time when ``None``, with the ground it stands on.
+    """Return the decision at time ``at``, the snapshot's own time when ``None``, with its snapshot and policy.
 
     A change that no plan could carry out is a hold, and says why.
     """
     decision = choose(snapshot, outcomes, policy.objective, at or snapshot.at)
     if refusal := why_no_plan(snapshot, decision.target, policy.spec.autoscaler.handling):
-        decision = decision.held_for(refusal.sentence)
+        decision = decision.as_hold(refusal.sentence)
     return DecisionRecord(
         policy=policy.metadata.name,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
@@ -203,8 +203,8 @@ def migrate(
     made_at = at or snapshot.at
     if old := too_old(snapshot, policy.objective, made_at):
         raise refused(Refusal.OLD_DATA, f"the snapshot of group {snapshot.group}: {old}: take a new one")
-    found = ground(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
-    made = plan_of(make_migration(found, request), found, made_at)
+    context = read_context(snapshot, SNAPSHOT.digest(snapshot), policy.rollout_settings)
+    made = plan_of(make_migration(context, request), context, made_at)
     if outside := outside_policy(made, policy.bounds):
         raise refused(Refusal.OUTSIDE_POLICY, f"{'; '.join(outside)}: ask for less, or change the policy first")
     return made
@@ -229,7 +229,7 @@ def plan_document(
 def why_no_approval(made: RolloutPlan, policy: ConsumerScalingPolicy, doubts: Sequence[str] = ()) -> tuple[str, ...]:
     """Return every reason why the plan is for a person to approve; none when the policy's criteria approve it.
 
-    The criteria go by the forecast, so they approve nothing where ``doubts`` speak against it (``TrackRecord``).
+    The criteria go by the forecast, so they approve nothing where ``doubts`` exist (``TrackRecord``).
     """
     rule = policy.approval_rule
     if rule is None:

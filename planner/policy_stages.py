@@ -39,7 +39,7 @@ def give_up(run: RunFolder, policy: str, reason: object) -> str:
 
 def newest_sample(folder: Path, at: datetime) -> GroupSample | None:
     """Return the newest sample of a group taken up to ``at``, ``None`` when there is none."""
-    # Names tell the time to the millisecond only, so the sample itself has the last word.
+    # Names have the time to the millisecond only, so the sample itself has the last word.
     names = sorted((path for path in folder.glob("*.json") if path.stem <= time_name(at)), reverse=True)
     return next((sample for sample in map(SAMPLE.read, names) if sample.at <= at), None)
 

@@ -20,7 +20,9 @@ def printable(text: str, keep: str = "\n\t") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one in keep else _visible(one) for one in text)
+    return "".join(
+        character if character.isprintable() or character in keep else _visible(character) for character in text
+    )
 
 
 def one_line(text: str) -> str:
@@ -30,7 +32,9 @@ def one_line(text: str) -> str:
 
 def json_text(text: str) -> str:
     r"""Return a JSON text that holds the same data, with what is not to be seen as JSON's own ``\u202e``."""
-    return "".join(one if one.isprintable() or one == "\n" else _utf_16(one) for one in text)
+    return "".join(
+        character if character.isprintable() or character == "\n" else _utf_16(character) for character in text
+    )
 
 
 def without_passwords(text: str) -> str:

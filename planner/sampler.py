@@ -20,10 +20,10 @@ from planner import pipeline
 from planner.coverage import Coverage, read_coverage, write_coverage
 from planner.errors import PlannerError
 from planner.fleet import Fleet, PolicyLocation, load_fleet
-from planner.look_back import forget_samples
 from planner.model.samples import GroupSample
+from planner.past_runs import forget_samples
 from planner.sources.live import Installation, Pace, installations
-from planner.stages import watch_place, with_kubeconfig
+from planner.stages import observe_installation, with_kubeconfig
 from planner.storage.landing import GroupKey
 from planner.words import counted, duration
 
@@ -40,7 +40,7 @@ END_S: Final = 20.0
 """For how long reads that go on are waited for at the end: each of their requests has a deadline of 10 s."""
 
 FORGET_EVERY_S: Final = 3600.0
-"""How often samples beyond ``keep_days`` are looked for."""
+"""How often samples beyond ``keep_days`` are searched for."""
 
 STUCK_PERIODS: Final = 3
 """The sampler is not alive when it began no period for so many, and not ready when it read nothing for so many."""
@@ -89,12 +89,12 @@ def read_installation(installation: Installation, data: Path) -> Read:
         pipeline.land_live(data, sample)
         times[sample.system, sample.cluster, sample.group] = sample.at
 
-    failures = watch_place(installation, land, 0.0, Pace())
+    failures = observe_installation(installation, land, 0.0, Pace())
     return Read(installation, times, dict(failures), time.monotonic() - began)
 
 
 class Sampler:
-    """A standing sampler. ``say`` prints one sentence; whoever starts it holds the folder's lock meanwhile.
+    """A standing sampler. ``say`` prints one sentence; its caller holds the folder's lock meanwhile.
 
     Raises ``BadInputError`` where no policy can be used at the beginning; later on that is a sentence.
     """
@@ -105,10 +105,10 @@ class Sampler:
         self._lock = threading.Lock()
         self._ended: list[Read] = []
         self._threads: dict[str, threading.Thread] = {}
-        self._places = threading.Semaphore(READS_AT_ONCE)
+        self._slots = threading.Semaphore(READS_AT_ONCE)
         self._retries: dict[str, _Retry] = {}
         self._printed: dict[str, str] = {}
-        self._coverage = _continued(options)
+        self._coverage = _continue_coverage(options)
         self._forget_due = self._began_at = time.monotonic()
         self._read_at: float | None = None
         self._last_failure = "no read has ended yet"
@@ -131,7 +131,7 @@ class Sampler:
     def _begin_period(self) -> None:
         now = self._began_at = time.monotonic()
         try:
-            places = self._places_of_policies()
+            by_key = self._installations_by_key()
             if now >= self._forget_due:
                 self._forget_due = now + FORGET_EVERY_S
                 forget_samples(self._options.data, datetime.now(UTC) - timedelta(days=self._options.keep_days))
@@ -139,31 +139,31 @@ class Sampler:
             self._print_once(_WHOLE, str(error))
             return
         self._take_back(_WHOLE, "policies and data folder can be used again")
-        for key, place in places.items():
+        for key, installation in by_key.items():
             if not self._is_reading(key) and self._retries.get(key, _Retry()).due <= now:
-                self._threads[key] = threading.Thread(target=self._read, args=(place,), name="read", daemon=True)
+                self._threads[key] = threading.Thread(target=self._read, args=(installation,), name="read", daemon=True)
                 self._threads[key].start()
 
-    def _places_of_policies(self) -> Mapping[str, Installation]:
-        """Return what is to be read, and keep nothing of installations and files that are no longer among it."""
+    def _installations_by_key(self) -> Mapping[str, Installation]:
+        """Return what is to be read, and forget installations and files that are no longer among it."""
         fleet, kubeconfig = _fleet(self._options), self._options.kubeconfig
-        found = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
-        places = {place.key: place for place in found}
-        current = {_WHOLE, _RECORD, *fleet.refused, *places, *map(_slow, places)}
+        listed = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
+        by_key = {installation.key: installation for installation in listed}
+        current = {_WHOLE, _RECORD, *fleet.refused, *by_key, *map(_slow, by_key)}
         current.update(policy.metadata.name for policy in fleet.policies)
         self._printed = {about: sentence for about, sentence in self._printed.items() if about in current}
-        self._retries = {key: retry for key, retry in self._retries.items() if key in places}
+        self._retries = {key: retry for key, retry in self._retries.items() if key in by_key}
         self._threads = {key: thread for key, thread in self._threads.items() if thread.is_alive()}
         for name, sentence in fleet.refused.items():
             self._print_once(name, f"file {name}: {sentence}")
-        return places
+        return by_key
 
     def _is_reading(self, key: str) -> bool:
         return key in self._threads and self._threads[key].is_alive()
 
-    def _read(self, place: Installation) -> None:
-        with self._places:
-            read = read_installation(place, self._options.data)
+    def _read(self, installation: Installation) -> None:
+        with self._slots:
+            read = read_installation(installation, self._options.data)
         with self._lock:
             self._ended.append(read)
 
@@ -234,7 +234,7 @@ class Sampler:
         return f"no period began for {duration(time.monotonic() - self._began_at)}"
 
     def why_not_ready(self) -> str | None:
-        """Return why runs cannot look back at this sampler's reads, ``None`` while it reads some group."""
+        """Return why runs cannot use this sampler's reads, ``None`` while it reads some group."""
         if self._read_at is None:
             return f"nothing was read yet: {self._last_failure}"
         silent_s = time.monotonic() - self._read_at
@@ -255,7 +255,7 @@ def _slow(key: str) -> str:
     return f"slow {key}"
 
 
-def _continued(options: SamplerOptions) -> Coverage:
+def _continue_coverage(options: SamplerOptions) -> Coverage:
     """Return the coverage that an earlier sampler left; one with another period begins anew, as its gaps are others."""
     before = read_coverage(options.data)
     return before if before is not None and before.every_s == options.every_s else Coverage(options.every_s)
@@ -267,11 +267,11 @@ def sample_once(options: SamplerOptions) -> tuple[Mapping[str, str], Sequence[Re
     Raises ``BadInputError`` where no policy can be used, ``StorageError`` where the folder cannot be written.
     """
     fleet = _fleet(options)
-    places = installations(with_kubeconfig(policy, options.kubeconfig) for policy in fleet.policies)
+    targets = installations(with_kubeconfig(policy, options.kubeconfig) for policy in fleet.policies)
     with ThreadPoolExecutor(max_workers=READS_AT_ONCE, thread_name_prefix="read") as pool:
-        reads = tuple(pool.map(read_installation, places, repeat(options.data)))
+        reads = tuple(pool.map(read_installation, targets, repeat(options.data)))
     times = {key: at for read in reads for key, at in read.times.items()}
     if times:
-        write_coverage(options.data, _continued(options).add(times))
+        write_coverage(options.data, _continue_coverage(options).add(times))
     forget_samples(options.data, datetime.now(UTC) - timedelta(days=options.keep_days))
     return fleet.refused, reads

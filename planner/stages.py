@@ -22,7 +22,7 @@ from typing import Literal, Protocol, TypedDict, TypeVar, cast
 from planner import pipeline
 from planner.calibration import read_track
 from planner.cluster_reports import report_refused
-from planner.coverage import gaps_judged_by, needs_one_look, read_coverage
+from planner.coverage import gaps_judged_by, needs_single_read, read_coverage
 from planner.documents.data import OUTCOMES, SNAPSHOT
 from planner.documents.plan import PLAN, read_plan_or_decision
 from planner.documents.policy import ConsumerScalingPolicy, read_policies
@@ -79,7 +79,7 @@ class RunMessage(TypedDict):
 class Run:
     """What all stages of one run share.
 
-    Samples from ``since`` to ``until``, both included, are its input; its snapshots speak of ``until``.
+    Samples from ``since`` to ``until``, both included, are its input; its snapshots are of ``until``.
     """
 
     data: Path
@@ -105,7 +105,7 @@ class Run:
 
     @classmethod
     def of(cls, message: RunMessage) -> "Run":
-        """Return the run that a message speaks of."""
+        """Return the run that a message names."""
         return cls(
             data=Path(message["data"]),
             policies=Path(message["policies"]),
@@ -129,7 +129,7 @@ class RunFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DecidedRun:
-    """The ``RunFiles`` of the run whose snapshots speak of ``at``."""
+    """The ``RunFiles`` of the run whose snapshots are of ``at``."""
 
     data: Path
     at: datetime
@@ -183,10 +183,10 @@ def observe_capture(policies: PolicyLocation, data: Path, folder: Path, since: M
             problems[policy.metadata.name] = str(error)
             continue
         log.info("group %s: %d samples landed", one_line(group), len(landed))
-    return _kept(fleet, problems, data, (since, until), capture.header.sample_every_s)
+    return _keep_run(fleet, problems, data, (since, until), capture.header.sample_every_s)
 
 
-def _kept(
+def _keep_run(
     fleet: Fleet, problems: Mapping[str, str], data: Path, times: tuple[datetime, datetime], sample_every_s: float
 ) -> Run:
     """Return the run of these times on the policies that it keeps for itself."""
@@ -204,8 +204,8 @@ def _moment(value: Moment, name: str) -> datetime:
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        found = "nothing" if value is None else repr(str(value))
-        raise BadInputError(f"parameter {name}: found {found}, expected a time with zone like 2026-11-21T10:00:00Z")
+        given = "nothing" if value is None else repr(str(value))
+        raise BadInputError(f"parameter {name}: found {given}, expected a time with zone like 2026-11-21T10:00:00Z")
     try:
         return at.astimezone(UTC)
     except OverflowError as error:  # the first and the last day of all, elsewhere
@@ -215,22 +215,22 @@ def _moment(value: Moment, name: str) -> datetime:
 def observe_live(
     policies: PolicyLocation, data: Path, watch_s: float | None = None, longest_s: float | None = None
 ) -> Run:
-    """Watch every policy's group for ``watch_s`` seconds and land what was seen; the run is as long as the watch.
+    """Watch every policy's group for ``watch_s`` seconds and land the samples; the run is as long as the watch.
 
     ``None`` watches for the longest window of all policies, ``longest_s`` at most: what a window needs beyond that is
-    in the history that earlier runs left. What ``planner sample`` covers is looked at once (``needs_one_look``).
+    in the history that earlier runs left. What ``planner sample`` covers is read once (``needs_single_read``).
     Installations are watched side by side, the groups of one together; a group that cannot be read is among the run's
     problems. Raises the first group's error when not a single one could be read.
     """
     fleet = _live_fleet(policies)
-    wanted = fleet.policies
-    seconds = _watch_s(wanted, longest_s) if watch_s is None else watch_s
+    fleet_policies = fleet.policies
+    seconds = _watch_s(fleet_policies, longest_s) if watch_s is None else watch_s
     since = datetime.now(UTC)
-    failures, sample_every_s = _watch_all(installations(wanted), data, seconds)
-    if len(failures) == len(wanted):
-        raise failures[wanted[0].metadata.name]
-    _land_pasts(wanted, data, since)
-    return _observed(fleet, failures, data, since, sample_every_s)
+    failures, sample_every_s = _watch_all(installations(fleet_policies), data, seconds)
+    if len(failures) == len(fleet_policies):
+        raise failures[fleet_policies[0].metadata.name]
+    _land_pasts(fleet_policies, data, since)
+    return _observed_run(fleet, failures, data, since, sample_every_s)
 
 
 def _live_fleet(policies: PolicyLocation) -> Fleet:
@@ -254,9 +254,9 @@ def observe_each(
     """
     fleet = _live_fleet(policies)
     since = datetime.now(UTC)
-    places = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
-    failures, sample_every_s = _watch_all(places, data, watch_s)
-    return _observed(fleet, failures, data, since, sample_every_s), failures
+    targets = installations(with_kubeconfig(policy, kubeconfig) for policy in fleet.policies)
+    failures, sample_every_s = _watch_all(targets, data, watch_s)
+    return _observed_run(fleet, failures, data, since, sample_every_s), failures
 
 
 def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> ConsumerScalingPolicy:
@@ -268,12 +268,12 @@ def with_kubeconfig(policy: ConsumerScalingPolicy, kubeconfig: Path | None) -> C
     return policy.model_copy(update={"spec": policy.spec.model_copy(update={"kubernetes": reads})})
 
 
-def _observed(
+def _observed_run(
     fleet: Fleet, failures: Mapping[str, PlannerError], data: Path, since: datetime, sample_every_s: float
 ) -> Run:
     """Return the run that ends now."""
     problems = {**fleet.refused, **{name: f"its group was not read: {error}" for name, error in failures.items()}}
-    return _kept(fleet, problems, data, (since, datetime.now(UTC)), sample_every_s)
+    return _keep_run(fleet, problems, data, (since, datetime.now(UTC)), sample_every_s)
 
 
 def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None) -> float:
@@ -281,23 +281,23 @@ def _watch_s(policies: Sequence[ConsumerScalingPolicy], longest_s: float | None)
     return window_s if longest_s is None else min(window_s, longest_s)
 
 
-def _watch_all(places: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
+def _watch_all(targets: Sequence[Installation], data: Path, seconds: float) -> tuple[Mapping[str, PlannerError], float]:
     """Return the reason for each policy whose group was never read, and the period that gaps are judged by."""
     now, coverage, land = datetime.now(UTC), read_coverage(data), partial(pipeline.land_live, data)
-    paces = [Pace() for _ in places]
-    times = [0.0 if needs_one_look(coverage, place.policies, now) else seconds for place in places]
+    paces = [Pace() for _ in targets]
+    times = [0.0 if needs_single_read(coverage, target.policies, now) else seconds for target in targets]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        failures = dict(chain.from_iterable(pool.map(watch_place, places, repeat(land), times, paces)))
+        failures = dict(chain.from_iterable(pool.map(observe_installation, targets, repeat(land), times, paces)))
     # One period for all, as the lag history is made in one go: the slowest installation's, or the sampler's.
-    policies = chain.from_iterable(place.policies for place in places)
+    policies = chain.from_iterable(target.policies for target in targets)
     return failures, gaps_judged_by(coverage, policies, now, max(pace.sample_every_s for pace in paces))
 
 
 def _land_pasts(policies: Sequence[ConsumerScalingPolicy], data: Path, until: datetime) -> None:
-    """Land what metrics tell of the time since they were last read; a server that fails costs no run.
+    """Land what metrics have of the time since they were last read; a server that fails costs no run.
 
-    What it did not tell, the next run asks for again. One that does not answer costs a minute. So it is told once, and
-    not asked for the other groups.
+    What it did not report, the next run asks for again. One that does not answer costs a minute. So that is logged
+    once, and it is not asked for the other groups.
     """
     away: set[object] = set()
     for policy in policies:
@@ -336,7 +336,7 @@ def _mark(policy: ConsumerScalingPolicy, data: Path) -> Path:
     return metrics_mark(data, source.system, source.cluster, source.group)
 
 
-def watch_place(
+def observe_installation(
     installation: Installation, land: Callable[[GroupSample], object], seconds: float, pace: Pace
 ) -> Sequence[tuple[str, PlannerError]]:
     """Have ``land`` take every sample; return, for each policy whose group was never read, the last reason.
@@ -352,7 +352,9 @@ def watch_place(
         return [(names[0], failures)]
     alone = [Installation((policy,)) for policy in installation.policies]
     with ThreadPoolExecutor(max_workers=INSTALLATIONS_AT_ONCE, thread_name_prefix="observe") as pool:
-        return tuple(chain.from_iterable(pool.map(lambda place: watch_place(place, land, seconds, pace), alone)))
+        return tuple(
+            chain.from_iterable(pool.map(lambda target: observe_installation(target, land, seconds, pace), alone))
+        )
 
 
 def _watch_together(
@@ -360,13 +362,13 @@ def _watch_together(
 ) -> Sequence[tuple[str, PlannerError]]:
     failures: dict[str, PlannerError] = {}
     has_answered: set[str] = set()
-    for policy, said in watch_installation(installation, seconds, pace):
-        if isinstance(said, PlannerError):
-            failures[policy.metadata.name] = said
+    for policy, response in watch_installation(installation, seconds, pace):
+        if isinstance(response, PlannerError):
+            failures[policy.metadata.name] = response
             if not has_answered and len(failures) == len(installation.policies):
-                break  # nobody answers: whoever called may try again sooner than the watch would end
+                break  # no server answers: the caller may retry sooner than the watch would end
         else:
-            land(said)
+            land(response)
             has_answered.add(policy.metadata.name)
     return [(name, error) for name, error in failures.items() if name not in has_answered]
 
@@ -376,7 +378,7 @@ def plan_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Decided:
 
     A hold has no plan: one of an earlier try of the same run is removed.
     """
-    result = _served(run, "plan", _planned, policy)
+    result = _served(run, "plan", _plan_case, policy)
     if isinstance(result, PlannerError):
         return {
             "policy": policy.metadata.name,
@@ -389,7 +391,7 @@ def plan_policy(run: RunFiles, policy: ConsumerScalingPolicy) -> Decided:
     return result
 
 
-def _planned(case: Case) -> Decided:
+def _plan_case(case: Case) -> Decided:
     decision, path = case.record.decision, _write_plan(case)
     log.info("policy %s: %s", case.policy.metadata.name, one_line(decision.reason))
     return {

@@ -94,7 +94,7 @@ def duration(seconds: float | None) -> str:
 
 def _two_largest(seconds: int) -> Iterator[str]:
     """Yield the largest unit and the next smaller one, unless that is zero; the rest is rounded into them."""
-    first = next(place for place, (_, length) in enumerate(_UNITS) if seconds >= length)
+    first = next(index for index, (_, length) in enumerate(_UNITS) if seconds >= length)
     smallest = _UNITS[min(first + 1, len(_UNITS) - 1)][1]
     left = (seconds + smallest // 2) // smallest * smallest
     if first and left >= _UNITS[first - 1][1]:  # 59 min 60 s is an hour

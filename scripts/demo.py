@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from planner.orchestration.checks.java import check_java
-from planner.report.run import Note, Run, Sight, write_run
+from planner.report.run import Note, Observation, Run, write_run
 from planner.stages import read_decision
 from planner.storage.layout import PolicyFiles, RunFolder
 from scripts.cast import Cast
@@ -124,7 +124,7 @@ class Show:
         self.say(f"Load rises to {BUSY:.0f} messages/s")
         self._change("load has risen", WATCH_S)
         with self.say.act("the new consumers work the backlog off"):
-            self.watch.wait_for("the end of the backlog", lambda sight: sight.lag < BUSY)
+            self.watch.wait_for("the end of the backlog", lambda observation: observation.lag < BUSY)
         self.say("The backlog is gone")
         return rises, more
 
@@ -153,8 +153,8 @@ class Show:
             planner("verify", name, "--namespace", NAMESPACE, "--kubeconfig", kubeconfig, say=self.say)
 
 
-def _is_settled(sight: Sight) -> bool:
-    return len(sight.members) == FEWEST and all(len(names) == 1 for names in sight.owners.values())
+def _is_settled(observation: Observation) -> bool:
+    return len(observation.members) == FEWEST and all(len(names) == 1 for names in observation.owners.values())
 
 
 def _newest_run(data: Path) -> PolicyFiles:

@@ -12,7 +12,7 @@ from planner.deployments.plans import ClusterPlans
 from planner.errors import PlannerError
 from planner.execution.ports import StoredPlan
 from planner.model.samples import GroupSample
-from planner.report.run import Sight
+from planner.report.run import Observation
 from planner.sources.rocketmq import RocketMQAdmin, observe_group
 from scripts.demo_stage import DEPLOYMENT, GROUP, NAMESPACE, Stage
 
@@ -29,7 +29,7 @@ class Standstill:
     _newest: tuple[object, ...] | None = None
     _since_s: float = 0.0
 
-    def lasts_s(self, newest: Sight | None, now_s: float) -> float:
+    def lasts_s(self, newest: Observation | None, now_s: float) -> float:
         """Return for how many seconds members, pods and progress have been those of ``newest``."""
         moving = (newest.members, newest.ready, newest.consumed) if newest else ()
         if moving != self._newest:
@@ -41,13 +41,13 @@ class Watch:
     """What was seen so far; ``tell`` gets a line for each step of a plan that has ended."""
 
     def __init__(self, stage: Stage, tell: Callable[[str], None]) -> None:
-        self.sights: list[Sight] = []
+        self.sights: list[Observation] = []
         self.plans: dict[str, StoredPlan] = {}
         self._stage, self._tell = stage, tell
         self._told: dict[str, int] = {}
         self._stop, self._moved = threading.Event(), threading.Condition()
 
-    def wait_for(self, what: str, is_so: Callable[[Sight], bool]) -> Sight:
+    def wait_for(self, what: str, is_so: Callable[[Observation], bool]) -> Observation:
         """Return the first observation from now on for which ``is_so`` is true, however slow the machine is.
 
         Every 30 s a line says what it waits for. Raises ``TimeoutError`` when nothing moves any more.
@@ -56,7 +56,7 @@ class Watch:
             begin, waited_s, moved = len(self.sights), 0.0, Standstill()
             while True:
                 match = self._moved.wait_for(lambda: next(filter(is_so, self.sights[begin:]), None), HEARTBEAT_S)
-                if isinstance(match, Sight):
+                if isinstance(match, Observation):
                     return match
                 waited_s += HEARTBEAT_S
                 newest = self.sights[-1] if self.sights else None
@@ -86,7 +86,7 @@ class Watch:
         sample = observe_group(admin, cluster="DefaultCluster", group=GROUP, topics=None, at=at)
         found = api.find_deployment(NAMESPACE, DEPLOYMENT) or {}
         with self._moved:
-            self.sights.append(_sight(sample, found))
+            self.sights.append(_observation(sample, found))
             self._moved.notify_all()
         for one in api.plans(NAMESPACE):
             name = one["metadata"]["name"]
@@ -104,16 +104,16 @@ class Watch:
         self._told[stored.name] = len(done)
 
 
-def _describe(newest: Sight | None) -> str:
+def _describe(newest: Observation | None) -> str:
     if newest is None:
         return "nothing observed yet"
     return f"{len(newest.members)} consumers, {newest.ready} pods ready, {newest.lag} messages behind"
 
 
-def _sight(sample: GroupSample, found: Mapping[str, Any]) -> Sight:
+def _observation(sample: GroupSample, found: Mapping[str, Any]) -> Observation:
     data = [one for one in sample.offsets if not one.queue.is_retry]
     owners = {queue: names for queue, names in sample.owners.items() if not queue.is_retry}
-    return Sight(
+    return Observation(
         at=sample.at,
         arrived=sum(one.broker_offset for one in data),
         consumed=sum(one.consumer_offset or 0 for one in data),

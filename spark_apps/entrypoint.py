@@ -1,6 +1,6 @@
 """What Spark's Kubernetes master starts in an image: ``driver ARG...`` or ``executor``; anything else is run as it is.
 
-Spark tells an executor all that it must know in environment variables (``SPARK_EXECUTOR_ID`` and the like), and a
+Spark passes all that an executor needs in environment variables (``SPARK_EXECUTOR_ID`` and the like), and a
 driver its bind address; see spark.apache.org/docs/latest/running-on-kubernetes.html. Exits with 2 and one
 sentence where one of them is missing, and for a command that the image does not have.
 """
@@ -30,16 +30,16 @@ class MissingError(Exception):
 
 
 def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Path) -> list[str]:
-    """Return what takes our place; raises ``MissingError``."""
+    """Return the command that replaces this process; raises ``MissingError``."""
     match arguments:
         case ["executor"]:
             return executor(environment, spark)
         case ["driver"]:
             raise MissingError("driver was given no application, expected what spark-submit takes")
-        case ["driver", *told]:
-            address = _given(environment, "SPARK_DRIVER_BIND_ADDRESS")
+        case ["driver", *options]:
+            address = _require(environment, "SPARK_DRIVER_BIND_ADDRESS")
             bind = ["--conf", f"spark.driver.bindAddress={address}", "--deploy-mode", "client"]
-            return [str(spark / "bin" / "spark-submit"), *bind, *told]
+            return [str(spark / "bin" / "spark-submit"), *bind, *options]
         case []:
             raise MissingError("no argument was given, expected driver, executor, or a command")
         case _:
@@ -48,8 +48,8 @@ def command(arguments: Sequence[str], environment: Mapping[str, str], spark: Pat
 
 def executor(environment: Mapping[str, str], spark: Path) -> list[str]:
     """Return the command of one executor; raises ``MissingError``."""
-    memory = _given(environment, "SPARK_EXECUTOR_MEMORY")
-    flags = [word for flag, name in EXECUTOR_FLAGS.items() for word in (flag, _given(environment, name))]
+    memory = _require(environment, "SPARK_EXECUTOR_MEMORY")
+    flags = [word for flag, name in EXECUTOR_FLAGS.items() for word in (flag, _require(environment, name))]
     before = [environment.get(name, "") for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "SPARK_CLASSPATH")]
     paths = [*before, str(spark / "jars" / "*"), environment.get("SPARK_EXTRA_CLASSPATH", "")]
     class_path = os.pathsep.join(filter(None, paths))
@@ -60,11 +60,13 @@ def executor(environment: Mapping[str, str], spark: Path) -> list[str]:
 
 def java_options(environment: Mapping[str, str]) -> list[str]:
     """Return the values of ``SPARK_JAVA_OPT_<n>`` by their numbers."""
-    numbered = {int(found[1]): value for name, value in environment.items() if (found := JAVA_OPTION.fullmatch(name))}
+    numbered = {
+        int(matched[1]): value for name, value in environment.items() if (matched := JAVA_OPTION.fullmatch(name))
+    }
     return [numbered[number] for number in sorted(numbered)]
 
 
-def _given(environment: Mapping[str, str], name: str) -> str:
+def _require(environment: Mapping[str, str], name: str) -> str:
     if name not in environment:
         raise MissingError(f"{name} is not set: Spark's Kubernetes master sets it in the pods that it makes")
     return environment[name]
@@ -72,10 +74,10 @@ def _given(environment: Mapping[str, str], name: str) -> str:
 
 def main() -> None:
     """Become the command."""
-    found = find_spec("pyspark")
-    assert found is not None
-    assert found.submodule_search_locations
-    spark = Path(found.submodule_search_locations[0])
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    spark = Path(spec.submodule_search_locations[0])
     try:
         words = command(sys.argv[1:], os.environ, spark)
         os.execvpe(words[0], words, {**os.environ, "SPARK_HOME": str(spark)})  # noqa: S606  to become it is the point

@@ -11,7 +11,7 @@ from planner.documents.approve import approval_of
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN, read_document
 from planner.documents.policy import read_policy
-from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitLag, MarkVictims
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
@@ -70,7 +70,7 @@ def check_updated(loop: Loop, limits: Limits) -> None:
     """Have all pods replaced by ones with another variable, more first; then no message may be older than a while."""
     policy, before = loop.write_policy(limits), loop.pods()
     taken, wanted = SNAPSHOT.read(loop.snapshot(policy)), read_policy(policy)
-    found = ground(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
+    found = read_context(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
     revision = int(loop.deployment()["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
     change = TemplateChange((ContainerChange("main", env=(Setting("RELEASE", "2"),)),))
     made = plan_of(update(found, change, revision, surge=1), found, datetime.now(UTC))

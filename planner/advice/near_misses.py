@@ -41,8 +41,8 @@ def _misses(outcome: CandidateOutcome, objective: Objective) -> Iterator[str | N
         yield None
     elif used > bound:
         yield f"the busiest is used at {words.percent(used)}, the bound is {words.percent(bound)}"
-    gone_s, wanted_s = outcome.drain_s, objective.backlog_gone_s
-    if wanted_s is not None and (gone_s is None or gone_s > NEAR * wanted_s):
+    gone_s, objective_s = outcome.drain_s, objective.backlog_gone_s
+    if objective_s is not None and (gone_s is None or gone_s > NEAR * objective_s):
         yield None
-    elif wanted_s is not None and gone_s is not None and gone_s > wanted_s:
-        yield f"the backlog is gone after {words.duration(gone_s)}, the objective is {words.duration(wanted_s)}"
+    elif objective_s is not None and gone_s is not None and gone_s > objective_s:
+        yield f"the backlog is gone after {words.duration(gone_s)}, the objective is {words.duration(objective_s)}"

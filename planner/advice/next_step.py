@@ -41,7 +41,7 @@ class Commands(Protocol):
 
     @property
     def change_strategy(self) -> str:
-        """Plan the way to a strategy whose answers for other counts are known."""
+        """Plan the change to a strategy whose answers for other counts are known."""
 
     @property
     def proceed(self) -> str:

@@ -18,7 +18,7 @@ def price_sentence(advice: Advice) -> str:
     """Return pods, moved queues, pause and duplicates in one sentence; what is unknown by name."""
     price, noun = advice.price, advice.unit
     amount = f"{words.counted(abs(price.pods), noun)} {'more' if price.pods > 0 else 'fewer'}"
-    moved = f"{_moved(price)} of {words.queues(price.queues, advice.system)} change owner"
+    moved = f"{_describe_moves(price)} of {words.queues(price.queues, advice.system)} change owner"
     return "; ".join((amount, moved, _pause(price), _duplicates(price))) + "."
 
 
@@ -61,7 +61,7 @@ def _rate(messages_per_s: float | None) -> str:
     return "an unknown number" if messages_per_s is None else words.rate(messages_per_s)
 
 
-def _moved(price: Price) -> str:
+def _describe_moves(price: Price) -> str:
     if price.fewest is None or price.most is None:
         return "an unknown number"
     return span(price.fewest, price.most)

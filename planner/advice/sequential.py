@@ -87,7 +87,7 @@ def clarity(evaluations: Sequence[Evaluation]) -> Clarity:
     A reason to hold is clear when it has lasted for its ``PATIENCE_S``.
     """
     if evaluations[-1].decision.hold_cause in COMPARED:
-        return Clarity(tuple(_compared(evaluations)))
+        return Clarity(tuple(_compare(evaluations)))
     return Clarity((_lasting(evaluations),))
 
 
@@ -106,7 +106,7 @@ def _answer(evaluation: Evaluation) -> tuple[int, HoldCause | None]:
     return evaluation.decision.target, evaluation.decision.hold_cause
 
 
-def _compared(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
+def _compare(evaluations: Sequence[Evaluation]) -> Iterator[Condition]:
     newest = evaluations[-1]
     watched, steady = newest.watched_s, steady_s(evaluations)
     yield Condition("watched", watched / LEAST_S, f"watched for {words.duration(watched)} of {LEAST_S:.0f} s")

@@ -30,11 +30,11 @@ def abort(
     Exit code 1 when it did not end in the old state: it came too late, or is stuck.
     """
     with answering(form, output) as answer:
-        stored, place = abort_plan(plan, namespace, kubeconfig, policy, wait)
+        stored, plan_namespace = abort_plan(plan, namespace, kubeconfig, policy, wait)
         if answer.is_text:
-            rollouts.tell_end(stored)
+            rollouts.print_end(stored)
         else:
-            answer.write(rollouts.PROGRESS, rollouts.answer(stored, place))
+            answer.write(rollouts.PROGRESS, rollouts.answer(stored, plan_namespace))
         if wait and stored.status.ended not in ("old", "nothing"):
             raise typer.Exit(1)
 
@@ -46,11 +46,11 @@ def abort_plan(
     from planner.deployments.drive import open_ports
     from planner.deployments.plans import ABORT_ANNOTATION, ClusterPlans
 
-    place, name = rollouts.plan_place(plan, namespace)
+    plan_namespace, name = rollouts.locate_plan(plan, namespace)
     with rollouts.open_cluster(kubeconfig) as api:
-        ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
-        stored = rollouts.read_plan(ports, place, name)
-        plans = ClusterPlans(api, place)
+        ports = open_ports(api, plan_namespace, rollouts.live_groups(), rollouts.policies(api, plan_namespace, policy))
+        stored = rollouts.read_plan(ports, plan_namespace, name)
+        plans = ClusterPlans(api, plan_namespace)
         if not stored.status.phase.is_final:
             plans.annotate(name, {ABORT_ANNOTATION: "true"})
             stored = plans.read(name) or stored
@@ -58,5 +58,5 @@ def abort_plan(
                 with shown(False) as show:
                     stored = rollouts.follow(ports, stored, show, waits_for_approval=False)
         if stored.status.phase.is_final:
-            plans.remove_finalizer(stored)  # also where who brought it to its end was killed before that
-    return stored, place
+            plans.remove_finalizer(stored)  # also where the executor that ended it was killed before that
+    return stored, plan_namespace

@@ -15,7 +15,7 @@ from planner.words import nearest_first, some
 
 if TYPE_CHECKING:
     from planner.model.samples import GroupSample
-    from planner.sources.survey import Ground
+    from planner.sources.survey import OpenInstallation
 
 NameServerOption = Annotated[
     str | None,
@@ -88,11 +88,11 @@ class Address:
     @property
     def account(self) -> str:
         """The other options, as a shell takes them; empty or with a blank before it."""
-        parts = [f"--cluster {shlex.quote(self.cluster)}"] if self.cluster else []
-        parts += [f"--credentials {shlex.quote(str(self.credentials))}"] if self.credentials else []
-        parts += ["--tls"] if self.tls else []
-        parts += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
-        return "".join(f" {part}" for part in parts)
+        options = [f"--cluster {shlex.quote(self.cluster)}"] if self.cluster else []
+        options += [f"--credentials {shlex.quote(str(self.credentials))}"] if self.credentials else []
+        options += ["--tls"] if self.tls else []
+        options += [f"--ca-file {shlex.quote(str(self.ca_file))}"] if self.ca_file else []
+        return "".join(f" {option}" for option in options)
 
     def source(self, group: str, cluster: str) -> dict[str, Any]:
         """Return ``spec.source`` of a policy for the group, which lives in ``cluster``, as the document spells it."""
@@ -105,7 +105,7 @@ class Address:
         servers = {"system": "rocketmq", "nameServers": _split(self.name_server or "", ";")}
         return {**servers, "cluster": cluster, "group": group, **account, **tls}
 
-    def open(self, groups: Sequence[str]) -> "AbstractContextManager[Ground]":
+    def open(self, groups: Sequence[str]) -> "AbstractContextManager[OpenInstallation]":
         """Return the open installation; no ``groups`` means all of them. Raises as ``survey.open_…`` do."""
         from planner.sources.survey import open_kafka, open_rocketmq
 
@@ -122,7 +122,7 @@ class Address:
 
 
 def _split(servers: str, separator: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in servers.split(separator) if part.strip())
+    return tuple(server.strip() for server in servers.split(separator) if server.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
     from planner.advice.answer import by_gain
     from planner.cli.advise_view import WatchView
     from planner.cli.concluding import conclude
-    from planner.cli.watching import one_installation, watch_until_clear
+    from planner.cli.watching import single_installation, watch_until_clear
 
     names = (request.group,) if request.group else ()
     with errors.status("reading the group" if names else "asking which groups there are"):
@@ -149,15 +149,15 @@ def answers(request: Request) -> "tuple[list[Conclusion], list[tuple[str, str]]]
         target = _target(request, discovery)
         policies = _policies(request, discovery, target)
     with WatchView(errors, request.longest_s) as view:
-        watch = watch_until_clear(one_installation(policies), request.longest_s, view.show)
+        watch = watch_until_clear(single_installation(policies), request.longest_s, view.show)
     with errors.status("working out what the change costs"):
         conclusions = [
-            conclude(one, watch.pace.sample_every_s, request.address, target)
-            for one in watch.groups.values()
-            if one.samples
+            conclude(group, watch.pace.sample_every_s, request.address, target)
+            for group in watch.groups.values()
+            if group.samples
         ]
     failures = discovery.failures | {
-        name: one.failure for name, one in watch.groups.items() if one.failure is not None and not one.samples
+        name: group.failure for name, group in watch.groups.items() if group.failure is not None and not group.samples
     }
     unread = [(name, str(failure)) for name, failure in sorted(failures.items())]
     return sorted(conclusions, key=lambda conclusion: by_gain(conclusion.advice)), unread

@@ -57,12 +57,12 @@ class WatchView:
     def show(self, watch: Watch) -> None:
         """Show how far the watch is."""
         if self._live is not None:
-            self._live.update(self._drawn(watch), refresh=True)
+            self._live.update(self._draw(watch), refresh=True)
         elif watch.watched_s >= self._due_s:
             self._due_s = watch.watched_s + LINE_EVERY_S
             self._console.print(self._line(watch))
 
-    def _drawn(self, watch: Watch) -> Group:
+    def _draw(self, watch: Watch) -> Group:
         groups = list(watch.groups.values())
         head = Text(f"Watched for {words.duration(watch.watched_s)} of at most {words.duration(self._longest_s)}")
         head.append(", until the answer is clear. Ctrl-C: answer now.", style="dim")
@@ -208,7 +208,7 @@ def headline(advice: "Advice") -> str:
 
 
 def _without_head(decision: "Decision") -> str:
-    """Return the reason without what the headline said already."""
+    """Return the reason without what is in the headline already."""
     head, colon, rest = decision.reason.partition(": ")
     short = rest if colon and head.startswith(("Hold at", "Scale from")) else decision.reason
     return short[:1].upper() + short[1:]
@@ -233,9 +233,9 @@ def _print_line(console: Console, label: str, line: str, style: str | None) -> N
         return
     width = console.width if console.is_terminal else PIPE_WIDTH
     wrapped = textwrap.wrap(line, max(40, width - INDENT), break_long_words=False, break_on_hyphens=False)
-    for number, part in enumerate(wrapped):
+    for number, segment in enumerate(wrapped):
         text = Text("  ").append(f"{'' if number else label:<{INDENT - 2}}", style="dim")
-        console.print(text.append(part, style=style or ""), soft_wrap=True)
+        console.print(text.append(segment, style=style or ""), soft_wrap=True)
 
 
 def print_advices(console: Console, advices: Sequence["Advice"], unread: Sequence[tuple[str, str]]) -> None:

@@ -1,4 +1,4 @@
-"""``planner allocate``: who owns what, for one request document or a list of them."""
+"""``planner allocate``: the owner of each queue, for one request document or a list of them."""
 
 import json
 import sys
@@ -55,7 +55,7 @@ def allocate(
         if diff is not None:
             documents = _with_changes(documents, _other_side(diff, len(documents)))
         if answer.is_text:
-            _tell(requests if isinstance(requests, list) else [requests], documents)
+            _print_answers(requests if isinstance(requests, list) else [requests], documents)
         else:
             write_fixed(answer, documents, is_list=isinstance(requests, list))
         _report_problems(documents)
@@ -65,7 +65,7 @@ def allocate(
 
 
 def read_document(source: str) -> Any:
-    """Return the JSON of a file or of standard input; raise ``BadInputError`` with the place of a fault."""
+    """Return the JSON of a file or of standard input; raise ``BadInputError`` with the position of a fault."""
     name = "standard input" if source == STANDARD_INPUT else source
     try:
         content = sys.stdin.buffer.read() if source == STANDARD_INPUT else Path(source).read_bytes()
@@ -88,15 +88,17 @@ def _other_side(source: str, count: int) -> list[Document]:
     """Return the answers to compare with: given as such, or computed from requests."""
     from planner.allocation.answers import answer_all
 
-    found = read_document(source)
-    others = found if isinstance(found, list) else [found]
+    document = read_document(source)
+    others = document if isinstance(document, list) else [document]
     if len(others) != count:
         raise BadInputError(f"--diff {source}: found {len(others)} requests, expected {count} as in the first document")
     computed = answer_all([{} if _is_answer(other) else other for other in others])
     for index, error in computed.refused:
         if not _is_answer(others[index]):
             raise BadInputError(f"--diff {source}: {error}")
-    return [other if _is_answer(other) else found for other, found in zip(others, computed.documents, strict=True)]
+    return [
+        other if _is_answer(other) else document for other, document in zip(others, computed.documents, strict=True)
+    ]
 
 
 def _is_answer(document: object) -> bool:
@@ -114,15 +116,15 @@ def _with_changes(documents: Sequence[Document], others: Sequence[Document]) -> 
 def _changes_document(document: Document, other: Document) -> Document:
     from planner.simulation.changes import changes, net_counts
 
-    found: Changes[tuple[Any, ...]] = changes(_hashable(document["assignments"]), _hashable(other["assignments"]))
+    difference: Changes[tuple[Any, ...]] = changes(_hashable(document["assignments"]), _hashable(other["assignments"]))
     return {
-        "moved": [list(move.queue) for move in found.moved],
+        "moved": [list(move.queue) for move in difference.moved],
         "changes": [
-            {"queue": list(move.queue), "from": list(move.before), "to": list(move.after)} for move in found.all
+            {"queue": list(move.queue), "from": list(move.before), "to": list(move.after)} for move in difference.all
         ],
-        "kept": found.kept,
+        "kept": difference.kept,
         "clients": {
-            client: {"loses": lost, "gains": gained} for client, (lost, gained) in net_counts(found.all).items()
+            client: {"loses": lost, "gains": gained} for client, (lost, gained) in net_counts(difference.all).items()
         },
     }
 
@@ -156,7 +158,7 @@ def _say(sentence: str) -> None:
     errors.print(f"planner: {sentence}", style="red")
 
 
-def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
+def _print_answers(requests: Sequence[Any], documents: Sequence[Document]) -> None:
     console = text_console()
     if len(documents) > MOST_TABLES:
         console.print(_summary(requests, documents))
@@ -167,7 +169,7 @@ def _tell(requests: Sequence[Any], documents: Sequence[Document]) -> None:
             continue
         title = _title(request)
         console.print(_table(f"Request {index}: {title}" if len(documents) > 1 else title, document))
-        _tell_remarks(console, request, document)
+        _print_remarks(console, request, document)
 
 
 def _title(request: Mapping[str, Any]) -> str:
@@ -209,11 +211,11 @@ def _bar(count: int, most: int) -> str:
     return "█" * round(BAR_WIDTH * count / most) if most else ""
 
 
-def _tell_remarks(console: Console, request: Mapping[str, Any], document: Document) -> None:
+def _print_remarks(console: Console, request: Mapping[str, Any], document: Document) -> None:
     if unowned := document.get("unowned"):
-        text = f"Nobody consumes {_queues(len(unowned))}: {_named(unowned)}"
+        text = f"Nobody consumes {_queues(len(unowned))}: {_name_queues(unowned)}"
         console.print(text, style="red", soft_wrap=True)
-    for client in _repeated(request.get("clients", ())):
+    for client in _find_repeated(request.get("clients", ())):
         console.print(
             f"Client id {client} is there more than once: each of these processes consumes the same queues, twice.",
             style="red",
@@ -224,14 +226,14 @@ def _tell_remarks(console: Console, request: Mapping[str, Any], document: Docume
     for warning in document.get("warnings", ()):
         console.print(warning, style="yellow", soft_wrap=True)
     if "diff" in document:
-        _tell_changes(console, document["diff"])
+        _print_changes(console, document["diff"])
 
 
-def _repeated(clients: Sequence[str]) -> list[str]:
+def _find_repeated(clients: Sequence[str]) -> list[str]:
     return [client for client, count in Counter(clients).items() if count > 1]
 
 
-def _named(queues: Sequence[Sequence[Any]]) -> str:
+def _name_queues(queues: Sequence[Sequence[Any]]) -> str:
     text = ", ".join("/".join(map(str, queue)) for queue in queues[:MOST_NAMED])
     return f"{text} and {len(queues) - MOST_NAMED} more" if len(queues) > MOST_NAMED else text
 
@@ -240,7 +242,7 @@ def _queues(count: int) -> str:
     return "1 queue" if count == 1 else f"{count} queues"
 
 
-def _tell_changes(console: Console, diff: Document) -> None:
+def _print_changes(console: Console, diff: Document) -> None:
     changed = len(diff["changes"])
     console.print(f"{_queues(changed)} change{'s' if changed == 1 else ''} owner, {diff['kept']} stay.")
     if not diff["changes"]:

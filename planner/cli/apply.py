@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DryRun(StrEnum):
-    """Who checks a plan that is not to be carried out."""
+    """The side that checks a plan that is not to be carried out."""
 
     CLIENT = "client"
     SERVER = "server"
@@ -36,13 +36,13 @@ def with_dry_run_mode(arguments: Sequence[str]) -> list[str]:
     """Return the command line in which every ``--dry-run`` of ``planner apply`` has a mode: client where none is named.
 
     Typer has no options that go with a value as well as without one. A word that follows and is neither an option nor
-    a plan file is meant for the mode, so that a wrong one is told as such.
+    a plan file is meant for the mode, so that a wrong one is reported as such.
     """
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
-    for place, word in enumerate(words[:end]):
-        if words[0] == "apply" and word == DRY_RUN and not _is_mode_next(words[place + 1 : end]):
-            words[place] = f"{DRY_RUN}={DryRun.CLIENT}"
+    for index, word in enumerate(words[:end]):
+        if words[0] == "apply" and word == DRY_RUN and not _is_mode_next(words[index + 1 : end]):
+            words[index] = f"{DRY_RUN}={DryRun.CLIENT}"
     return words
 
 
@@ -108,50 +108,50 @@ def _apply(
     policy: Path | None,
     data: Path | None,
 ) -> None:
-    place = namespace or document["metadata"].get("namespace", "default")
+    plan_namespace = namespace or document["metadata"].get("namespace", "default")
     with rollouts.open_cluster(kubeconfig) as api:
         from planner.deployments.drive import open_ports
         from planner.deployments.plans import ClusterPlans
         from planner.deployments.rights import check_rights
         from planner.handover import submit
 
-        ports = open_ports(api, place, rollouts.live_groups(), rollouts.policies(api, place, policy))
-        plans = ClusterPlans(api, place)
+        ports = open_ports(api, plan_namespace, rollouts.live_groups(), rollouts.policies(api, plan_namespace, policy))
+        plans = ClusterPlans(api, plan_namespace)
         stored = submit(plans, document, is_dry=mode is DryRun.SERVER)
-        check_rights(api, place, stored.plan)
+        check_rights(api, plan_namespace, stored.plan)
         if mode is DryRun.SERVER and _is_untouched(stored):
             _try(ports, stored, answer)
             return
         if mode is DryRun.SERVER:
-            _finish(stored, place, answer)
+            _finish(stored, plan_namespace, answer)
             return
-        stored = _carried_out(ports, plans, stored, watch, answer)
+        stored = _carry_out(ports, plans, stored, watch, answer)
         rollouts.keep_record(data, stored)
-        _finish(stored, place, answer)
+        _finish(stored, plan_namespace, answer)
 
 
-def _carried_out(
+def _carry_out(
     ports: "Ports", plans: "ClusterPlans", stored: "StoredPlan", watch: bool, answer: Answer
 ) -> "StoredPlan":
     if stored.status.phase.is_final:
-        _let_go(plans, stored)  # who brought it to its end may have been killed before that
+        _remove_finalizer(plans, stored)  # the executor that ended it may have been killed before that
         return stored  # to apply it again does nothing else
     try:
         with shown(watch and answer.is_text) as show:
             stored = rollouts.follow(ports, stored, show, waits_for_approval=watch)
     finally:
-        _let_go(plans, stored)
+        _remove_finalizer(plans, stored)
     return stored
 
 
-def _let_go(plans: "ClusterPlans", stored: "StoredPlan") -> None:
-    """Let the plan be deleted where nobody has anything to undo; while it is under way it must not go."""
+def _remove_finalizer(plans: "ClusterPlans", stored: "StoredPlan") -> None:
+    """Let the plan be deleted where nothing is left to undo; while it is in progress it must not go."""
     from planner.errors import OutOfReachError
 
     try:
-        found = plans.read(stored.name)
-        if found is not None and (found.status.phase.is_final or not found.status.phase.is_in_progress):
-            plans.remove_finalizer(found)
+        current = plans.read(stored.name)
+        if current is not None and (current.status.phase.is_final or not current.status.phase.is_in_progress):
+            plans.remove_finalizer(current)
     except OutOfReachError as error:
         errors.print(f"planner: the plan's finalizer stays: {error}")
 
@@ -163,24 +163,24 @@ def _is_untouched(stored: "StoredPlan") -> bool:
 
 
 def _try(ports: "Ports", stored: "StoredPlan", answer: Answer) -> None:
-    """Tell whether the plan fits the cluster as it is now; nothing is changed."""
+    """Print whether the plan fits the cluster as it is now; nothing is changed."""
     from planner.execution.drift import before_start
     from planner.execution.moves import Reconcile
 
     now = ports.clock()
     look = ports.cluster.observe(stored, now)
-    found = before_start(Reconcile(stored, look, now))
-    reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in found.refusals]
+    drift = before_start(Reconcile(stored, look, now))
+    reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in drift.refusals]
     if not answer.is_text:
-        fits = not (reasons or found.unknowns)
-        answer.write("RolloutFit", {"fits": fits, "refusals": reasons, "unknown": list(found.unknowns)})
+        fits = not (reasons or drift.unknowns)
+        answer.write("RolloutFit", {"fits": fits, "refusals": reasons, "unknown": list(drift.unknowns)})
     else:
-        _tell_fit(stored, reasons, [*found.unknowns, *look.problems])
-    if reasons or found.unknowns:
+        _print_fit(stored, reasons, [*drift.unknowns, *look.problems])
+    if reasons or drift.unknowns:
         raise typer.Exit(1)
 
 
-def _tell_fit(stored: "StoredPlan", reasons: list[str], unknowns: list[str]) -> None:
+def _print_fit(stored: "StoredPlan", reasons: list[str], unknowns: list[str]) -> None:
     console = text_console()
     for reason in reasons:
         console.print(f"refused: {reason}", style="red", soft_wrap=True)
@@ -196,7 +196,7 @@ def _finish(stored: "StoredPlan", namespace: str, answer: Answer) -> None:
     from planner.execution.phases import Phase
 
     if answer.is_text:
-        rollouts.tell_end(stored)
+        rollouts.print_end(stored)
     else:
         answer.write(rollouts.PROGRESS, rollouts.answer(stored, namespace))
     if stored.status.phase is Phase.PENDING and (lacking := _lacking(stored, namespace)) is not None:
@@ -223,7 +223,7 @@ def _lacking(stored: "StoredPlan", namespace: str) -> str | None:
 
 @contextmanager
 def shown(as_tree: bool) -> Iterator[Show]:
-    """Give the way to show progress: a live tree, or one line on standard error for each thing that happens."""
+    """Give the function that shows progress: a live tree, or one line on standard error for each thing that happens."""
     if as_tree:
         with _tree() as show:
             yield show
@@ -235,10 +235,10 @@ def shown(as_tree: bool) -> Iterator[Show]:
         from planner.execution.reconcile import Outcome
 
         moves = (Outcome.MOVED, Outcome.DONE)
-        told = (stored.status.held or stored.status.message) if turned.outcome in moves else turned.why
-        if told != last:
-            errors.print(f"{stored.status.phase}: {told}")
-            last = told
+        sentence = (stored.status.held or stored.status.message) if turned.outcome in moves else turned.why
+        if sentence != last:
+            errors.print(f"{stored.status.phase}: {sentence}")
+            last = sentence
 
     yield line
 

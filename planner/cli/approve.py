@@ -43,30 +43,32 @@ def approve(
         else:
             made, approval = approve_in_cluster(plan, namespace or "default", kubeconfig, digest, phrases)
         if answer.is_text:
-            tell(plan, made, approval)
+            print_approval(plan, made, approval)
         else:
             answer.write("RolloutApproval", approval)
 
 
-def _approve_file(path: Path, wanted: str | None, phrases: Sequence[str]) -> tuple["RolloutPlan", dict[str, Any]]:
+def _approve_file(
+    path: Path, expected_digest: str | None, phrases: Sequence[str]
+) -> tuple["RolloutPlan", dict[str, Any]]:
     from planner.documents.approve import approval_of, approved, check_approvable, digest_in
     from planner.documents.plan import PLAN, read_document
     from planner.storage.files import write_atomically
 
     document = read_document(path)
     made = PLAN.parse(document, str(path))
-    found = digest_in(document)
-    check_approvable(made, found, wanted, phrases, datetime.now(UTC))
-    is_new = approval_of(document) != found or bool(phrases)
+    digest = digest_in(document)
+    check_approvable(made, digest, expected_digest, phrases, datetime.now(UTC))
+    is_new = approval_of(document) != digest or bool(phrases)
     if is_new:
         write_atomically(path, PLAN.text(approved(document, phrases)))
-    return made, {"file": str(path), "digest": found, "was_approved": not is_new}
+    return made, {"file": str(path), "digest": digest, "was_approved": not is_new}
 
 
 def approve_in_cluster(
-    name: str, namespace: str, kubeconfig: Path | None, wanted: str | None, phrases: Sequence[str]
+    name: str, namespace: str, kubeconfig: Path | None, expected_digest: str | None, phrases: Sequence[str]
 ) -> tuple["RolloutPlan", dict[str, Any]]:
-    """Approve a plan of the cluster if it has the digest ``wanted``; return it, and what was approved by whom."""
+    """Approve a plan of the cluster if it has the digest ``expected_digest``; return it, and the approval."""
     from planner.deployments.clock import ServerClock
     from planner.deployments.plans import ClusterPlans, no_plan
     from planner.documents.approve import check_approvable
@@ -78,7 +80,7 @@ def approve_in_cluster(
             raise no_plan(namespace, name)
         if stored.status.phase.is_final:
             raise BadInputError(f"plan {name} has ended as {stored.status.phase}: make a new one with planner plan")
-        check_approvable(stored.plan, stored.digest, wanted, phrases, ServerClock(api.server_time)())
+        check_approvable(stored.plan, stored.digest, expected_digest, phrases, ServerClock(api.server_time)())
         before = stored.requests.approval
         is_new = before is None or before.digest != stored.digest or bool(phrases)
         if is_new:
@@ -89,11 +91,11 @@ def approve_in_cluster(
     return stored.plan, answer
 
 
-def tell(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
+def print_approval(plan: str, made: "RolloutPlan", answer: dict[str, Any]) -> None:
     """Print what was approved, by whom and until when."""
     console = text_console()
     console.print(made.reason, style="bold")
-    said = "Approved already" if answer["was_approved"] else "Approved"
+    verb = "Approved already" if answer["was_approved"] else "Approved"
     by = f" by {answer['by']}" if answer.get("by") else ""
-    console.print(f"{said}{by}: {plan} with digest {answer['digest']}", soft_wrap=True)
+    console.print(f"{verb}{by}: {plan} with digest {answer['digest']}", soft_wrap=True)
     console.print(f"It holds until {made.valid_until:%Y-%m-%d %H:%M:%S %Z}.")

@@ -45,7 +45,7 @@ def show_refusal(error: PlannerError) -> None:
 
 
 def _answer(question: str, option: str, default: str | None) -> str:
-    # Prompts write a part of themselves to standard output, where the policy may go.
+    # Prompts write some of their text to standard output, where the policy may go.
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return str(typer.prompt(question, default=default, show_default=bool(default), err=True)).strip()

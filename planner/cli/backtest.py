@@ -40,7 +40,7 @@ def backtest(
 
 
 def run_document(run: "Run", prices: "Prices") -> dict[str, Any]:
-    """Return one policy's entry of the answer: hours in consumer-hours, seconds from the begin of the played part."""
+    """Return one policy's entry of the answer: hours in consumer-hours, seconds from the begin of the replay."""
     totals = run.totals
     return {
         "policy": run.policy,

@@ -178,10 +178,10 @@ def parse_counts(text: str) -> tuple[int, ...]:
     """Return the counts of ``1..32`` or ``3,5,8`` in ascending order. Raises ``BadInputError``."""
     try:
         if ".." in text:
-            first, last = (int(part) for part in text.split(".."))
+            first, last = (int(number) for number in text.split(".."))
             counts = tuple(range(first, last + 1))
         else:
-            counts = tuple(sorted({int(part) for part in text.split(",")}))
+            counts = tuple(sorted({int(number) for number in text.split(",")}))
     except ValueError:
         counts = ()
     if not counts or counts[0] < 1 or counts[-1] > 10_000:

@@ -13,7 +13,7 @@ BACKLOG_GONE_S: Final = 600.0
 
 GROWTH: Final = 10
 FEWEST_HIGHEST: Final = 20
-"""No default bound is more than ten times the present members, or 20 where that is less: whoever wants more says so."""
+"""No default bound is more than ten times the present members, or 20 where that is less: more must be stated."""
 
 MOST: Final = 10_000
 """The largest bound that a policy takes."""

@@ -25,24 +25,24 @@ def demand(
     from planner.errors import BadInputError
 
     taken = SNAPSHOT.read(snapshot)
-    found = outlook(taken)
-    if found is None:
+    loads = outlook(taken)
+    if loads is None:
         raise BadInputError(
             f"{snapshot}: found no minute of load up to {taken.at.isoformat()}, expected at least one: watch the group "
             "for two minutes with planner snapshot --observe-seconds 120"
         )
     with answering(form, output) as answer:
         if answer.is_text:
-            _print(taken.group, found)
+            _print(taken.group, loads)
         else:
-            answer.write("Demand", {"group": taken.group, **asdict(found)})
+            answer.write("Demand", {"group": taken.group, **asdict(loads)})
 
 
-def _print(group: str, found: "Outlook") -> None:
+def _print(group: str, loads: "Outlook") -> None:
     console = text_console()
-    known = duration(60.0 * found.minutes)
-    console.print(f"Group {group}: the level is {rate(found.level)}, by the last {known}.")
-    made = f"the errors of forecasts in the last {known}" if found.rests_on_errors else "the level alone, spread wider"
+    known = duration(60.0 * loads.minutes)
+    console.print(f"Group {group}: the level is {rate(loads.level)}, by the last {known}.")
+    made = f"the errors of forecasts in the last {known}" if loads.rests_on_errors else "the level alone, spread wider"
     table = Table(title=f"Possible loads, messages/s, out of {made}")
     for heading in (
         "from now",
@@ -53,7 +53,7 @@ def _print(group: str, found: "Outlook") -> None:
         "level's usual miss",
     ):
         table.add_column(heading, justify="right")
-    for stretch in found.stretches:
+    for stretch in loads.stretches:
         table.add_row(*_row(stretch))
     console.print(table)
 

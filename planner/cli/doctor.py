@@ -78,11 +78,11 @@ def doctor(
 
     Exit code 1 when a finding is an error, 3 when something that was asked for could not be read, else 0.
     """
-    from planner.cli.doctor_reading import Wanted, read
+    from planner.cli.doctor_reading import DoctorOptions, read
     from planner.diagnosis.finding import Severity
     from planner.documents.diagnosis import DOCTOR_REPORT
 
-    wanted = Wanted(
+    options = DoctorOptions(
         policy=policy,
         everything=everything,
         name_server=name_server,
@@ -104,7 +104,7 @@ def doctor(
 
         check_page(html)  # before anybody waits for the watch
     with answering(form, output) as answer:
-        taken = read(wanted)
+        taken = read(options)
         report = _report(taken)
         if html is not None:
             from planner.report.doctor import write_doctor_page
@@ -113,7 +113,7 @@ def doctor(
         if not answer.is_text:
             answer.write_plain(DOCTOR_REPORT.document(report))
         else:
-            tell(text_console(), report, top)
+            print_report(text_console(), report, top)
             if html is not None:
                 typer.echo(f"Page written to {html}")
         if report.worst is Severity.ERROR:
@@ -129,8 +129,13 @@ def _report(taken: "Read") -> "DoctorReport":
     examined = [examine(picture) for picture in taken.pictures]
     ranks = {severity: severity.rank for severity in Severity}
     return DoctorReport(
-        at=max((one.at for one in examined), default=datetime.now(UTC)),
-        groups=tuple(sorted(examined, key=lambda one: (ranks[one.worst] if one.worst else len(ranks), one.group))),
+        at=max((diagnosis.at for diagnosis in examined), default=datetime.now(UTC)),
+        groups=tuple(
+            sorted(
+                examined,
+                key=lambda diagnosis: (ranks[diagnosis.worst] if diagnosis.worst else len(ranks), diagnosis.group),
+            )
+        ),
         unread=(
             *(Unread(group, _reason(taken, group)) for group in sorted(taken.survey.failures)),
             *(Unread(group, problem) for group, problem in taken.survey.problems),
@@ -140,18 +145,18 @@ def _report(taken: "Read") -> "DoctorReport":
 
 
 def _reason(taken: "Read", group: str) -> str:
-    """Return why a group could not be read, and where only the last look failed, that the rest is older."""
+    """Return why a group could not be read, and where only the last read failed, that the rest is older."""
     reason = str(taken.survey.failures[group])
     return f"the last look failed, what is told of it is older: {reason}" if group in taken.survey.samples else reason
 
 
-def tell(console: Console, report: "DoctorReport", top: int) -> None:
-    """Print the round for people: the sum, the worst ``top`` findings, what was not read and not checked."""
+def print_report(console: Console, report: "DoctorReport", top: int) -> None:
+    """Print the report for people: the sum, the worst ``top`` findings, what was not read and not checked."""
     console.print(_headline(report), soft_wrap=True)
     findings = report.findings
     for finding in findings[:top]:
         console.print()
-        _tell_finding(console, finding)
+        _print_finding(console, finding)
     if len(findings) > top:
         rest = Counter(finding.code for finding in findings[top:])
         named = ", ".join(f"{code} {count}" for code, count in rest.most_common())
@@ -159,14 +164,14 @@ def tell(console: Console, report: "DoctorReport", top: int) -> None:
             f"{len(findings) - top} more findings ({named}): --top {len(findings)}, -o json or --html FILE shows all",
             soft_wrap=True,
         )
-    _tell_rest(console, report)
+    _print_rest(console, report)
 
 
 def _headline(report: "DoctorReport") -> Text:
     from planner.diagnosis.finding import Severity
 
     names = {Severity.ERROR: "with errors", Severity.WARNING: "with warnings", Severity.NOTICE: "with notices"}
-    parts = [
+    counts = [
         (f"{report.count(severity)} {words}", COLOURS[severity])
         for severity, words in names.items()
         if report.count(severity)
@@ -174,20 +179,20 @@ def _headline(report: "DoctorReport") -> Text:
     undecided = report.undecided
     healthy = report.count(None) - undecided
     total = len(report.groups)
-    watched = max((one.watched_s for one in report.groups), default=0.0)
+    watched = max((diagnosis.watched_s for diagnosis in report.groups), default=0.0)
     text = Text(f"{total} {'group' if total == 1 else 'groups'}, watched for {watched:.0f} s: ", style="bold")
     if healthy:
-        parts.append((f"{healthy} healthy", "green"))
+        counts.append((f"{healthy} healthy", "green"))
     if undecided:
-        parts.append((f"{undecided} without a finding yet, watched too briefly to tell whether it gets on", "cyan"))
-    for number, (words, style) in enumerate(parts):
+        counts.append((f"{undecided} without a finding yet, watched too briefly to tell whether it gets on", "cyan"))
+    for number, (words, style) in enumerate(counts):
         text.append(", " if number else "")
         text.append(words, style=style)
     text.append(".")
     return text
 
 
-def _tell_finding(console: Console, finding: "Finding") -> None:
+def _print_finding(console: Console, finding: "Finding") -> None:
     head = Text()
     head.append(f"{finding.severity.upper():<8}", style=COLOURS[finding.severity])
     head.append(f"{finding.group}  ", style="bold")
@@ -195,37 +200,37 @@ def _tell_finding(console: Console, finding: "Finding") -> None:
     head.append(f"  [{finding.code}]", style="dim")
     console.print(head, soft_wrap=True)
     for number, line in enumerate(finding.evidence):
-        _tell_line(console, "" if number else "seen", line)
-    _tell_line(console, "costs", finding.consequence)
-    _tell_line(console, "do", finding.advice)
+        _print_line(console, "" if number else "seen", line)
+    _print_line(console, "costs", finding.consequence)
+    _print_line(console, "do", finding.advice)
 
 
-def _tell_line(console: Console, label: str, line: str) -> None:
+def _print_line(console: Console, label: str, line: str) -> None:
     """Print one labelled line, wrapped below itself; without trailing blanks, so that pipes get plain text."""
     width = console.width if console.is_terminal else PIPE_WIDTH
     wrapped = textwrap.wrap(line, max(40, width - INDENT), break_long_words=False, break_on_hyphens=False)
-    for number, part in enumerate(wrapped):
+    for number, segment in enumerate(wrapped):
         text = Text(" " * 8)
         text.append(f"{'' if number else label:<7}", style="dim")
-        text.append(part)
+        text.append(segment)
         console.print(text, soft_wrap=True)
 
 
-def _tell_rest(console: Console, report: "DoctorReport") -> None:
+def _print_rest(console: Console, report: "DoctorReport") -> None:
     from planner.sources.survey import ANY_GROUP
 
-    unread = [one.reason if one.group == ANY_GROUP else f"{one.group}: {one.reason}" for one in report.unread]
-    _tell_list(console, "Not read:", unread, "red")
+    unread = [entry.reason if entry.group == ANY_GROUP else f"{entry.group}: {entry.reason}" for entry in report.unread]
+    _print_list(console, "Not read:", unread, "red")
     if len(report.groups) == 1:
-        _tell_list(console, "Seen while reading:", report.groups[0].problems, "dim")
-    _tell_list(console, "Not checked:", _gaps(report.groups), "dim")
+        _print_list(console, "Seen while reading:", report.groups[0].problems, "dim")
+    _print_list(console, "Not checked:", _gaps(report.groups), "dim")
     if report.unused:
         console.print(
             f"{report.unused} more groups have settings at the brokers, but no members and no commits.", style="dim"
         )
 
 
-def _tell_list(console: Console, title: str, lines: Sequence[str], style: str) -> None:
+def _print_list(console: Console, title: str, lines: Sequence[str], style: str) -> None:
     """Print a title and its first lines; nothing at all without lines."""
     if not lines:
         return
@@ -238,12 +243,12 @@ def _tell_list(console: Console, title: str, lines: Sequence[str], style: str) -
 
 def _gaps(groups: "Sequence[Diagnosis]") -> list[str]:
     """Return the gaps, equal reasons of several groups as one line."""
-    found: dict[tuple[str, str], list[str]] = {}
+    groups_of_gap: dict[tuple[str, str], list[str]] = {}
     for diagnosis in groups:
         for gap in diagnosis.unchecked:
-            found.setdefault((gap.code, gap.reason), []).append(diagnosis.group)
+            groups_of_gap.setdefault((gap.code, gap.reason), []).append(diagnosis.group)
     lines: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (code, reason), names in found.items():
+    for (code, reason), names in groups_of_gap.items():
         lines.setdefault((reason, tuple(names)), []).append(code)
     return [
         f"{', '.join(codes)} of {names[0] if len(names) == 1 else f'{len(names)} groups'}: {reason}"

@@ -1,4 +1,4 @@
-"""Where ``planner doctor`` gets its pictures from: a policy's group, a live installation, recorded samples."""
+"""Where ``planner doctor`` gets its evidence from: a policy's group, a live installation, recorded samples."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,12 +17,12 @@ from planner.model.deployments import Deployment
 from planner.model.samples import GroupSample
 from planner.sources.capture import open_capture
 from planner.sources.live import SAMPLE_EVERY_S, Installation, watch_installation
-from planner.sources.survey import Ground, Survey, open_kafka, open_rocketmq, survey
+from planner.sources.survey import OpenInstallation, Survey, open_kafka, open_rocketmq, survey
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the command line asked for."""
+class DoctorOptions:
+    """The options of the command line."""
 
     policy: Path | None = None
     everything: bool = False
@@ -43,95 +43,101 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Read:
-    """The pictures of all groups that could be read, and the survey that they come from."""
+    """The evidence on all groups that could be read, and the survey that it comes from."""
 
     pictures: list[GroupEvidence]
     survey: Survey = field(default_factory=Survey)
 
 
-def read(wanted: Wanted) -> Read:
-    """Return the pictures of what was asked for.
+def read(options: DoctorOptions) -> Read:
+    """Return the evidence on what was asked for.
 
-    Raises ``BadInputError`` for options that do not go together, and what stands in the way of every group.
+    Raises ``BadInputError`` for options that do not go together, and what prevents the reading of every group.
     """
-    _check(wanted)
-    if wanted.policy is not None:
-        return _of_policy(wanted, wanted.policy)
-    if wanted.name_server is not None:
-        account, tls, ca_file = wanted.credentials, wanted.tls, wanted.ca_file
+    _check(options)
+    if options.policy is not None:
+        return _of_policy(options, options.policy)
+    if options.name_server is not None:
+        account, tls, ca_file = options.credentials, options.tls, options.ca_file
         opened = open_rocketmq(
-            wanted.name_server, wanted.cluster, wanted.groups, account=account, uses_tls=tls, ca_file=ca_file
+            options.name_server, options.cluster, options.groups, account=account, uses_tls=tls, ca_file=ca_file
         )
-        return _of_installation(wanted, opened)
-    if wanted.kafka is not None:
-        return _of_installation(wanted, open_kafka(wanted.kafka, wanted.groups, account=wanted.credentials))
-    return _of_records(wanted)
+        return _of_installation(options, opened)
+    if options.kafka is not None:
+        return _of_installation(options, open_kafka(options.kafka, options.groups, account=options.credentials))
+    return _of_records(options)
 
 
-def _check(wanted: Wanted) -> None:
-    ways = {
-        "--policy": wanted.policy,
-        "--name-server": wanted.name_server,
-        "--kafka": wanted.kafka,
-        "--capture": wanted.capture,
-        "--sample": wanted.samples,
+def _check(options: DoctorOptions) -> None:
+    sources = {
+        "--policy": options.policy,
+        "--name-server": options.name_server,
+        "--kafka": options.kafka,
+        "--capture": options.capture,
+        "--sample": options.samples,
     }
-    given = [name for name, value in ways.items() if value]
+    given = [name for name, value in sources.items() if value]
     if len(given) != 1:
         raise BadInputError(
-            f"planner doctor: found {' and '.join(given) or 'none'} of {', '.join(ways)}, expected one of them: "
+            f"planner doctor: found {' and '.join(given) or 'none'} of {', '.join(sources)}, expected one of them: "
             "planner doctor --all -n HOST:PORT is the quickest"
         )
-    is_live = wanted.name_server is not None or wanted.kafka is not None
-    if is_live and wanted.everything == bool(wanted.groups):
+    is_live = options.name_server is not None or options.kafka is not None
+    if is_live and options.everything == bool(options.groups):
         raise BadInputError(f"planner doctor: {given[0]} goes with either --all or --group NAME: say one of them")
-    if wanted.credentials is not None and not is_live:
+    if options.credentials is not None and not is_live:
         raise BadInputError("planner doctor: --credentials goes with -n or --kafka: a policy names its own file")
-    if (wanted.tls or wanted.ca_file) and wanted.name_server is None:
+    if (options.tls or options.ca_file) and options.name_server is None:
         raise BadInputError("planner doctor: --tls and --ca-file go with -n: for Kafka they stand in the properties")
-    if wanted.policy is not None and (wanted.everything or wanted.groups):
+    if options.policy is not None and (options.everything or options.groups):
         raise BadInputError("planner doctor: --policy names its group: leave --all and --group out")
-    if wanted.deployment is not None and wanted.policy is None and len(wanted.groups) != 1:
+    if options.deployment is not None and options.policy is None and len(options.groups) != 1:
         raise BadInputError("planner doctor: --deployment belongs to one group: name it with --group")
-    if wanted.kubeconfig is not None and wanted.deployment is None and wanted.policy is None:
+    if options.kubeconfig is not None and options.deployment is None and options.policy is None:
         raise BadInputError("planner doctor: --kubeconfig needs --deployment NAME, or a policy that names one")
 
 
-def _of_policy(wanted: Wanted, path: Path) -> Read:
-    policy = read_policy(path, wanted.kubeconfig)
-    group, found = policy.spec.source.group, Survey()
-    asked = wanted.kubeconfig is not None or wanted.deployment is not None
-    name = wanted.deployment or policy.spec.scale_target_ref.name
-    namespace = wanted.namespace or policy.metadata.namespace
-    serving = _Serving(group, name, namespace, wanted.kubeconfig) if asked else None
+def _of_policy(options: DoctorOptions, path: Path) -> Read:
+    policy = read_policy(path, options.kubeconfig)
+    group, survey_result = policy.spec.source.group, Survey()
+    asked = options.kubeconfig is not None or options.deployment is not None
+    name = options.deployment or policy.spec.scale_target_ref.name
+    namespace = options.namespace or policy.metadata.namespace
+    serving = _Serving(group, name, namespace, options.kubeconfig) if asked else None
     _check_deployment(serving)
     with errors.status(f"reading group {group}") as status:
-        seconds = max(wanted.watch_s, SAMPLE_EVERY_S)
-        for _, said in watch_installation(Installation((policy,)), seconds, found.pace):
-            found.note(group, said, named=True)
-            if isinstance(said, PlannerError) and not found.samples:
-                raise said
-            looks = len(found.samples[group])
-            status.update(f"watching group {group} for {wanted.watch_s:.0f} s: {looks} looks")
-    samples = _with(found.samples[group], _deployment(serving, found))
+        seconds = max(options.watch_s, SAMPLE_EVERY_S)
+        for _, response in watch_installation(Installation((policy,)), seconds, survey_result.pace):
+            survey_result.note(group, response, named=True)
+            if isinstance(response, PlannerError) and not survey_result.samples:
+                raise response
+            count = len(survey_result.samples[group])
+            status.update(f"watching group {group} for {options.watch_s:.0f} s: {count} looks")
+    samples = _with(survey_result.samples[group], _deployment(serving, survey_result))
     stated, bound = policy.snapshot_settings, policy.objective.oldest_message_s
-    return Read([GroupEvidence(samples, found.pace.sample_every_s, stated.strategy, bound, stated.timing)], found)
+    return Read(
+        [GroupEvidence(samples, survey_result.pace.sample_every_s, stated.strategy, bound, stated.timing)],
+        survey_result,
+    )
 
 
-def _of_installation(wanted: Wanted, opening: AbstractContextManager[Ground]) -> Read:
-    name = wanted.deployment
-    namespace = wanted.namespace or "default"
-    serving = _Serving(wanted.groups[0], name, namespace, wanted.kubeconfig) if name else None
+def _of_installation(options: DoctorOptions, opening: AbstractContextManager[OpenInstallation]) -> Read:
+    name = options.deployment
+    namespace = options.namespace or "default"
+    serving = _Serving(options.groups[0], name, namespace, options.kubeconfig) if name else None
     _check_deployment(serving)
-    with errors.status("asking which groups there are") as status, opening as ground:
-        found = survey(ground, wanted.watch_s, lambda text: status.update(Text(text)), named=bool(wanted.groups))
-    if not found.samples and found.failures:
-        raise next(iter(found.failures.values()))
-    deployment = _deployment(serving, found)
+    with errors.status("asking which groups there are") as status, opening as servers:
+        survey_result = survey(
+            servers, options.watch_s, lambda text: status.update(Text(text)), named=bool(options.groups)
+        )
+    if not survey_result.samples and survey_result.failures:
+        raise next(iter(survey_result.failures.values()))
+    deployment = _deployment(serving, survey_result)
     pictures = [
-        GroupEvidence(_with(of_group, deployment), found.pace.sample_every_s) for of_group in found.samples.values()
+        GroupEvidence(_with(of_group, deployment), survey_result.pace.sample_every_s)
+        for of_group in survey_result.samples.values()
     ]
-    return Read(pictures, found)
+    return Read(pictures, survey_result)
 
 
 def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tuple[GroupSample, ...]:
@@ -141,7 +147,7 @@ def _with(samples: Sequence[GroupSample], deployment: Deployment | None) -> tupl
 
 @dataclass(frozen=True)
 class _Serving:
-    """The Deployment that was asked for, the group that it serves, and the way to its API server."""
+    """The Deployment that was asked for, the group that it serves, and how its API server is reached."""
 
     group: str
     name: str
@@ -166,31 +172,31 @@ def _check_deployment(serving: _Serving | None) -> None:
             serving.read()
 
 
-def _deployment(serving: _Serving | None, found: Survey) -> Deployment | None:
-    """Return the Deployment as it is after the watch, ``None`` where it cannot be read: the survey then says why."""
+def _deployment(serving: _Serving | None, survey_result: Survey) -> Deployment | None:
+    """Return the Deployment as it is after the watch, ``None`` where it cannot be read (reason: in the survey)."""
     if serving is None:
         return None
     try:
         return serving.read()
     except PlannerError as error:
-        found.problems.append((serving.group, f"{serving} was not read: {error}"))
+        survey_result.problems.append((serving.group, f"{serving} was not read: {error}"))
         return None
 
 
-def _of_records(wanted: Wanted) -> Read:
+def _of_records(options: DoctorOptions) -> Read:
     every_s = SAMPLE_EVERY_S
-    if wanted.capture is not None:
-        capture = open_capture(wanted.capture)
+    if options.capture is not None:
+        capture = open_capture(options.capture)
         every_s = capture.header.sample_every_s
         recorded = list(capture.samples())
     else:
-        recorded = sorted((SAMPLE.read(path) for path in wanted.samples), key=lambda one: one.at)
-    found = Survey()
-    for one in recorded:
-        if not wanted.groups or one.group in wanted.groups:
-            found.samples.setdefault(one.group, []).append(one)
-    missing = [name for name in wanted.groups if name not in found.samples]
+        recorded = sorted((SAMPLE.read(path) for path in options.samples), key=lambda sample: sample.at)
+    survey_result = Survey()
+    for sample in recorded:
+        if not options.groups or sample.group in options.groups:
+            survey_result.samples.setdefault(sample.group, []).append(sample)
+    missing = [name for name in options.groups if name not in survey_result.samples]
     if missing:
-        there = ", ".join(sorted({one.group for one in recorded}))
-        raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {there}")
-    return Read([GroupEvidence(tuple(of_group), every_s) for of_group in found.samples.values()], found)
+        present = ", ".join(sorted({sample.group for sample in recorded}))
+        raise UnknownNameError(f"group {missing[0]} is not in these samples, which hold {present}")
+    return Read([GroupEvidence(tuple(of_group), every_s) for of_group in survey_result.samples.values()], survey_result)

@@ -40,7 +40,7 @@ def forecast(
         answers = forecast_all(requests) if is_list else None
         documents = list(answers.documents) if answers else [forecast_of(requests)]
         if answer.is_text:
-            _tell(requests if is_list else [requests], documents)
+            _print_forecasts(requests if is_list else [requests], documents)
         else:
             write_fixed(answer, documents, is_list=is_list)
         if answers and answers.refused:
@@ -50,7 +50,7 @@ def forecast(
             raise typer.Exit(BadInputError.exit_code)
 
 
-def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
+def _print_forecasts(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
     console = text_console()
     for request, document in zip(requests, documents, strict=True):
         if "error" in document:
@@ -61,7 +61,7 @@ def _tell(requests: Sequence[Any], documents: Sequence["Document"]) -> None:
             console.print(warning[:1].upper() + warning[1:] + ".", style="yellow", soft_wrap=True)
         if document["timeline"]:
             console.print(_timeline(document["timeline"]))
-        _tell_causes(console, request, document)
+        _print_causes(console, request, document)
 
 
 def _noun(request: object) -> str:
@@ -74,31 +74,34 @@ def sentence(document: Mapping[str, Any], noun: str = "queues") -> str:
     """Return the result as one sentence; ``noun`` is what the system calls a queue."""
     total, moved = document["total"], len(document["moved"])
     owned = [queue for queues in document["before"].values() for queue in queues]
-    # Who has a whole broker has queue -1 of it: how many that are its answer does not say.
+    # A client with a whole broker has queue -1 of it: how many queues that are, the answer does not contain.
     of_all = "" if any(queue[-1] < 0 for queue in owned) else f"of {len({json.dumps(queue) for queue in owned})} "
     if not moved and not document["queues"]:
-        again = [*(_twice(total) if total["duplicates"] and total["duplicates"]["p95"] else []), *_again(document)]
-        return "; ".join(["Nothing moves, nothing pauses", *again]) + "."
-    parts = [f"{_range(total['moved_queues'])} {of_all}{noun} move"]
+        duplicates = [
+            *(_duplicates(total) if total["duplicates"] and total["duplicates"]["p95"] else []),
+            *_redeliveries(document),
+        ]
+        return "; ".join(["Nothing moves, nothing pauses", *duplicates]) + "."
+    clauses = [f"{_range(total['moved_queues'])} {of_all}{noun} move"]
     lost = sum(queue["from"] is not None and queue["to"] is None for queue in document["queues"])
     if lost:
-        parts.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
+        clauses.append(f"{lost} {'has' if lost == 1 else 'have'} no consumer afterwards")
     if moved and total["pause_s"]:
-        parts.append(f"the longest pause is {seconds(total['pause_s'])}")
+        clauses.append(f"the longest pause is {seconds(total['pause_s'])}")
     if total["stall_s"] and total["stall_s"]["p95"] > 0:
-        parts.append(f"{noun} that stay stall up to {seconds(total['stall_s'])}")
-    parts.extend(_twice(total))
-    parts.extend(_again(document))
+        clauses.append(f"{noun} that stay stall up to {seconds(total['stall_s'])}")
+    clauses.extend(_duplicates(total))
+    clauses.extend(_redeliveries(document))
     if moved:
-        parts.extend(_due(total, noun))
+        clauses.extend(_due(total, noun))
     if total["settle_s"]:
-        parts.append(f"settled after {seconds(total['settle_s'])}")
+        clauses.append(f"settled after {seconds(total['settle_s'])}")
     if total["drained_s"] and total["drained_s"]["p95"] > 0:
-        parts.append(f"no backlog is left after {seconds(total['drained_s'])}")
-    return "; ".join(parts) + "."
+        clauses.append(f"no backlog is left after {seconds(total['drained_s'])}")
+    return "; ".join(clauses) + "."
 
 
-def _twice(total: Mapping[str, Any]) -> Iterator[str]:
+def _duplicates(total: Mapping[str, Any]) -> Iterator[str]:
     if total["duplicates"]:
         yield f"{counted(total['duplicates'])} come twice"
 
@@ -108,26 +111,26 @@ def _due(total: Mapping[str, Any], noun: str) -> Iterator[str]:
         yield f"{counted(total['burst_messages'])} are due when the moved {noun} start again"
 
 
-def _again(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a POP group's broker gives once more: it has fields of its own."""
+def _redeliveries(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a POP group's broker redelivers: it has fields of its own."""
     if (document.get("late_messages") or {}).get("p95"):
         yield f"{counted(document['late_messages'])} come late"
     if document.get("redelivered_s"):
         yield f"the last of them after {seconds(document['redelivered_s'])}"
 
 
-def seconds(found: Mapping[str, float] | None) -> str:
-    """Return ``0.3–0.6 s``, the ends of the 90 % interval."""
-    return "unknown" if found is None else seconds_between(found["p05"], found["p95"])
+def seconds(interval: Mapping[str, float] | None) -> str:
+    """Return ``0.3–0.6 s``, the bounds of the 90 % interval."""
+    return "unknown" if interval is None else seconds_between(interval["p05"], interval["p95"])
 
 
-def counted(found: Mapping[str, int]) -> str:
+def counted(interval: Mapping[str, int]) -> str:
     """Return ``12–25 messages``."""
-    return messages_between(found["p05"], found["p95"])
+    return messages_between(interval["p05"], interval["p95"])
 
 
-def _range(found: Mapping[str, int]) -> str:
-    return count_between(found["p05"], found["p95"])
+def _range(interval: Mapping[str, int]) -> str:
+    return count_between(interval["p05"], interval["p95"])
 
 
 def _timeline(events: Sequence[Mapping[str, Any]]) -> Table:
@@ -170,7 +173,7 @@ def _happening(event: Mapping[str, Any]) -> str:
     return f"{event['client']} {words.format(broker=event.get('broker', ''), queues=named)}"
 
 
-def _tell_causes(console: Console, request: Mapping[str, Any], document: "Document") -> None:
+def _print_causes(console: Console, request: Mapping[str, Any], document: "Document") -> None:
     for cause in document["causes"][:MOST_CAUSES]:
         of_what = " of a pause" if cause["effect"] == PAUSE else " duplicates"
         console.print(
@@ -209,17 +212,18 @@ def _gain(document: "Document", better: "Document", cause: Mapping[str, Any]) ->
         if [new[level] for level in WORST_FIRST] < [old[level] for level in WORST_FIRST]:
             yield f"{show(new)} instead of {show(old)}"
         return
-    left, is_told = _left(better, cause)
+    left, is_reported = _rest_of_cause(better, cause)
     if left is not None and left < cause["mean"] and _amount(cause, left) != _amount(cause):
-        yield f"{'' if is_told else 'under '}{_amount(cause, left)} of it instead of {_amount(cause)}, on the average"
+        bound = "" if is_reported else "under "
+        yield f"{bound}{_amount(cause, left)} of it instead of {_amount(cause)}, on the average"
 
 
-def _left(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
-    """Return what is left of a cause and whether its share is told; if not, the most that may be left of it."""
+def _rest_of_cause(better: "Document", cause: Mapping[str, Any]) -> tuple[float | None, bool]:
+    """Return what is left of a cause and whether its share is reported; if not, the most that may be left of it."""
     from planner.forecast.trials import LEAST_REPORTED
 
-    alike = [one for one in better["causes"] if one["effect"] == cause["effect"]]
-    same = next((one for one in alike if one["cause"] == cause["cause"]), None)
+    alike = [other for other in better["causes"] if other["effect"] == cause["effect"]]
+    same = next((other for other in alike if other["cause"] == cause["cause"]), None)
     if same is not None:
         return same["mean"], True
     return (LEAST_REPORTED * alike[0]["mean"] / alike[0]["share"] if alike else None), False

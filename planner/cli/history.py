@@ -1,4 +1,4 @@
-"""``planner history``: what a Prometheus server tells of groups' past, for those who have metrics only."""
+"""``planner history``: what a Prometheus server has of groups' past, for those who have metrics only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from planner.words import counted
 
 if TYPE_CHECKING:
     from planner.model.points import GroupPoint, MetricHistory
-    from planner.sources.prometheus import Access, Prometheus, Wanted
+    from planner.sources.prometheus import Access, GroupQuery, Prometheus
 
 SYSTEMS = ("rocketmq", "kafka")
 POINTS = 2000
@@ -87,17 +87,17 @@ def history(
         access, asked = _of_policy(policy, [name for name, value in others.items() if value])
         names: Sequence[str] = ()
     else:
-        asked = _wanted(system, _pairs(match, "--match"), _pairs(label, "--label"))
+        asked = _queries(system, _pairs(match, "--match"), _pairs(label, "--label"))
         names = _names(prometheus, group or (), everything)
         access = Access(prometheus or "", bearer_token_file, basic_auth_file, ca_file)
     with answering(form, output) as answer:
         with Prometheus(access) as server:
-            told = _read(server, asked, names, span)
+            readings = _read(server, asked, names, span)
         if answer.is_text:
-            _tell(text_console(), told)
+            _print(text_console(), readings)
         else:
-            answer.write("GroupHistories", _document(told))
-        if told.unread:
+            answer.write("GroupHistories", _document(readings))
+        if readings.unread:
             raise typer.Exit(3)
 
 
@@ -114,18 +114,18 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was read, by system and group; ``unread`` holds groups with the reason why there is nothing of them."""
+class Readings:
+    """What was read, by system and group; ``unread`` holds groups with the reason why nothing of them was read."""
 
     span: Span
     histories: "list[MetricHistory]" = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _of_policy(path: Path, others: Sequence[str]) -> "tuple[Access, tuple[Wanted, ...]]":
+def _of_policy(path: Path, others: Sequence[str]) -> "tuple[Access, tuple[GroupQuery, ...]]":
     """Return the server of a policy and its group."""
     from planner.cli.policy_reading import read_policy
-    from planner.sources.prometheus import Access, Wanted
+    from planner.sources.prometheus import Access, GroupQuery
 
     if others:
         raise BadInputError(f"planner history: --policy names group and server: leave {' and '.join(others)} out")
@@ -134,7 +134,7 @@ def _of_policy(path: Path, others: Sequence[str]) -> "tuple[Access, tuple[Wanted
     if server is None:
         raise BadInputError(f"{path} names no Prometheus server: write its url under spec.source.prometheus")
     access = Access(server.url, server.bearer_token_file, server.basic_auth_file, server.ca_file)
-    return access, (Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers),)
+    return access, (GroupQuery(source.system, source.group, None, source.topics, server.labels, server.matchers),)
 
 
 def _names(prometheus: str | None, groups: Sequence[str], everything: bool) -> Sequence[str]:
@@ -146,13 +146,13 @@ def _names(prometheus: str | None, groups: Sequence[str], everything: bool) -> S
     return groups
 
 
-def _wanted(system: str | None, matchers: dict[str, str], labels: dict[str, str]) -> "tuple[Wanted, ...]":
+def _queries(system: str | None, matchers: dict[str, str], labels: dict[str, str]) -> "tuple[GroupQuery, ...]":
     """Return what is asked of each system, without a group."""
-    from planner.sources.prometheus import Wanted
+    from planner.sources.prometheus import GroupQuery
 
     if system not in (None, *SYSTEMS):
         raise BadInputError(f"option --system: found {system!r}, expected {' or '.join(SYSTEMS)}")
-    return tuple(Wanted(one, "", labels=labels, matchers=matchers) for one in SYSTEMS if system in (None, one))
+    return tuple(GroupQuery(name, "", labels=labels, matchers=matchers) for name in SYSTEMS if system in (None, name))
 
 
 def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
@@ -163,83 +163,87 @@ def _pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _read(server: "Prometheus", asked: "Sequence[Wanted]", names: Sequence[str], span: Span) -> Told:
-    """Read every group that is wanted; raises what stands in the way of all of them."""
+def _read(server: "Prometheus", asked: "Sequence[GroupQuery]", names: Sequence[str], span: Span) -> Readings:
+    """Read every group that was asked for; raises what prevents the reading of all."""
     from planner.sources.prometheus import history as history_of
 
-    told, last = Told(span), None
+    readings, last = Readings(span), None
     with errors.status(f"asking {server.url} which groups there are") as status:
-        wanted = _groups(server, asked, names, span)
-        for number, one in enumerate(wanted, start=1):
-            status.update(f"reading group {one.group}, {number} of {len(wanted)}")
+        queries = _groups(server, asked, names, span)
+        for number, query in enumerate(queries, start=1):
+            status.update(f"reading group {query.group}, {number} of {len(queries)}")
             try:
-                told.histories.append(history_of(server, one, span.since, span.until, span.step_s))
+                readings.histories.append(history_of(server, query, span.since, span.until, span.step_s))
             except PlannerError as error:
                 # What is below this error, the server has answered: another group may be better off.
-                if len(wanted) == 1 or type(error) is OutOfReachError:
+                if len(queries) == 1 or type(error) is OutOfReachError:
                     raise
-                told.unread.append((one.group, str(error)))
+                readings.unread.append((query.group, str(error)))
                 last = error
-    if last is not None and not told.histories:
+    if last is not None and not readings.histories:
         raise last
-    return told
+    return readings
 
 
-def _groups(server: "Prometheus", asked: "Sequence[Wanted]", names: Sequence[str], span: Span) -> "list[Wanted]":
+def _groups(
+    server: "Prometheus", asked: "Sequence[GroupQuery]", names: Sequence[str], span: Span
+) -> "list[GroupQuery]":
     """Return what to read of each group. Raises ``UnknownNameError`` for one that no metrics know."""
     from planner.errors import UnknownNameError
     from planner.sources.prometheus import list_groups
 
-    if all(one.group for one in asked):
+    if all(query.group for query in asked):
         return list(asked)
     known = [
-        replace(one, group=name)
-        for one in asked
-        for name in sorted({name for _, found in list_groups(server, one, span.since, span.until) for name in found})
+        replace(query, group=name)
+        for query in asked
+        for name in sorted(
+            {name for _, listed in list_groups(server, query, span.since, span.until) for name in listed}
+        )
     ]
     if not known:
-        systems = " or ".join(one.system for one in asked)
+        systems = " or ".join(query.system for query in asked)
         raise UnknownNameError(
             f"Prometheus {server.url} has no metrics of {systems} groups between {span}: see whether it scrapes your "
             "brokers or an exporter, and whether labels are renamed (docs/connect-prometheus.md)"
         )
     for name in names:
-        if name not in {one.group for one in known}:
-            there = sorted({one.group for one in known})
-            shown = ", ".join(there[:10]) + (f" and {len(there) - 10} more" if there[10:] else "")
+        if name not in {query.group for query in known}:
+            known_names = sorted({query.group for query in known})
+            shown = ", ".join(known_names[:10]) + (f" and {len(known_names) - 10} more" if known_names[10:] else "")
             raise UnknownNameError(f"Prometheus {server.url} knows no group {name}, but {shown}: check the spelling")
-    return [one for one in known if not names or one.group in names]
+    return [query for query in known if not names or query.group in names]
 
 
-def _document(told: Told) -> dict[str, Any]:
+def _document(readings: Readings) -> dict[str, Any]:
     from planner.documents.data import METRIC_HISTORY
 
     return {
-        "since": told.span.since.isoformat(),
-        "until": told.span.until.isoformat(),
-        "groups": [METRIC_HISTORY.body(one) for one in told.histories],
-        "unread": [{"group": group, "reason": reason} for group, reason in told.unread],
+        "since": readings.span.since.isoformat(),
+        "until": readings.span.until.isoformat(),
+        "groups": [METRIC_HISTORY.body(metric_history) for metric_history in readings.histories],
+        "unread": [{"group": group, "reason": reason} for group, reason in readings.unread],
     }
 
 
-def _tell(console: Console, told: Told) -> None:
+def _print(console: Console, readings: Readings) -> None:
     """Print one group in full, several as a table of a line each."""
-    if len(told.histories) == 1:
-        _tell_one(console, told.histories[0], told.span)
+    if len(readings.histories) == 1:
+        _print_group(console, readings.histories[0], readings.span)
     else:
-        _tell_all(console, told)
-    for group, reason in told.unread:
+        _print_table(console, readings)
+    for group, reason in readings.unread:
         console.print(f"not read: group {group}: {reason}", style="yellow", soft_wrap=True)
 
 
-def _tell_one(console: Console, one: "MetricHistory", span: Span) -> None:
+def _print_group(console: Console, group: "MetricHistory", span: Span) -> None:
     from planner.history.summary import stretches
 
-    console.print(_title(one), style="bold", soft_wrap=True)
-    console.print(_now(one, span.until), soft_wrap=True)
+    console.print(_title(group), style="bold", soft_wrap=True)
+    console.print(_now(group, span.until), soft_wrap=True)
     headings = ("from (UTC)", "arrive\nper s", "most\nper s", "consumed\nper s", "most\nbehind", "longest\nwait")
-    table = _table(f"Every {one.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
-    for row in stretches(one.points, span.since, span.until, ROWS):
+    table = _table(f"Every {group.period_s:g} s since {span.since:%Y-%m-%d %H:%M}", (*headings, "members", "known"))
+    for row in stretches(group.points, span.since, span.until, ROWS):
         table.add_row(
             f"{row.since:%m-%d %H:%M}",
             _figure(row.arrival_rate),
@@ -252,42 +256,42 @@ def _tell_one(console: Console, one: "MetricHistory", span: Span) -> None:
         )
     if table.row_count:
         console.print(table)
-    for problem in one.problems:
+    for problem in group.problems:
         console.print(f"problem: {problem}", style="yellow", soft_wrap=True)
 
 
-def _title(one: "MetricHistory") -> str:
-    where = f" of cluster {one.cluster}" if one.cluster else ""
-    return f"{one.system} group {one.group}{where}, by {one.source}"
+def _title(group: "MetricHistory") -> str:
+    where = f" of cluster {group.cluster}" if group.cluster else ""
+    return f"{group.system} group {group.group}{where}, by {group.source}"
 
 
-def _now(one: "MetricHistory", until: datetime) -> str:
+def _now(group: "MetricHistory", until: datetime) -> str:
     """Return how the group is by its newest point, or since when there is none."""
-    if one.newest_at is None:
+    if group.newest_at is None:
         return "  there is no figure of it in this time"
 
-    last = _newest(one, until)
-    if last is None and until - one.newest_at <= _old(one):
+    last = _newest(group, until)
+    if last is None and until - group.newest_at <= _old(group):
         return "  there is one reading of it yet, which makes no rate: take a shorter --step"
     if last is None:
-        return f"  its metrics ended at {one.newest_at:%Y-%m-%d %H:%M:%S} UTC: how it is now is not known"
+        return f"  its metrics ended at {group.newest_at:%Y-%m-%d %H:%M:%S} UTC: how it is now is not known"
     behind = "nobody knows how far behind" if last.lag is None else f"{last.lag:,} messages behind"
     wait = "" if last.lag_s is None else f", the oldest waits for {last.lag_s:.0f} s"
     members = "members are not counted" if last.members is None else counted(last.members, "member")
     return f"  now: {behind}{wait}, {members}, {_figure(last.arrival_rate)} messages/s arrive"
 
 
-def _newest(one: "MetricHistory", until: datetime) -> "GroupPoint | None":
-    """Return the newest point where it tells how the group is now, else ``None``."""
-    return one.points[-1] if one.points and until - one.points[-1].at <= _old(one) else None
+def _newest(group: "MetricHistory", until: datetime) -> "GroupPoint | None":
+    """Return the newest point where it shows how the group is now, else ``None``."""
+    return group.points[-1] if group.points and until - group.points[-1].at <= _old(group) else None
 
 
-def _old(one: "MetricHistory") -> timedelta:
-    """Return up to which age a figure tells how the group is now."""
-    return max(RECENT, timedelta(seconds=2 * one.period_s))
+def _old(group: "MetricHistory") -> timedelta:
+    """Return up to which age a figure shows how the group is now."""
+    return max(RECENT, timedelta(seconds=2 * group.period_s))
 
 
-def _tell_all(console: Console, told: Told) -> None:
+def _print_table(console: Console, readings: Readings) -> None:
     from planner.history.summary import stretch
 
     headings = (
@@ -300,12 +304,12 @@ def _tell_all(console: Console, told: Told) -> None:
         "longest\nwait",
         "members",
     )
-    table = _table(f"{len(told.histories)} groups since {told.span.since:%Y-%m-%d %H:%M} UTC", headings)
-    for one in told.histories:
-        row, now = stretch(one.points, told.span.since, told.span.until), _newest(one, told.span.until)
+    table = _table(f"{len(readings.histories)} groups since {readings.span.since:%Y-%m-%d %H:%M} UTC", headings)
+    for group in readings.histories:
+        row, now = stretch(group.points, readings.span.since, readings.span.until), _newest(group, readings.span.until)
         table.add_row(
-            one.group,
-            one.system,
+            group.group,
+            group.system,
             _figure(row.arrival_rate),
             _figure(row.most_arrival_rate),
             _figure(now.lag if now else None),

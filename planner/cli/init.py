@@ -211,10 +211,10 @@ def _sample(address: Address, discovery: Discovery) -> "GroupSample":
 def _target(sample: "GroupSample", workload: tuple[str, str] | None, kubeconfig: Path | None) -> "Target | None":
     """Return the Deployment that is named, else the one whose pods run the members, else the one that a person names.
 
-    ``None`` where nobody can tell. Raises what the API server says to a Deployment that is named, or to a kubeconfig
-    that is.
+    ``None`` where that is unknown. Raises what the API server answers for a Deployment that is named, or to a
+    kubeconfig that is.
     """
-    target = _found_target(sample, kubeconfig) if workload is None else _named_target(*workload, kubeconfig, sample)
+    target = _detect_target(sample, kubeconfig) if workload is None else _named_target(*workload, kubeconfig, sample)
     if target is not None:
         from planner.cli.target import doubts
 
@@ -230,8 +230,8 @@ def _named_target(namespace: str, name: str, kubeconfig: Path | None, sample: "G
         return read_target(namespace, name, kubeconfig, sample)
 
 
-def _found_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
-    """Return the Deployment whose pods run the members; where their pods do not tell, a person may."""
+def _detect_target(sample: "GroupSample", kubeconfig: Path | None) -> "Target | None":
+    """Return the Deployment whose pods run the members; where their pods do not show it, a person may."""
     from planner.cli.target import find_target
 
     try:

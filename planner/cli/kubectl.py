@@ -53,14 +53,14 @@ def get(
     """Say where plans stand."""
     if watch and form not in (None, Format.TEXT):
         raise BadInputError(f"--watch prints lines, and --format {form} asks for one document: leave one of them out")
-    place, answer = _namespace(namespace, kubeconfig), Answer(form or Format.TEXT)
+    plan_namespace, answer = _namespace(namespace, kubeconfig), Answer(form or Format.TEXT)
     with rollouts.open_cluster(kubeconfig) as api:
         if watch:
-            _watch(api, place, name)
+            _watch(api, plan_namespace, name)
         elif name is None:
-            status.list_all(api, place, answer)
+            status.list_all(api, plan_namespace, answer)
         else:
-            status.show(status.read_plan(api, place, name), place, answer)
+            status.show(status.read_plan(api, plan_namespace, name), plan_namespace, answer)
 
 
 @app.command()
@@ -71,14 +71,14 @@ def approve(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = No
     """
     from planner.rollout.explain import explain_plan
 
-    place = _namespace(namespace, kubeconfig)
+    plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
-        shown = status.read_plan(api, place, name)
+        shown = status.read_plan(api, plan_namespace, name)
     print_explanation(explain_plan(shown.plan, is_short=True))
     phrases = [_phrase(phrase) for phrase in shown.plan.confirmations]
     _ask(f"Approve plan {name} with digest {shown.digest}?")
-    made, answer = approving.approve_in_cluster(name, place, kubeconfig, shown.digest, phrases)
-    approving.tell(name, made, answer)
+    made, answer = approving.approve_in_cluster(name, plan_namespace, kubeconfig, shown.digest, phrases)
+    approving.print_approval(name, made, answer)
 
 
 @app.command()
@@ -96,28 +96,28 @@ def resume(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = Non
 @app.command()
 def abort(name: Name, namespace: Namespace = None, kubeconfig: Kubeconfig = None) -> None:
     """Ask, and have the executor undo a plan, which is the controller as a rule. Exit code 1 where the answer is no."""
-    place = _namespace(namespace, kubeconfig)
+    plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
-        status.show(status.read_plan(api, place, name), place, Answer(Format.TEXT))
+        status.show(status.read_plan(api, plan_namespace, name), plan_namespace, Answer(Format.TEXT))
     _ask(f"Undo what plan {name} has done, and end it?")
-    stored, _ = aborting.abort_plan(name, place, kubeconfig, None, False)
-    rollouts.tell_end(stored)
+    stored, _ = aborting.abort_plan(name, plan_namespace, kubeconfig, None, False)
+    rollouts.print_end(stored)
 
 
 @app.command()
 def history(namespace: Namespace = None, kubeconfig: Kubeconfig = None, form: FormatOption = None) -> None:
     """List plans that have ended, the newest first: how each ended, and how its forecast did."""
-    place, answer = _namespace(namespace, kubeconfig), Answer(form or Format.TEXT)
+    plan_namespace, answer = _namespace(namespace, kubeconfig), Answer(form or Format.TEXT)
     with rollouts.open_cluster(kubeconfig) as api:
-        plans, unreadable = status.readable(api.plans(place))
-    ended = sorted((one for one in plans if one.status.phase.is_final), key=_ended_at, reverse=True)
+        plans, unreadable = status.readable(api.plans(plan_namespace))
+    ended = sorted((plan for plan in plans if plan.status.phase.is_final), key=_ended_at, reverse=True)
     if not answer.is_text:
-        answer.write("RolloutHistory", [rollouts.answer(stored, place) for stored in ended])
+        answer.write("RolloutHistory", [rollouts.answer(stored, plan_namespace) for stored in ended])
     elif not ended:
-        text_console().print(f"No plan of namespace {place} has ended.")
+        text_console().print(f"No plan of namespace {plan_namespace} has ended.")
     else:
         for stored in ended:
-            text_console().print(_ended(stored), soft_wrap=True)
+            text_console().print(_describe_end(stored), soft_wrap=True)
     for error in unreadable:
         errors.print(f"not shown: {error}")
 
@@ -132,23 +132,23 @@ def _watch(api: "RolloutApi", namespace: str, name: str | None) -> None:
     """Print a line for each plan, and another at each of its changes, until Ctrl-C or until the named one has ended."""
     if name is not None:
         status.read_plan(api, namespace, name)
-    said: dict[str, str] = {}
+    last_lines: dict[str, str] = {}
     while True:
         plans, _ = status.readable(api.plans(namespace))
         watched = [stored for stored in plans if name in (None, stored.name)]
-        for line in _news(watched, said):
+        for line in _news(watched, last_lines):
             text_console().print(line, soft_wrap=True)
         if name is not None and all(stored.status.phase.is_final for stored in watched):
             return
         time.sleep(POLL_S)
 
 
-def _news(plans: "Iterable[StoredPlan]", said: dict[str, str]) -> Iterator[str]:
-    """Yield the lines that were not said yet; ``said`` keeps the last one of each plan."""
+def _news(plans: "Iterable[StoredPlan]", last_lines: dict[str, str]) -> Iterator[str]:
+    """Yield the lines that were not printed yet; ``last_lines`` keeps the last one of each plan."""
     for stored in plans:
         line = status.line_of(stored)
-        if said.get(stored.key) != line:
-            said[stored.key] = line
+        if last_lines.get(stored.key) != line:
+            last_lines[stored.key] = line
             yield line
 
 
@@ -168,12 +168,12 @@ def _phrase(phrase: str) -> str:
 def _set_pause(name: str, namespace: str | None, kubeconfig: Path | None, value: str | None, sentence: str) -> None:
     from planner.deployments.plans import PAUSE_ANNOTATION, ClusterPlans
 
-    place = _namespace(namespace, kubeconfig)
+    plan_namespace = _namespace(namespace, kubeconfig)
     with rollouts.open_cluster(kubeconfig) as api:
-        stored = status.read_plan(api, place, name)
+        stored = status.read_plan(api, plan_namespace, name)
         if stored.status.phase.is_final:
             raise BadInputError(f"plan {name} has ended as {stored.status.phase}: there is nothing to pause")
-        ClusterPlans(api, place).annotate(name, {PAUSE_ANNOTATION: value})
+        ClusterPlans(api, plan_namespace).annotate(name, {PAUSE_ANNOTATION: value})
     text_console().print(f"Plan {name} {sentence}.", soft_wrap=True)
 
 
@@ -181,7 +181,7 @@ def _ended_at(stored: "StoredPlan") -> Any:
     return stored.status.phase_since or stored.plan.made_at
 
 
-def _ended(stored: "StoredPlan") -> str:
+def _describe_end(stored: "StoredPlan") -> str:
     from planner.verification.verdict import Fit
 
     plan, verdict = stored.plan, stored.status.verdict

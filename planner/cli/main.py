@@ -72,8 +72,8 @@ app.command("history", epilog=epilog("history"))(history.history)
 app.add_typer(airflow.app)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"planner {__version__}")
         raise typer.Exit
 

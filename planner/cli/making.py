@@ -1,4 +1,4 @@
-"""What the commands that make plans share: what they read, the time they speak of, and where the plan goes."""
+"""What the commands that make plans share: what they read, the time they are about, and where the plan goes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,36 +37,36 @@ At = Annotated[str, typer.Option(help="Decide as of this time (ISO 8601), now, o
 
 
 def read_pair(snapshot: Path, policy: Path) -> "tuple[GroupSnapshot, ConsumerScalingPolicy]":
-    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they speak of two groups.
+    """Return what the files hold. Raises ``BadInputError`` when one is wrong, or when they are of two groups.
 
-    Two systems, clusters or Deployments are refused, too: no plan for one rests on what was seen of the other. So are
+    Two systems, clusters or Deployments are refused, too: no plan for one rests on observations of the other. So are
     pods that were matched with members by another label: the plan would stop others.
     """
     from planner.cli.policy_reading import read_policy
     from planner.documents.data import SNAPSHOT
 
-    taken, wanted = SNAPSHOT.read(snapshot), read_policy(policy)
-    for observed, expected in _subjects(taken, wanted):
+    taken, parsed_policy = SNAPSHOT.read(snapshot), read_policy(policy)
+    for observed, expected in _subjects(taken, parsed_policy):
         if observed != expected:
             raise BadInputError(
                 f"{snapshot} is of {observed}, but policy {policy} is for {expected}: use two that belong together"
             )
-    return taken, wanted
+    return taken, parsed_policy
 
 
-def _subjects(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy") -> Iterator[tuple[str, str]]:
+def _subjects(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy") -> Iterator[tuple[str, str]]:
     """Yield what the snapshot is of beside what the policy is for; the Deployment only where the snapshot has one."""
-    source, deployment = wanted.spec.source, taken.deployment
+    source, deployment = policy.spec.source, taken.deployment
     yield f"group {taken.group}", f"group {source.group}"
     yield f"{taken.system} group {taken.group}", f"{source.system} group {source.group}"
     yield f"group {taken.group} of cluster {taken.cluster}", f"group {source.group} of cluster {source.cluster}"
     if deployment is None:
         return
-    target = wanted.spec.scale_target_ref
+    target = policy.spec.scale_target_ref
     yield f"Deployment {deployment.name}", f"Deployment {target.name}"
-    yield f"{deployment.workload}", f"Deployment {wanted.metadata.namespace}/{target.name}"
+    yield f"{deployment.workload}", f"Deployment {policy.metadata.namespace}/{target.name}"
     if taken.member_label is not None:
-        yield _pods_by(taken.member_label), _pods_by(wanted.snapshot_settings.member_label)
+        yield _pods_by(taken.member_label), _pods_by(policy.snapshot_settings.member_label)
 
 
 def _pods_by(label: str | None) -> str:

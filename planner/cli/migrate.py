@@ -251,26 +251,26 @@ def consumer_protocol(
 
 def _json(option: str, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         raise BadInputError(f"option {option}: found {text!r}, expected a JSON object: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise BadInputError(f"option {option}: found {text!r}, expected a JSON object")
-    return found
+    return value
 
 
 def _make(pair: "tuple[GroupSnapshot, ConsumerScalingPolicy]", asked: dict[str, Any], to: Destination, at: str) -> None:
-    """Write the plan for what is asked for, and show what it costs and why this way."""
+    """Write the plan for the request, and show its cost and why it was chosen."""
     from planner import pipeline
     from planner.documents.migration import parse_request
     from planner.documents.plan import PLAN
 
-    taken, wanted = pair
+    taken, policy = pair
     given = {name: value for name, value in asked.items() if value is not None}
     made = pipeline.migrate(
-        taken, parse_request(given, f"planner migrate {asked['kind']}"), wanted, made_at(at, taken.at)
+        taken, parse_request(given, f"planner migrate {asked['kind']}"), policy, made_at(at, taken.at)
     )
-    document = pipeline.migration_document(made, wanted, given)
+    document = pipeline.migration_document(made, policy, given)
     write_document(document, PLAN.text(document), to)
     if to.answer is not None:
         _print(made, len(taken.data_queues), to, to.answer)

@@ -34,7 +34,7 @@ PLAN_FILE = "plan.yaml"
 class Planned:
     """The decision on one snapshot with all that a summary of it shows.
 
-    ``plan`` is ``None`` for a hold. ``doubts`` are sentences that speak against the forecast, ``reasons`` say why a
+    ``plan`` is ``None`` for a hold. ``doubts`` are sentences against the forecast, ``reasons`` say why a
     person has to approve; none where the policy's criteria approve the plan.
     """
 
@@ -61,9 +61,9 @@ def plan(
     before. A hold is an answer: exit code 0. Old snapshots hold, so --at snapshot replays a past decision.
     """
     to = destination_of(output, form)
-    original, wanted = read_pair(snapshot, policy)
-    taken = _of_today(original, wanted, to.file, snapshot)
-    planned = _planned(taken, wanted, at, data)
+    original, parsed_policy = read_pair(snapshot, policy)
+    taken = _of_today(original, parsed_policy, to.file, snapshot)
+    planned = _make_plan(taken, parsed_policy, at, data)
     write_document(planned.document, planned.text, to)
     step = _next(planned, policy, snapshot, to.file, at)
     if to.answer is None or not to.answer.is_text:
@@ -78,22 +78,22 @@ def plan(
         _write_short(planned, step, len(taken.data_queues), to.file, to.answer)
 
 
-def _planned(taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy", at: str, data: Path | None) -> Planned:
+def _make_plan(taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", at: str, data: Path | None) -> Planned:
     """Return what is decided on the snapshot, at the time that ``--at`` names."""
     from planner import pipeline
     from planner.calibration import read_track
     from planner.documents.plan import DECISION, PLAN, document_name
 
-    outcomes = pipeline.simulate(taken, wanted)
-    record = pipeline.decide(taken, outcomes, wanted, made_at(at, taken.at))
+    outcomes = pipeline.simulate(taken, policy)
+    record = pipeline.decide(taken, outcomes, policy, made_at(at, taken.at))
     track = read_track(data, record.group, record.decision.decided_at) if data else None
     doubts = track.doubts if track else ()
-    made = pipeline.plan(taken, record, wanted, outcomes)
+    made = pipeline.plan(taken, record, policy, outcomes)
     if made is None:
         document = DECISION.document(record, document_name(record))
         return Planned(record, None, document, DECISION.text(document), track, doubts, ())
-    document = pipeline.plan_document(made, record, wanted, doubts)
-    reasons = pipeline.why_no_approval(made, wanted, doubts)
+    document = pipeline.plan_document(made, record, policy, doubts)
+    reasons = pipeline.why_no_approval(made, policy, doubts)
     return Planned(record, made, document, PLAN.text(document), track, doubts, reasons)
 
 

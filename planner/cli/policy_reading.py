@@ -34,9 +34,9 @@ def read_policy(policy: Path, kubeconfig: Path | None = None) -> "ConsumerScalin
 
     _, namespace, name = policy.parts
     with RolloutApi.connect(kubeconfig) as api:
-        found = cluster_policies(api, namespace)(name)
-    if found is None:
+        parsed_policy = cluster_policies(api, namespace)(name)
+    if parsed_policy is None:
         raise BadInputError(
             f"there is no policy {name} in namespace {namespace}: kubectl get csp -n {namespace} lists them"
         )
-    return found
+    return parsed_policy

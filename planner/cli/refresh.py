@@ -85,13 +85,22 @@ def refresh(
     document = read_plan_file(plan)
     before = PLAN.parse(document, str(plan))
     request = _request(document, before, plan)
-    place = namespace or document["metadata"].get("namespace", "default")
-    source = policy or Path(f"k8s:/{place}/{before.policy}")
-    wanted = read_policy(source, kubeconfig)
-    _check_policy(before, wanted, source)
-    _check_open(document, place, kubeconfig, is_in_cluster=is_object(source) or wanted.spec.kubernetes is not None)
-    taken = take_live(wanted, observe_seconds)
-    result = _decided(before, taken, wanted, data) if request is None else _migrated(before, taken, wanted, request)
+    plan_namespace = namespace or document["metadata"].get("namespace", "default")
+    source = policy or Path(f"k8s:/{plan_namespace}/{before.policy}")
+    parsed_policy = read_policy(source, kubeconfig)
+    _check_policy(before, parsed_policy, source)
+    _check_open(
+        document,
+        plan_namespace,
+        kubeconfig,
+        is_in_cluster=is_object(source) or parsed_policy.spec.kubernetes is not None,
+    )
+    taken = take_live(parsed_policy, observe_seconds)
+    result = (
+        _decide(before, taken, parsed_policy, data)
+        if request is None
+        else _migrate(before, taken, parsed_policy, request)
+    )
     _write(result, taken, to)
     if to.answer is not None:
         _print(result, plan, to)
@@ -113,9 +122,9 @@ def _request(document: dict[str, Any], before: "RolloutPlan", plan: Path) -> dic
     return request
 
 
-def _check_policy(before: "RolloutPlan", wanted: "ConsumerScalingPolicy", source: Path) -> None:
+def _check_policy(before: "RolloutPlan", policy: "ConsumerScalingPolicy", source: Path) -> None:
     """Raise ``BadInputError`` unless the policy is the one that the plan is of."""
-    bounds = wanted.bounds
+    bounds = policy.bounds
     pairs = (
         (f"policy {before.policy}", f"policy {bounds.policy}"),
         (f"{before.group.system} group {before.group.group}", f"{bounds.group.system} group {bounds.group.group}"),
@@ -147,9 +156,9 @@ def _check_open(document: dict[str, Any], namespace: str, kubeconfig: Path | Non
     from planner.documents.approve import digest_in
 
     with open_cluster(kubeconfig) as api:
-        found = ClusterPlans(api, namespace).read(name)
-    if found is not None and found.digest == digest_in(document):
-        _check_phase(name, found.status)
+        stored = ClusterPlans(api, namespace).read(name)
+    if stored is not None and stored.digest == digest_in(document):
+        _check_phase(name, stored.status)
 
 
 def _check_phase(name: str, status: "RolloutStatus") -> None:
@@ -164,32 +173,32 @@ def _check_phase(name: str, status: "RolloutStatus") -> None:
         raise StaleError(f"plan {name} has ended as {phase}: make a new one with planner plan or planner migrate")
 
 
-def _decided(
-    before: "RolloutPlan", taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy", data: Path | None
+def _decide(
+    before: "RolloutPlan", taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", data: Path | None
 ) -> Refreshed:
     """Return what the policy's decision on the fresh snapshot is."""
     from planner import pipeline
     from planner.calibration import read_track
     from planner.documents.plan import DECISION, document_name
 
-    outcomes = pipeline.simulate(taken, wanted)
-    record = pipeline.decide(taken, outcomes, wanted, datetime.now(UTC))
-    made = pipeline.plan(taken, record, wanted, outcomes)
+    outcomes = pipeline.simulate(taken, policy)
+    record = pipeline.decide(taken, outcomes, policy, datetime.now(UTC))
+    made = pipeline.plan(taken, record, policy, outcomes)
     if made is None:
         return Refreshed(before, None, record, DECISION.document(record, document_name(record)))
     doubts = read_track(data, record.group, record.decision.decided_at).doubts if data else ()
-    return Refreshed(before, made, record, pipeline.plan_document(made, record, wanted, doubts))
+    return Refreshed(before, made, record, pipeline.plan_document(made, record, policy, doubts))
 
 
-def _migrated(
-    before: "RolloutPlan", taken: "GroupSnapshot", wanted: "ConsumerScalingPolicy", request: dict[str, Any]
+def _migrate(
+    before: "RolloutPlan", taken: "GroupSnapshot", policy: "ConsumerScalingPolicy", request: dict[str, Any]
 ) -> Refreshed:
     """Return the same migration, planned on the fresh snapshot. Raises ``RefusedError`` where it would do harm now."""
     from planner import pipeline
     from planner.documents.migration import parse_request
 
-    made = pipeline.migrate(taken, parse_request(request, "the plan's request"), wanted, datetime.now(UTC))
-    return Refreshed(before, made, None, pipeline.migration_document(made, wanted, request))
+    made = pipeline.migrate(taken, parse_request(request, "the plan's request"), policy, datetime.now(UTC))
+    return Refreshed(before, made, None, pipeline.migration_document(made, policy, request))
 
 
 def _write(result: Refreshed, taken: "GroupSnapshot", to: Destination) -> None:
@@ -212,7 +221,10 @@ def _print(result: Refreshed, plan: Path, to: Destination) -> None:
     old, new = PLAN.digest(result.before), str(result.document["metadata"]["annotations"][DIGEST_ANNOTATION])
     step = _next(result, plan, to.file)
     if not to.answer.is_text:
-        changes = [{"what": one.what, "before": one.before, "after": one.after} for one in result.differences]
+        changes = [
+            {"what": difference.what, "before": difference.before, "after": difference.after}
+            for difference in result.differences
+        ]
         digest = {"before": old, "after": None if result.after is None else new}
         file = None if to.file is None else str(to.file)
         body = {"hold": result.after is None, "digest": digest, "changes": changes, "file": file, "next": step}

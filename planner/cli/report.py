@@ -1,4 +1,4 @@
-"""``planner report``: one self-contained page with pictures."""
+"""``planner report``: one self-contained page with charts."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the commands that carry plans out share: the cluster, following a plan, telling how it stands."""
+"""What the commands that carry plans out share: the cluster, following a plan, printing how it stands."""
 
 import signal
 import threading
@@ -15,8 +15,8 @@ from planner.errors import BadInputError, OutOfReachError
 
 if TYPE_CHECKING:
     from planner.deployments.api import RolloutApi
+    from planner.deployments.cluster_state import Policies
     from planner.deployments.groups import Groups
-    from planner.deployments.world import Policies
     from planner.execution.observation import Observation
     from planner.execution.ports import StoredPlan
     from planner.execution.reconcile import Ports, ReconcileResult
@@ -52,21 +52,21 @@ def open_cluster(kubeconfig: Path | None) -> "Iterator[RolloutApi]":
 
 
 def live_groups() -> "Groups":
-    """Return where looks at groups come from: their brokers."""
+    """Return where observations of groups come from: their brokers."""
     from planner.deployments.groups import LiveGroups
 
     return LiveGroups()
 
 
 def policies(api: "RolloutApi", namespace: str, file: Path | None) -> "Policies":
-    """Return the way to policies: the file where one is named, else the namespace's objects."""
+    """Return the reader of policies: the file where one is named, else the namespace's objects."""
     from planner.deployments.policies import cluster_policies
     from planner.documents.policy import read_policy
 
     if file is None:
         return cluster_policies(api, namespace)
-    read_policy(file)  # a file that is wrong is said at once
-    return lambda name: found if (found := read_policy(file)).metadata.name == name else None
+    read_policy(file)  # a file that is wrong is reported at once
+    return lambda name: parsed if (parsed := read_policy(file)).metadata.name == name else None
 
 
 def is_plan_file(plan: str) -> bool:
@@ -74,7 +74,7 @@ def is_plan_file(plan: str) -> bool:
     return plan.endswith((".yaml", ".yml")) or "/" in plan or Path(plan).is_file()
 
 
-def plan_place(plan: str, namespace: str | None) -> tuple[str, str]:
+def locate_plan(plan: str, namespace: str | None) -> tuple[str, str]:
     """Return namespace and name of a plan by its name or its file."""
     if not is_plan_file(plan):
         return namespace or "default", plan
@@ -99,14 +99,14 @@ def read_plan(ports: "Ports", namespace: str, name: str) -> "StoredPlan":
     """Return a plan of the cluster. Raises ``BadInputError`` when there is none."""
     from planner.deployments.plans import no_plan
 
-    found = ports.plans.read(name)
-    if found is None:
+    stored = ports.plans.read(name)
+    if stored is None:
         raise no_plan(namespace, name)
-    return found
+    return stored
 
 
 def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approval: bool) -> "StoredPlan":
-    """Drive a plan, or follow who does, until it is at its end; return it as it is then.
+    """Drive a plan, or follow its executor, until it is at its end; return it as it is then.
 
     Without ``waits_for_approval`` it ends there, too, where nobody has approved it. Ctrl-C leaves the plan where it is,
     says so and ends with exit code 1. Raises ``OutOfReachError`` when nothing answers for ``PATIENCE_S`` seconds.
@@ -115,35 +115,35 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
 
     executor, last = executor_name(), stored
 
-    def shown(found: "StoredPlan", look: "Observation | None", turned: "ReconcileResult") -> None:
+    def shown(current: "StoredPlan", look: "Observation | None", turned: "ReconcileResult") -> None:
         nonlocal last
-        last = found
-        show(found, look, turned)
+        last = current
+        show(current, look, turned)
 
     try:
         with _ctrl_c() as stop:
             return _to_the_end(ports, stored, shown, executor, waits_for_approval, stop)
     except KeyboardInterrupt:
         give_back(ports, stored, executor)
-        errors.print(f"planner: {_left(last)}")
+        errors.print(f"planner: {_describe_open(last)}")
         raise typer.Exit(1) from None
 
 
-def _left(stored: "StoredPlan") -> str:
+def _describe_open(stored: "StoredPlan") -> str:
     """Return what becomes of a plan that nobody carries on here: what was asked of it stays asked."""
     from planner.execution.phases import Phase
 
-    there = f"plan {stored.name} stays where it is"
+    stays = f"plan {stored.name} stays where it is"
     if stored.requests.abort or stored.requests.is_deleted:
-        return f"{there} and its abort stays asked for: planner abort goes on with that, and so does a controller"
+        return f"{stays} and its abort stays asked for: planner abort goes on with that, and so does a controller"
     if stored.status.phase is Phase.ABORTING:
-        return f"{there}, on its way back: planner apply or planner abort goes on undoing it"
-    return f"{there}: planner apply goes on with it, planner abort undoes it"
+        return f"{stays}, on its way back: planner apply or planner abort goes on undoing it"
+    return f"{stays}: planner apply goes on with it, planner abort undoes it"
 
 
 @contextmanager
 def _ctrl_c() -> Iterator[threading.Event]:
-    """Give what Ctrl-C sets: the turn that goes on is done first, no request is cut off. A second one ends at once."""
+    """Give what Ctrl-C sets: the current reconcile is finished first, no request is cut. A second one ends at once."""
     stop = threading.Event()
 
     def ask(*_: object) -> None:
@@ -151,7 +151,7 @@ def _ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread hears of signals
+        yield stop  # only the main thread gets signals
         return
     before = signal.signal(signal.SIGINT, ask)
     try:
@@ -188,7 +188,7 @@ def _fresh(ports: "Ports", stored: "StoredPlan") -> "StoredPlan":
     try:
         return ports.plans.read(stored.name) or stored
     except OutOfReachError:
-        return stored  # the next turn says so
+        return stored  # the next reconcile reports it
 
 
 def keep_record(data: Path | None, stored: "StoredPlan") -> None:
@@ -227,7 +227,7 @@ def print_next_step(stored: "StoredPlan", namespace: str) -> None:
         print_next(f"planner verify {where}")
 
 
-def tell_end(stored: "StoredPlan") -> None:
+def print_end(stored: "StoredPlan") -> None:
     """Print in text how a plan stands."""
     from planner.execution.phases import Phase
 

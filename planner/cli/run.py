@@ -89,8 +89,8 @@ def run(
         _check_pages()
     answer, wishes = Answer(form or Format.TEXT), Wishes(page, plans)
     period = None if every is None else period_s(every)
-    place = policy_location(policies, kubeconfig)
-    schedule = Schedule(place, data, observe_seconds, jobs, keep_days, kubeconfig, period)
+    location = policy_location(policies, kubeconfig)
+    schedule = Schedule(location, data, observe_seconds, jobs, keep_days, kubeconfig, period)
     if period is None:
         _raise_failures(*_once(schedule, wishes, answer))
         return
@@ -159,7 +159,7 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     from planner.cluster_reports import report_run
     from planner.documents.policy import read_policies
     from planner.local_run import serve_all
-    from planner.look_back import forget
+    from planner.past_runs import forget
 
     began = datetime.now(UTC)
     with errors.status(f"watching the groups of {schedule.policies}, {schedule.observe_s} s at most"):
@@ -168,8 +168,8 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
     with errors.status(f"deciding for {len(kept)} policies"):
         served = tuple(serve_all(run, wishes, schedule.jobs))
     forget(run.data, kept, run.until, schedule.keep_days)
-    decided = [one.decided for one in served]
-    pages = {one.decided["policy"]: one.without_page for one in served if one.without_page is not None}
+    decided = [result.decided for result in served]
+    pages = {result.decided["policy"]: result.without_page for result in served if result.without_page is not None}
     report = report_run(run, decided, _next_start(schedule, began, run))
     failures = {**stages.failures_of(run, decided, pages), **report.failures}
     done = RunAnswer(
@@ -182,7 +182,7 @@ def _once(schedule: Schedule, wishes: "Wishes", answer: Answer) -> "tuple[RunAns
 
 def _next_start(schedule: Schedule, began: datetime, run: "Run") -> datetime | None:
     """Return when the next run is due: by ``--every``, else as the last runs came; ``None`` where nobody knows."""
-    from planner.look_back import run_period_s
+    from planner.past_runs import run_period_s
 
     if schedule.period_s is not None:
         return max(began + timedelta(seconds=schedule.period_s), datetime.now(UTC))
@@ -226,8 +226,8 @@ def _print(done: RunAnswer, counts: str, answer: Answer) -> None:
 
 def _lines(done: RunAnswer) -> Iterator[str]:
     """Yield one line a policy, aligned, and one for each file or page that failed beside."""
-    rows: list[tuple[str, str, str]] = [_row(one, done) for one in done.served]
-    named = {one.decided["policy"] for one in done.served}
+    rows: list[tuple[str, str, str]] = [_row(served, done) for served in done.served]
+    named = {served.decided["policy"] for served in done.served}
     named -= done.report.failures.keys()  # the decision is there, and so is the sentence on its plan
     rows += [(name, "failed", reason) for name, reason in sorted(done.failures.items()) if name not in named]
     width = max((len(name) for name, _, _ in rows), default=0)
@@ -235,8 +235,8 @@ def _lines(done: RunAnswer) -> Iterator[str]:
     yield from (f"{name:<{width}}  {counts:<{change}}  {text}" for name, counts, text in rows)
 
 
-def _row(one: "Served", done: RunAnswer) -> tuple[str, str, str]:
-    line: Mapping[str, Any] = one.decided
+def _row(served: "Served", done: RunAnswer) -> tuple[str, str, str]:
+    line: Mapping[str, Any] = served.decided
     name = line["policy"]
     if line["to"] is None:
         return name, "failed", done.failures.get(name, line["reason"])
@@ -244,5 +244,5 @@ def _row(one: "Served", done: RunAnswer) -> tuple[str, str, str]:
     plan = f" Plan: {line['plan']}" if line["plan"] else ""
     made = done.report.plans.get(name)
     plan += f" In the cluster: {made}." if made else ""
-    page = f" No page: {one.without_page}" if one.without_page else ""
+    page = f" No page: {served.without_page}" if served.without_page else ""
     return name, change, f"{line['reason']}{plan}{page}"

@@ -1,4 +1,4 @@
-"""``planner sample``: a standing sampler, so that scheduled runs only look back."""
+"""``planner sample``: a standing sampler, so that scheduled runs read only the past."""
 
 import logging
 import signal
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.sampler import SamplerOptions
 
 LEAST_S: Final = 5
-"""As often as a run's own watch reads; more often tells nothing that a decision rests on."""
+"""As often as a run's own watch reads; more often gives nothing that a decision rests on."""
 
 KEEP_DAYS: Final = 3
 """A window of a day reaches back over gaps so far."""
@@ -72,7 +72,7 @@ def sample(
     options = SamplerOptions(location, data, every_s, keep_days, kubeconfig)
     busy = f"the groups of data folder {data} are read by another sampler,"
     advice = "one is enough for a folder: end that one first, or name another --data"
-    with kernel_lock(sampling_lock(data), time.monotonic(), busy, advice), _quiet_looks():
+    with kernel_lock(sampling_lock(data), time.monotonic(), busy, advice), _quiet_reads():
         if once:
             _sample_once(options)
         else:
@@ -80,15 +80,15 @@ def sample(
 
 
 @contextmanager
-def _quiet_looks() -> Iterator[None]:
-    """Keep the warnings of each single look back: the sampler has one sentence for what changes."""
-    looks = logging.getLogger("planner.sources.live")
-    before = looks.level
-    looks.setLevel(logging.ERROR)
+def _quiet_reads() -> Iterator[None]:
+    """Suppress the warnings of each single read: the sampler has one sentence for what changes."""
+    logger = logging.getLogger("planner.sources.live")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        looks.setLevel(before)
+        logger.setLevel(before)
 
 
 def _sample_once(options: "SamplerOptions") -> None:
@@ -109,9 +109,9 @@ def _sample_on(options: "SamplerOptions", policies: str, health_port: int | None
     """Read until SIGTERM or Ctrl-C."""
     from planner.sampler import Sampler
 
-    told_to_end: list[int] = []
+    signals: list[int] = []
     # A handler must take no lock, which the thread that it interrupts may hold.
-    before = [(number, signal.signal(number, lambda got, _: told_to_end.append(got))) for number in _ENDS]
+    before = [(number, signal.signal(number, lambda got, _: signals.append(got))) for number in _END_SIGNALS]
     try:
         sampler = Sampler(options, _print_line)
         what = f"reading the groups of {policies} every {options.every_s:.0f} s into {options.data}"
@@ -122,14 +122,14 @@ def _sample_on(options: "SamplerOptions", policies: str, health_port: int | None
 
             server = serve_health(address, health_port, sampler.why_not_alive, sampler.why_not_ready)
             _print_line(f"{what}, health on port {server.server_port}")
-        sampler.run(lambda: bool(told_to_end))
+        sampler.run(lambda: bool(signals))
         _print_line("told to end: all that was read is written")
     finally:
         for number, handler in before:
             signal.signal(number, handler)
 
 
-_ENDS: Final = (signal.SIGTERM, signal.SIGINT)
+_END_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def _print_line(sentence: str) -> None:

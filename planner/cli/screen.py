@@ -22,7 +22,7 @@ class Screen(Console):
 
     def print(self, *objects: Any, **settings: Any) -> None:
         """Print as ``rich`` does, each string as one line."""
-        super().print(*(one_line(one) if isinstance(one, str) else one for one in objects), **settings)
+        super().print(*(one_line(item) if isinstance(item, str) else item for item in objects), **settings)
 
     def render_str(self, text: str, **settings: Any) -> Text:
         """Return the string as text, its control characters visible before anything is measured."""

@@ -48,12 +48,12 @@ def simulate(
         if not answer.is_text:
             answer.write(OUTCOMES.kind, OUTCOMES.body(outcomes))
             return
-        _tell(taken, outcomes)
+        _print(taken, outcomes)
         if len(useful) > len(chosen) and not counts and (why := why_no_more(taken, name)):
             text_console().print(f"Not simulated: {why}.", style="dim")
 
 
-def _tell(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
+def _print(taken: "GroupSnapshot", outcomes: "Sequence[CandidateOutcome]") -> None:
     console = text_console()
     title = f"Group {taken.group}, {queues(len(taken.data_queues), taken.system)}, strategy {outcomes[0].strategy}"
     console.print(_loads(title, outcomes, queue_nouns(taken.system)))
@@ -70,7 +70,9 @@ def _without_counts(unknowns: Iterable[str]) -> list[str]:
 
 def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what each count would mean once all has settled."""
-    table = _table(title, (*_counted(outcomes), "busiest", f"most {nouns}", "new message waits", "backlog gone after"))
+    table = _table(
+        title, (*_count_headings(outcomes), "busiest", f"most {nouns}", "new message waits", "backlog gone after")
+    )
     table.add_column("")
     for outcome in outcomes:
         table.add_row(
@@ -88,7 +90,7 @@ def _loads(title: str, outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Ta
 def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     """Return what going there costs: the usual figure, and the one that 1 trial in 20 exceeds."""
     headings = (
-        *_counted(outcomes),
+        *_count_headings(outcomes),
         f"{nouns}\nmoved",
         "longest\npause",
         "come\ntwice",
@@ -101,7 +103,7 @@ def _costs(outcomes: "Sequence[CandidateOutcome]", nouns: str) -> Table:
     return table
 
 
-def _counted(outcomes: "Sequence[CandidateOutcome]") -> tuple[str, ...]:
+def _count_headings(outcomes: "Sequence[CandidateOutcome]") -> tuple[str, ...]:
     """Return the headings of what is counted: pods, and their consumers where a pod runs several."""
     return ("consumers",) if outcomes[0].members_per_pod == 1 else ("pods", "consumers")
 
@@ -134,10 +136,10 @@ def _cost(transition: "Transition | None") -> tuple[str, ...]:
     """Return pause, duplicates, burst and settling of the change."""
     if transition is None:
         return (UNKNOWN,) * 4
-    twice, burst = transition.duplicates, transition.burst_messages
+    duplicates, burst = transition.duplicates, transition.burst_messages
     return (
         _span(transition.pause_s),
-        _pair(number(twice.p50), number(twice.p95)),
+        _pair(number(duplicates.p50), number(duplicates.p95)),
         _pair(number(burst.p50), number(burst.p95)),
         _span(transition.settle_s),
     )

@@ -76,8 +76,8 @@ def snapshot(
         raise BadInputError("option --at goes with --capture: a live cluster is read as of now")
     if data is not None and capture is not None:
         raise BadInputError("options --data and --capture contradict each other: a capture has its own past")
-    wanted = read_policy(policy)
-    taken = _from_capture(capture, wanted, at) if capture else take_live(wanted, observe_seconds, data)
+    parsed_policy = read_policy(policy)
+    taken = _from_capture(capture, parsed_policy, at) if capture else take_live(parsed_policy, observe_seconds, data)
     write_document(SNAPSHOT.document(taken), SNAPSHOT.dump(taken), to)
     if to.answer is not None:
         # A recording is old by nature: its plan is made as of its end, or the planner holds.
@@ -123,19 +123,19 @@ def _from_capture(folder: Path, policy: "ConsumerScalingPolicy", at: str | None)
 def take_live(
     policy: "ConsumerScalingPolicy", observe_seconds: int | None, data: Path | None = None
 ) -> "GroupSnapshot":
-    """Return the snapshot of the policy's group after a watch, or one look where ``planner sample`` covers it in
+    """Return the snapshot of the policy's group after a watch, or one read where ``planner sample`` covers it in
     ``data``; raises what ``watch`` and ``watch_seconds`` do.
     """
-    from planner.coverage import gaps_judged_by, needs_one_look, read_coverage
-    from planner.look_back import former_samples, gap_period_s
+    from planner.coverage import gaps_judged_by, needs_single_read, read_coverage
+    from planner.past_runs import former_samples, gap_period_s
     from planner.policy_stages import snapshot_of_samples
     from planner.sources.live import Pace
     from planner.sources.past import check_past
 
     check_past(policy)
     pace, now, coverage = Pace(), datetime.now(UTC), None if data is None else read_coverage(data)
-    looks_once = needs_one_look(coverage, [policy], now)
-    samples = _watch(policy, 0 if looks_once else watch_seconds(policy, observe_seconds), pace)
+    reads_once = needs_single_read(coverage, [policy], now)
+    samples = _watch(policy, 0 if reads_once else watch_seconds(policy, observe_seconds), pace)
     at = samples[-1].at
     if data is None:
         return snapshot_of_samples(policy, samples, pace.sample_every_s, at)
@@ -152,8 +152,8 @@ def _watch(policy: "ConsumerScalingPolicy", observe_seconds: int, pace: "Pace") 
     with errors.status(f"reading group {group}") as status:
         for sample in watch(policy, observe_seconds, pace):
             samples.append(sample)
-            seen_s = (sample.at - samples[0].at).total_seconds()
-            status.update(f"watching group {group}: {_progress(sample)}; {seen_s:.0f} of {observe_seconds} s")
+            elapsed_s = (sample.at - samples[0].at).total_seconds()
+            status.update(f"watching group {group}: {_progress(sample)}; {elapsed_s:.0f} of {observe_seconds} s")
     return samples
 
 
@@ -201,8 +201,13 @@ def summary(taken: "GroupSnapshot") -> dict[str, Any]:
         "strategy": taken.strategy,
         "capacityPerSecond": capacity.messages_per_s if capacity else None,
         "parts": [
-            {"name": part.name, "completeness": part.completeness, "ageSeconds": part.age_s, "note": part.note}
-            for part in taken.parts
+            {
+                "name": section.name,
+                "completeness": section.completeness,
+                "ageSeconds": section.age_s,
+                "note": section.note,
+            }
+            for section in taken.parts
         ],
         "problems": list(taken.problems),
     }
@@ -223,9 +228,9 @@ def _print_text(taken: "GroupSnapshot", file: Path | None) -> None:
         f"{queues(len(taken.data_queues), taken.system)}, {_behind(taken)}, "
         f"strategy {taken.strategy or f'unknown ({taken.strategy_source})'}."
     )
-    for part in taken.parts:
-        note = f" ({part.note})" if part.note else ""
-        console.print(f"  {part.name}: {part.completeness:.0%} complete, {part.age_s:.1f} s old{note}")
+    for section in taken.parts:
+        note = f" ({section.note})" if section.note else ""
+        console.print(f"  {section.name}: {section.completeness:.0%} complete, {section.age_s:.1f} s old{note}")
     if taken.members_per_pod is None or taken.uneven_pods:
         console.print(f"  members of each pod: {taken.members_per_pod_source}", style="yellow")
     for problem in taken.problems:

@@ -26,12 +26,12 @@ def status(
 ) -> None:
     """Say how far a plan has come, or list all plans of a namespace."""
     with answering(form, output) as answer:
-        place, name = rollouts.plan_place(plan, namespace) if plan else (namespace or "default", None)
+        plan_namespace, name = rollouts.locate_plan(plan, namespace) if plan else (namespace or "default", None)
         with rollouts.open_cluster(kubeconfig) as api:
             if name is None:
-                list_all(api, place, answer)
+                list_all(api, plan_namespace, answer)
             else:
-                show(read_plan(api, place, name), place, answer)
+                show(read_plan(api, plan_namespace, name), plan_namespace, answer)
 
 
 def list_all(api: "RolloutApi", namespace: str, answer: Answer) -> None:
@@ -72,27 +72,27 @@ def readable(listed: Sequence[Mapping[str, Any]]) -> "tuple[list[StoredPlan], li
     """Return the plans, and the errors of those that cannot be read: one is no reason to show none."""
     from planner.deployments.plans import stored_plan
 
-    found, unreadable = [], []
-    for one in listed:
+    plans, unreadable = [], []
+    for manifest in listed:
         try:
-            found.append(stored_plan(one))
+            plans.append(stored_plan(manifest))
         except PlannerError as error:
             unreadable.append(error)
-    return found, unreadable
+    return plans, unreadable
 
 
-def _list(found: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
+def _list(plans: "list[StoredPlan]", namespace: str, answer: Answer) -> None:
     if not answer.is_text:
-        answer.write(f"{rollouts.PROGRESS}List", [rollouts.answer(stored, namespace) for stored in found])
+        answer.write(f"{rollouts.PROGRESS}List", [rollouts.answer(stored, namespace) for stored in plans])
         return
-    if not found:
+    if not plans:
         text_console().print(f"There is no plan in namespace {namespace}.")
-    for stored in found:
+    for stored in plans:
         text_console().print(line_of(stored), soft_wrap=True)
 
 
 def line_of(stored: "StoredPlan") -> str:
     """Return in one line where a plan stands."""
     step = f"step {stored.status.step} of {len(stored.plan.steps)}"
-    told = stored.status.held or stored.status.message
-    return f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {told}"
+    message = stored.status.held or stored.status.message
+    return f"{stored.name}  {stored.plan.group.group}  {stored.status.phase}  {step}  {message}"

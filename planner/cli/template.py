@@ -42,9 +42,9 @@ def change_of(
     node_labels: Sequence[str] | None,
     file: Path | None,
 ) -> Json | None:
-    """Return the change of the template as a document, ``None`` where no option speaks of one.
+    """Return the change of the template as a document, ``None`` where no option asks for one.
 
-    Raises ``BadInputError`` for options beside a file, or a container that cannot be told.
+    Raises ``BadInputError`` for options beside a file, or a container that is ambiguous.
     """
     given = bool(image or env)
     if file is not None:
@@ -61,7 +61,7 @@ def change_of(
 
 
 def needed(change: Json | None) -> Json:
-    """Return the change. Raises ``BadInputError`` where no option speaks of one."""
+    """Return the change. Raises ``BadInputError`` where no option asks for one."""
     if change is None:
         raise BadInputError("nothing would become different: give --image, --env, --node-label or --change FILE")
     return change
@@ -69,10 +69,10 @@ def needed(change: Json | None) -> Json:
 
 def the_container(taken: "GroupSnapshot") -> str:
     """Return the Deployment's only container. Raises ``BadInputError`` where there are several, or none was read."""
-    names = [one.name for one in taken.deployment.containers] if taken.deployment else []
+    names = [container.name for container in taken.deployment.containers] if taken.deployment else []
     if len(names) != 1:
-        found = f"it has {', '.join(names) or 'none'}" if taken.deployment else "its Deployment was not read"
-        raise BadInputError(f"which container of group {taken.group} changes cannot be told, as {found}: --container")
+        reason = f"it has {', '.join(names) or 'none'}" if taken.deployment else "its Deployment was not read"
+        raise BadInputError(f"which container of group {taken.group} changes cannot be told, as {reason}: --container")
     return names[0]
 
 
@@ -88,9 +88,9 @@ def _read(file: Path) -> Json:
     from planner.documents.yaml import load_yaml
 
     try:
-        found = load_yaml(file.read_text(encoding="utf-8"), str(file))
+        document = load_yaml(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"file {file} of --change cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise DocumentError(f"{file}: found no mapping, expected containers, annotations or nodeLabels")
-    return found
+    return document

@@ -10,15 +10,15 @@ from planner.model.deployments import Pod
 
 
 def plan_tree(stored: StoredPlan, look: Observation | None) -> Tree:
-    """Return the plan's steps with how far each is, and below them the pods and members that were seen last."""
+    """Return the plan's steps with how far each is, and below them the pods and members of the last observation."""
     status = stored.status
     tree = Tree(Text.assemble((stored.name, "bold"), f"  {status.phase}: {status.held or status.message}"))
     begun = {progress.index: progress for progress in status.steps}
     for index, step in enumerate(stored.plan.steps):
         tree.add(_step(index, step.action, begun.get(index)))
     members = {pod: member for group in (look.groups if look else ()) for member, pod in group.pods}
-    for found in look.deployments if look else ():
-        tree.add(_deployment(found, members))
+    for deployment in look.deployments if look else ():
+        tree.add(_deployment(deployment, members))
     return tree
 
 
@@ -32,13 +32,12 @@ def _step(index: int, action: str, progress: StepProgress | None) -> Text:
     return Text(f"✔ {index + 1}. {progress.message or action}", "green")
 
 
-def _deployment(found: DeploymentObservation, members: dict[str, str]) -> Tree:
-    if found.facts is None:
-        return Tree(f"Deployment {found.name}: not there")
-    tree = Tree(
-        f"Deployment {found.name}: {found.ready if found.ready is not None else '?'} of {found.facts.replicas} ready"
-    )
-    for pod in sorted(found.facts.pods or (), key=lambda pod: pod.name):
+def _deployment(deployment: DeploymentObservation, members: dict[str, str]) -> Tree:
+    if deployment.facts is None:
+        return Tree(f"Deployment {deployment.name}: not there")
+    ready = deployment.ready if deployment.ready is not None else "?"
+    tree = Tree(f"Deployment {deployment.name}: {ready} of {deployment.facts.replicas} ready")
+    for pod in sorted(deployment.facts.pods or (), key=lambda pod: pod.name):
         branch = tree.add(Text.assemble(f"{pod.name}  ", _state(pod)))
         if pod.name in members:
             branch.add(f"member {members[pod.name]}")

@@ -28,17 +28,17 @@ def verify(
     from planner.verification.verdict import Fit
 
     with answering(form, output) as answer:
-        stored, place = _read(plan, namespace, kubeconfig)
+        stored, plan_namespace = _read(plan, namespace, kubeconfig)
         verdict = stored.status.verdict
         rollouts.keep_record(data, stored)
         if not answer.is_text:
             fit = None if verdict is None else verdict.fit.value
-            answer.write(rollouts.PROGRESS, {**rollouts.answer(stored, place), "fit": fit})
+            answer.write(rollouts.PROGRESS, {**rollouts.answer(stored, plan_namespace), "fit": fit})
         elif verdict is None:
             message = f"Plan {stored.name} has no verdict: it is {stored.status.phase}, {stored.status.message}"
             text_console().print(message, soft_wrap=True)
         else:
-            rollouts.tell_end(stored)
+            rollouts.print_end(stored)
         if verdict is None or verdict.fit is Fit.OUTSIDE:
             raise typer.Exit(1)
 
@@ -47,9 +47,9 @@ def _read(plan: str, namespace: str | None, kubeconfig: Path | None) -> "tuple[S
     """Return the plan and its namespace. Raises ``BadInputError`` when there is no such plan."""
     from planner.deployments.plans import ClusterPlans, no_plan
 
-    place, name = rollouts.plan_place(plan, namespace)
+    plan_namespace, name = rollouts.locate_plan(plan, namespace)
     with rollouts.open_cluster(kubeconfig) as api:
-        stored = ClusterPlans(api, place).read(name)
+        stored = ClusterPlans(api, plan_namespace).read(name)
     if stored is None:
-        raise no_plan(place, name)
-    return stored, place
+        raise no_plan(plan_namespace, name)
+    return stored, plan_namespace

@@ -84,7 +84,7 @@ class Watch:
         return bool(readable) and all(group.is_clear for group in readable)
 
 
-def one_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installation:
+def single_installation(policies: "Sequence[ConsumerScalingPolicy]") -> Installation:
     """Return the installation of all policies. Raises ``BadInputError`` where they live in several clusters."""
     apart = installations(policies)
     if len(apart) > 1:

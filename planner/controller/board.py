@@ -1,4 +1,4 @@
-"""``Board``: what was last heard of each plan. It wakes plans that need a turn, and tells what has changed."""
+"""``Board``: the newest known state of each plan. It triggers plans that need a reconcile, and reports changes."""
 
 import logging
 import threading
@@ -18,85 +18,85 @@ log = logging.getLogger(__name__)
 
 Json = Mapping[str, Any]
 Changed = Callable[[StoredPlan, RolloutStatus], None]
-"""Hears of a plan whose status was seen to change, with the status before."""
+"""Called with a plan whose status has changed, and with the status before."""
 
 UNREADABLE: Final = "Unreadable"
-"""In place of the phase of a plan that is none of ours to read: made by a newer planner, or damaged."""
+"""Instead of the phase of a plan that is none of ours to read: made by a newer planner, or damaged."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _KnownPlan:
     uid: str
     version: int
     status: RolloutStatus | None
 
 
 class Board:
-    """Plans as they were last heard of. Safe to share between threads."""
+    """Plans in their newest known state. Safe to share between threads."""
 
     def __init__(self, agenda: Agenda, changed: Changed) -> None:
         self._agenda, self._changed = agenda, changed
-        self._heard: dict[Key, _Heard] = {}
+        self._known: dict[Key, _KnownPlan] = {}
         self._lock = threading.Lock()
 
-    def hear(self, found: Json) -> None:
-        """Note a plan object. One that is older than what was heard before is left out."""
-        key, heard = key_of(found), _heard(found)
+    def note(self, manifest: Json) -> None:
+        """Note a plan object. One that is older than the known one is left out."""
+        key, known = key_of(manifest), _known_plan(manifest)
         with self._lock:
-            before = self._heard.get(key)
-            if before is not None and before.uid == heard.uid and before.version >= heard.version:
+            before = self._known.get(key)
+            if before is not None and before.uid == known.uid and before.version >= known.version:
                 return
-            self._heard[key] = heard
-        if _needs_turn(found, heard.status):
-            self._agenda.wake(key)
-        if before is not None and before.uid == heard.uid and before.status and heard.status != before.status:
-            self._tell(found, before.status)
+            self._known[key] = known
+        if _needs_reconcile(manifest, known.status):
+            self._agenda.trigger(key)
+        if before is not None and before.uid == known.uid and before.status and known.status != before.status:
+            self._report_change(manifest, before.status)
 
-    def hear_all(self, found: Iterable[Json]) -> None:
-        """Note all plan objects that there are; the others are gone."""
-        there = {key_of(one): one for one in found}
-        for one in there.values():
-            self.hear(one)
+    def note_all(self, manifests: Iterable[Json]) -> None:
+        """Note all plan objects that exist; the others are gone."""
+        present = {key_of(manifest): manifest for manifest in manifests}
+        for manifest in present.values():
+            self.note(manifest)
         with self._lock:
-            gone = self._heard.keys() - there.keys()
+            gone = self._known.keys() - present.keys()
         for key in gone:
             self.forget(key)
 
     def forget(self, key: Key) -> None:
-        """Note that a plan is gone; a turn of it will find that out, too."""
+        """Note that a plan is gone; a reconcile of it will find that out, too."""
         with self._lock:
-            self._heard.pop(key, None)
-        self._agenda.wake(key)
+            self._known.pop(key, None)
+        self._agenda.trigger(key)
 
     def counts(self) -> Mapping[tuple[str, str], int]:
-        """Return (namespace, phase) -> how many plans there are."""
+        """Return (namespace, phase) -> the number of plans."""
         with self._lock:
-            heard = list(self._heard.items())
-        return Counter((namespace, one.status.phase if one.status else UNREADABLE) for (namespace, _), one in heard)
+            known = list(self._known.items())
+        return Counter((namespace, plan.status.phase if plan.status else UNREADABLE) for (namespace, _), plan in known)
 
-    def _tell(self, found: Json, before: RolloutStatus) -> None:
+    def _report_change(self, manifest: Json, before: RolloutStatus) -> None:
         try:
-            self._changed(stored_plan(found), before)
+            self._changed(stored_plan(manifest), before)
         except BadInputError as error:
-            log.warning("plan cannot be read", extra={"plan": key_of(found), "error": str(error)})
+            log.warning("plan cannot be read", extra={"plan": key_of(manifest), "error": str(error)})
 
 
-def key_of(found: Json) -> Key:
+def key_of(manifest: Json) -> Key:
     """Return namespace and name of an object."""
-    return found["metadata"]["namespace"], found["metadata"]["name"]
+    return manifest["metadata"]["namespace"], manifest["metadata"]["name"]
 
 
-def _heard(found: Json) -> _Heard:
-    meta = found["metadata"]
+def _known_plan(manifest: Json) -> _KnownPlan:
+    meta = manifest["metadata"]
     try:
-        status = parse_status(found.get("status"), f"plan {meta['namespace']}/{meta['name']}")
+        status = parse_status(manifest.get("status"), f"plan {meta['namespace']}/{meta['name']}")
     except BadInputError as error:
-        log.warning("plan cannot be read", extra={"plan": key_of(found), "error": str(error)})
+        log.warning("plan cannot be read", extra={"plan": key_of(manifest), "error": str(error)})
         status = None
     # Versions of one kind can be compared as numbers: documented from Kubernetes 1.35 on, and true of etcd always.
-    return _Heard(meta["uid"], int(meta["resourceVersion"]), status)
+    return _KnownPlan(meta["uid"], int(meta["resourceVersion"]), status)
 
 
-def _needs_turn(found: Json, status: RolloutStatus | None) -> bool:
+def _needs_reconcile(manifest: Json, status: RolloutStatus | None) -> bool:
     """True unless the plan is at its end and nothing of ours holds it."""
-    return status is None or not status.phase.is_final or FINALIZER in (found["metadata"].get("finalizers") or [])
+    return status is None or not status.phase.is_final or FINALIZER in (manifest["metadata"].get("finalizers") or [])

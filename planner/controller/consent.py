@@ -18,7 +18,7 @@ from planner.rollout.plan import GroupRef
 
 
 def is_open(stored: StoredPlan) -> bool:
-    """True for a plan that nobody has yet approved, ended or paused. Whoever takes an approval back has decided."""
+    """True for a plan that nobody has yet approved, ended or paused. Taking an approval back is a decision."""
     status, requests = stored.status, stored.requests
     untouched = status.phase is Phase.PENDING and status.approval is None
     return untouched and not (requests.approval or requests.abort or requests.is_deleted or requests.pause)
@@ -35,7 +35,7 @@ def why_for_a_person(
 
     The criteria go by the plan's own forecast, which is free text: only what one of the ``planners`` created is
     believed, by the name that the API server recorded. Below ``data`` lies how the group's earlier forecasts did;
-    ``None`` looks back on none. ``None`` is returned where the policy has no criteria, so that there is nothing to say.
+    ``None`` reads none. ``None`` is returned where the policy has no criteria, so that there is nothing to say.
     """
     rule = policy.approval_rule if policy else None
     if policy is None or rule is None:

@@ -1,6 +1,7 @@
 """``Election``: of several replicas one leads, by a lease as the groups' own; the others stand by.
 
-Nobody is told that he has lost: who could not renew stops before the lease runs out, by a clock that no one sets.
+No replica is notified of its loss: one that could not renew stops before the lease runs out, by a clock that no one
+sets.
 """
 
 import logging
@@ -75,5 +76,5 @@ class Election:
 
 
 def _leads_for(lease: Lease) -> float:
-    """Return for how many seconds after its renewal one may act: no turn that begins then is late."""
+    """Return for how many seconds after its renewal one may act: no reconcile that begins then is late."""
     return lease.duration_s - MARGIN.total_seconds()

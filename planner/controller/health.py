@@ -25,8 +25,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.OK, "ok")
 
-    def _answer(self, status: HTTPStatus, said: str) -> None:
-        body = f"{said}\n".encode()
+    def _answer(self, status: HTTPStatus, text: str) -> None:
+        body = f"{text}\n".encode()
         self.send_response(status)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -43,7 +43,7 @@ def serve_health(address: str, port: int, is_alive: Check, is_ready: Check) -> T
     try:
         server = _server_class(address)((address, port), handler)
     except OSError as error:
-        raise taken("--health-port", port, error) from error
+        raise port_error("--health-port", port, error) from error
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
     return server
 
@@ -53,6 +53,6 @@ def _server_class(address: str) -> type[ThreadingHTTPServer]:
     return type("Server", (ThreadingHTTPServer,), {"address_family": family})
 
 
-def taken(option: str, port: int, error: OSError) -> BadInputError:
+def port_error(option: str, port: int, error: OSError) -> BadInputError:
     """Return the error for a port that cannot be listened on."""
     return BadInputError(f"{option} {port} cannot be listened on: {error.strerror}: name another one")

@@ -54,9 +54,9 @@ def set_up(form: LogFormat, level: LogLevel) -> None:
     root.setLevel(level.upper())
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.INFO, root.level))
-    # One line for each change of each plan, to say that it was heard.
+    # One line for each change of each plan, to say that it was received.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
-    # It runs on a thread of its own, and the signals are the main thread's to hear.
+    # It runs on a thread of its own, and the signals are the main thread's to handle.
     logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
 
 

@@ -1,4 +1,4 @@
-"""``planner-controller``: its options, its parts, and its end."""
+"""``planner-controller``: its options, its tasks, and its end."""
 
 import sys
 from pathlib import Path
@@ -16,9 +16,9 @@ from planner.controller.settings import (
     LogFormat,
     LogLevel,
     Settings,
+    choose_lease_namespace,
     chosen_accounts,
     chosen_namespaces,
-    lease_place,
 )
 from planner.documents.policy_files import FileRules
 from planner.errors import PlannerError
@@ -82,7 +82,7 @@ def controller(
     settings = Settings(
         namespaces=namespaces,
         lease_name=leader_lease,
-        lease_namespace=lease_place(leader_namespace, namespaces),
+        lease_namespace=choose_lease_namespace(leader_namespace, namespaces),
         listen_address=listen_address,
         health_port=health_port,
         metrics_port=metrics_port,

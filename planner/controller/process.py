@@ -1,4 +1,4 @@
-"""The parts of a running controller: started together, watched over, and ended together."""
+"""The tasks of a running controller: started together, watched over, and ended together."""
 
 import faulthandler
 import logging
@@ -13,10 +13,10 @@ from prometheus_client import start_http_server
 
 from planner.controller import health, logs
 from planner.controller.agenda import Agenda
+from planner.controller.background import BackgroundTask
 from planner.controller.board import Board
 from planner.controller.election import Election
 from planner.controller.metrics import Metrics
-from planner.controller.parts import Part
 from planner.controller.records import Records, check_data
 from planner.controller.retention import Retention
 from planner.controller.settings import Settings
@@ -36,15 +36,15 @@ log = logging.getLogger(__name__)
 ELECT_S: Final = 2.0
 LIST_S: Final = 60.0
 """Between two lists of all plans: what the watch has missed is seen by then."""
-AGAIN_S: Final = 5.0
+RETRY_S: Final = 5.0
 SILENT_S: Final = 20.0
 """An API server that did not answer for so long is away."""
 STUCK_S: Final = 120.0
-"""A part that did nothing for so long hangs: each of its requests has a deadline of 10 s."""
+"""A task that did nothing for so long hangs: each of its requests has a deadline of 10 s."""
 END_S: Final = 20.0
-"""For how long turns that go on, and leases that are given back, are waited for: a pod has 30 s from SIGTERM on."""
+"""How long reconciles that go on and leases that are given back are waited for: a pod has 30 s from SIGTERM on."""
 GIVING_S: Final = 8.0
-"""What of it is left to giving leases back, however long turns go on."""
+"""What of it is left to giving leases back, however long reconciles go on."""
 LAST_S: Final = 25.0
 """After which the process ends, whatever it waits for: a thread of a client's own, a full pipe, a fault of ours."""
 NOTICE_S: Final = 0.5
@@ -52,45 +52,45 @@ NOTICE_S: Final = 0.5
 
 
 class Controller:
-    """All parts of one replica."""
+    """All tasks of one replica."""
 
     def __init__(self, settings: Settings, api: RolloutApi, groups: Callable[[], Groups]) -> None:
         self._settings, self._api = settings, api
         self.stop = threading.Event()
         self._agenda = Agenda()
-        self._board = Board(self._agenda, self._changed)
+        self._board = Board(self._agenda, self._record_change)
         executor = executor_name()
         leases = ClusterLeases(api, settings.lease_namespace)
         clock = ServerClock(api.server_time)
         self._election = Election(leases, settings.lease_name, executor, clock)
         self.metrics = Metrics(lambda: self._board.counts() if self._election.leads() else {}, self._election.leads)
         self._worker = Worker(api, groups, executor, self.metrics, settings.data, settings.planning_accounts)
-        failed = self.metrics.failed
+        failed = self.metrics.count_failure
         self._records = Records(settings.data, failed)
         self._retention = Retention(api, settings.finished_plans, clock, self._records.is_kept)
-        self._elects = Part("election", self._election.attempt, ELECT_S, self.stop, failed)
-        self._lists = Part("plans", self._list, LIST_S, self.stop, failed)
-        self._watches = Part("watch", self._watch, AGAIN_S, self.stop, failed)
+        self._elects = BackgroundTask("election", self._election.attempt, ELECT_S, self.stop, failed)
+        self._lists = BackgroundTask("plans", self._list, LIST_S, self.stop, failed)
+        self._watches = BackgroundTask("watch", self._watch, RETRY_S, self.stop, failed)
         self._workers = [
-            Part(f"worker {number}", self._work, 0.0, self.stop, failed) for number in range(settings.workers)
+            BackgroundTask(f"worker {number}", self._work, 0.0, self.stop, failed) for number in range(settings.workers)
         ]
-        self._parts = [self._elects, self._lists, self._watches, *self._workers]
+        self._tasks = [self._elects, self._lists, self._watches, *self._workers]
 
     def run(self) -> None:
-        """Serve health and metrics and do all parts until ``stop`` is set; then end them, and give leases back."""
+        """Serve health and metrics and run all tasks until ``stop`` is set; then end them, and give leases back."""
         settings = self._settings
         address = settings.listen_address
         server = health.serve_health(address, settings.health_port, self.why_not_alive, self.why_not_ready)
         try:
             metrics, _ = start_http_server(settings.metrics_port, address, self.metrics.registry)
         except OSError as error:
-            raise health.taken("--metrics-port", settings.metrics_port, error) from error
-        for part in self._parts:
-            part.thread.start()
+            raise health.port_error("--metrics-port", settings.metrics_port, error) from error
+        for task in self._tasks:
+            task.thread.start()
         ports = {"health_port": server.server_port, "metrics_port": metrics.server_port}
         log.info("controller begins", extra={"namespaces": list(settings.namespaces) or "all", **ports})
-        # A signal that another thread took wakes nobody: its handler runs on this thread, once it runs. As handlers set
-        # the event, this thread must never hold its lock, as ``wait`` does.
+        # A signal that another thread took wakes no thread: its handler runs on this thread, once it runs. As handlers
+        # set the event, this thread must never hold its lock, as ``wait`` does.
         while not self.stop.is_set():
             time.sleep(NOTICE_S)
         # It takes neither Python's lock nor one of ours, and writes where each thread stands.
@@ -99,9 +99,9 @@ class Controller:
 
     def why_not_alive(self) -> str | None:
         """Return what hangs or has died, so that only a new process helps."""
-        for part in self._parts:
-            if not part.thread.is_alive():
-                return f"part {part.name} has ended"
+        for task in self._tasks:
+            if not task.thread.is_alive():
+                return f"part {task.name} has ended"
         if time.monotonic() - self._elects.began_at > STUCK_S:
             return f"part {self._elects.name} hangs"
         return None
@@ -117,18 +117,18 @@ class Controller:
         return None
 
     def _end(self, closings: Sequence[Callable[[], None]]) -> None:
-        """Let turns come to their end, give leases back, close; of what takes too long say so, and leave it.
+        """Let reconciles finish, give leases back, close; what takes too long is logged and left.
 
-        That is safe: a plan whose turn goes on keeps its lease, so nobody else begins before that has run out, and what
-        is asked of the server late meets another version.
+        That is safe: a plan whose reconcile goes on keeps its lease, so nobody else begins before that has run out, and
+        what is asked of the server late meets another version.
         """
         until = time.monotonic() + END_S
-        parts = [part.thread for part in (*self._workers, self._elects)]
+        threads = [task.thread for task in (*self._workers, self._elects)]
         closing = threading.Thread(target=self._close, args=(closings,), name="giving leases back", daemon=True)
-        _join(parts, until - GIVING_S)
+        _join(threads, until - GIVING_S)
         closing.start()
         _join([closing], until)
-        if left := [thread.name for thread in (*parts, closing) if thread.is_alive()]:
+        if left := [thread.name for thread in (*threads, closing) if thread.is_alive()]:
             log.warning("left unfinished", extra={"parts": left, "after_s": END_S})
         log.info("controller ends")
 
@@ -139,31 +139,31 @@ class Controller:
             close()
 
     def _work(self) -> None:
-        """Have one turn of the plan that is due, if we lead."""
+        """Reconcile the plan that is due, if we lead."""
         if not self._election.leads():
             self.stop.wait(0.2)
             return
         key = self._agenda.take(timeout_s=0.5)
         if key is None:
             return
-        after_s = self._worker.turn(key) if self._election.leads() else 0.0
+        after_s = self._worker.reconcile(key) if self._election.leads() else 0.0
         self._agenda.put_back(key, after_s)
 
     def _list(self) -> None:
         self._api.check_installed()
-        places: tuple[str | None, ...] = self._settings.namespaces or (None,)
-        found = [one for place in places for one in self._api.plans(place)]
-        self._board.hear_all(found)
-        for one in found:
-            self._records.hear(one)
+        namespaces: tuple[str | None, ...] = self._settings.namespaces or (None,)
+        manifests = [manifest for namespace in namespaces for manifest in self._api.plans(namespace)]
+        self._board.note_all(manifests)
+        for manifest in manifests:
+            self._records.note(manifest)
         if self._election.leads():
-            self._retention.tidy(found)
+            self._retention.tidy(manifests)
 
     def _watch(self) -> None:
         self._api.check_installed()
         watch(self._board, self._api.login, self._settings.namespaces, self.stop)
 
-    def _changed(self, stored: StoredPlan, before: RolloutStatus) -> None:
+    def _record_change(self, stored: StoredPlan, before: RolloutStatus) -> None:
         """Keep how its forecast did; count what has come anew into a plan's status, if it is for us to count."""
         self._records.keep(stored)
         if not self._election.leads():
@@ -172,11 +172,11 @@ class Controller:
         ended = {step.index for step in before.steps if step.finished_at}
         for step in status.steps:
             if step.index not in ended:
-                self.metrics.finished(step)
+                self.metrics.count_step(step)
         for refusal in status.refusals if status.refusals != before.refusals else ():
-            self.metrics.refused(refusal)
+            self.metrics.count_refusal(refusal)
         if status.verdict is not None and before.verdict is None:
-            self.metrics.judged(calibration_record(stored.plan, status.verdict))
+            self.metrics.count_verdict(calibration_record(stored.plan, status.verdict))
 
 
 def _join(threads: Iterable[threading.Thread], until: float) -> None:
@@ -197,7 +197,8 @@ def run(settings: Settings, groups: Callable[[], Groups] = LiveGroups) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: controller.stop.set())
         controller.run()
-        # All is said and given back. An interpreter that comes down meets threads that still wait for an answer, which
-        # aborts it (SIGABRT, seen), and on a busy machine takes until the last moment, which is no good end (seen).
+        # All is logged and given back. An interpreter that comes down meets threads that still wait for an answer,
+        # which aborts it (SIGABRT, seen), and on a busy machine takes until the last moment, which is no good end
+        # (seen).
         logging.shutdown()
         os._exit(0)

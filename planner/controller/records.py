@@ -14,14 +14,14 @@ from planner.execution.ports import StoredPlan
 
 log = logging.getLogger(__name__)
 
-PART = "records"
+SOURCE = "records"
 
 
 class Records:
-    """Writes each verdict once: what a plan's status says, whoever carried the plan out.
+    """Writes each verdict once: what a plan's status states, whatever executor carried the plan out.
 
     Every replica writes, as a record is the same whoever writes it, and each may have a folder of its own. What was not
-    written, as the disk was full or the process ended, is when the plan is heard of again. ``failed`` hears of
+    written, as the disk was full or the process ended, is when the plan is noted again. ``failed`` gets
     failures.
     """
 
@@ -29,13 +29,13 @@ class Records:
         self._data, self._failed = data, failed
         self._kept: set[str] = set()
 
-    def hear(self, found: Mapping[str, Any]) -> None:
-        """Write the record of a plan object as the API server gives it; one that cannot be read is told elsewhere."""
-        is_judged = bool((found.get("status") or {}).get("verdict"))
-        if self._data is None or not is_judged or found["metadata"]["uid"] in self._kept:
+    def note(self, manifest: Mapping[str, Any]) -> None:
+        """Write the record of a plan object as the API server has it; one that is unreadable is reported elsewhere."""
+        is_judged = bool((manifest.get("status") or {}).get("verdict"))
+        if self._data is None or not is_judged or manifest["metadata"]["uid"] in self._kept:
             return
         with suppress(BadInputError):
-            self.keep(stored_plan(found))
+            self.keep(stored_plan(manifest))
 
     def is_kept(self, stored: StoredPlan) -> bool:
         """Return whether nothing of the plan's verdict is still to be written: the plan may go."""
@@ -53,13 +53,13 @@ class Records:
         try:
             path = land_record(self._data, stored.plan, verdict)
         except StorageError as error:
-            self._failed(PART)
-            log.warning("to be tried again", extra={"part": PART, "plan": stored.name, "error": str(error)})
+            self._failed(SOURCE)
+            log.warning("to be tried again", extra={"part": SOURCE, "plan": stored.name, "error": str(error)})
             return
         except BadInputError as error:
             self._kept.add(stored.uid)
-            self._failed(PART)
-            log.warning("record cannot be kept", extra={"part": PART, "plan": stored.name, "error": str(error)})
+            self._failed(SOURCE)
+            log.warning("record cannot be kept", extra={"part": SOURCE, "plan": stored.name, "error": str(error)})
             return
         self._kept.add(stored.uid)
         log.info("record kept", extra={"plan": stored.name, "file": str(path)})

@@ -29,9 +29,9 @@ class Finished:
 
 
 class Retention:
-    """Removes plans that have ended. A plan that is stuck stays: a person has to look at it, whatever its age.
+    """Removes plans that have ended. A plan that is stuck stays: a person has to inspect it, whatever its age.
 
-    At most ``most`` of each policy stay, the newest; ``None`` sets no limit. ``is_kept`` tells whether all that is to
+    At most ``most`` of each policy stay, the newest; ``None`` sets no limit. ``is_kept`` returns whether all that is to
     outlive a plan was written elsewhere.
     """
 
@@ -40,10 +40,10 @@ class Retention:
     ) -> None:
         self._api, self._most, self._clock, self._is_kept = api, most, clock, is_kept
 
-    def tidy(self, found: Iterable[Mapping[str, Any]]) -> None:
+    def tidy(self, manifests: Iterable[Mapping[str, Any]]) -> None:
         """Remove those of all plan objects whose time is over. Raises ``OutOfReachError`` when nothing answers."""
-        finished = [plan for one in found if (plan := finished_plan(one)) is not None]
-        over = list(expired(finished, self._clock()))
+        finished = [plan for manifest in manifests if (plan := finished_plan(manifest)) is not None]
+        over = list(expired_plans(finished, self._clock()))
         for plan in over + list(surplus([plan for plan in finished if plan not in over], self._most)):
             if self._is_kept(plan.stored):
                 self._remove(plan)
@@ -55,7 +55,7 @@ class Retention:
             self._api.delete_plan(plan.namespace, stored.name, stored.uid, stored.resource_version)
         except ForbiddenError as error:
             log.warning("plan not removed", extra={**about, "error": str(error), "next": f"apply {ROLE}"})
-        except ConflictError as error:  # it has changed since it was listed: the next list tells how
+        except ConflictError as error:  # it has changed since it was listed: the next list shows how
             log.info("plan not removed", extra={**about, "error": str(error)})
         except OutOfReachError as error:
             log.warning("plan not removed", extra={**about, "error": str(error)})
@@ -63,19 +63,21 @@ class Retention:
             log.info("plan removed", extra={**about, "phase": stored.status.phase, "ended": plan.ended_at.isoformat()})
 
 
-def finished_plan(found: Mapping[str, Any]) -> Finished | None:
+def finished_plan(manifest: Mapping[str, Any]) -> Finished | None:
     """Return a plan object that may go, ``None`` for one that has not ended, is stuck, goes already or is not ours."""
     try:
-        stored = stored_plan(found)
+        stored = stored_plan(manifest)
     except BadInputError:
-        return None  # the board tells of it
+        return None  # the board reports it
     status = stored.status
     if not status.phase.is_final or status.phase is Phase.STUCK or status.phase_since is None:
         return None
-    return None if stored.requests.is_deleted else Finished(found["metadata"]["namespace"], stored, status.phase_since)
+    return (
+        None if stored.requests.is_deleted else Finished(manifest["metadata"]["namespace"], stored, status.phase_since)
+    )
 
 
-def expired(finished: Iterable[Finished], now: datetime) -> Iterator[Finished]:
+def expired_plans(finished: Iterable[Finished], now: datetime) -> Iterator[Finished]:
     """Yield the plans whose ``ttlSecondsAfterFinished`` is over."""
     for plan in finished:
         ttl_s = plan.stored.plan.ttl_seconds_after_finished

@@ -1,4 +1,4 @@
-"""What a controller is told: by options, or by the environment variables of the same names."""
+"""The options of a controller: by flags, or by the environment variables of the same names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ class LogLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a controller is told.
+    """The options of a controller.
 
     ``namespaces`` are those whose plans it carries out, none means all. ``lease_name`` in ``lease_namespace`` lets one
-    of several replicas act. ``workers`` is how many turns go on at once. Both ports are opened on
+    of several replicas act. ``workers`` is how many reconciles go on at once. Both ports are opened on
     ``listen_address``; a port of 0 is a free one. How forecasts did is kept below ``data``, ``None`` keeps nothing.
     Criteria of policies approve only plans that one of ``planning_accounts`` created. Of each policy's plans that have
     ended ``finished_plans`` stay, ``None`` sets no limit.
@@ -60,19 +60,21 @@ class Settings:
 
 def chosen_namespaces(named: Sequence[str], is_all: bool) -> tuple[str, ...]:
     """Return the namespaces of the options, each once; none means all. Raises ``BadInputError`` for both or neither."""
-    names = tuple(dict.fromkeys(name.strip() for part in named for name in part.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for listed in named for name in listed.split(",") if name.strip()))
     if bool(names) == is_all:
-        found = "both were given" if is_all else "none was given"
-        raise BadInputError(f"{found}: name the namespaces by --namespace a,b, or say --all-namespaces")
+        given = "both were given" if is_all else "none was given"
+        raise BadInputError(f"{given}: name the namespaces by --namespace a,b, or say --all-namespaces")
     return names
 
 
 def chosen_accounts(named: Sequence[str]) -> frozenset[str]:
     """Return the accounts of the option, as the API server names them."""
-    return frozenset(name.strip() for part in named for name in part.split(",") if name.strip())
+    return frozenset(name.strip() for listed in named for name in listed.split(",") if name.strip())
 
 
-def lease_place(named: str | None, namespaces: Sequence[str], pod_namespace: Path = POD_NAMESPACE_FILE) -> str:
+def choose_lease_namespace(
+    named: str | None, namespaces: Sequence[str], pod_namespace: Path = POD_NAMESPACE_FILE
+) -> str:
     """Return the namespace of the leader's lease: as named, the pod's own, or the first that is watched."""
     if named:
         return named

@@ -34,25 +34,25 @@ class _Patience:
 
 
 def watch(board: Board, login: Callable[[], Login], namespaces: tuple[str, ...], stop: threading.Event) -> None:
-    """Tell the board of every change until ``stop`` is set. Returns or raises early when kopf cannot go on."""
+    """Pass every change to the board until ``stop`` is set. Returns or raises early when kopf cannot go on."""
     where: dict[str, Any] = {"namespaces": namespaces} if namespaces else {"clusterwide": True}
     asyncio.run(_operate(_registry(board, login), stop, where))
 
 
 async def _operate(registry: kopf.OperatorRegistry, stop: threading.Event, where: dict[str, Any]) -> None:
     # Not our event itself: kopf would wait for it on a thread that nobody can end, and hang there when it fails.
-    ends = asyncio.Event()
-    told = asyncio.create_task(_tell(stop, ends))
+    ended = asyncio.Event()
+    relay = asyncio.create_task(_relay_stop(stop, ended))
     try:
-        await kopf.operator(registry=registry, settings=_settings(), standalone=True, stop_flag=ends, **where)
+        await kopf.operator(registry=registry, settings=_settings(), standalone=True, stop_flag=ended, **where)
     finally:
-        told.cancel()
+        relay.cancel()
 
 
-async def _tell(stop: threading.Event, ends: asyncio.Event) -> None:
+async def _relay_stop(stop: threading.Event, ended: asyncio.Event) -> None:
     while not stop.is_set():
         await asyncio.sleep(_STOP_S)
-    ends.set()
+    ended.set()
 
 
 def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry:
@@ -61,16 +61,16 @@ def _registry(board: Board, login: Callable[[], Login]) -> kopf.OperatorRegistry
     def enter(**_: Any) -> kopf.ConnectionInfo:
         return _connection(login())
 
-    async def heard(event: Mapping[str, Any], **_: Any) -> None:
-        found = event["object"]
+    async def note_event(event: Mapping[str, Any], **_: Any) -> None:
+        manifest = event["object"]
         if event["type"] == "DELETED":
-            board.forget(key_of(found))
+            board.forget(key_of(manifest))
         else:
-            board.hear(found)
+            board.note(manifest)
 
     version = API_VERSION.rpartition("/")[2]
     kopf.on.login(registry=registry, id="enter")(enter)
-    kopf.on.event(API_GROUP, version, plan_resource().plural, registry=registry, id="heard")(heard)
+    kopf.on.event(API_GROUP, version, plan_resource().plural, registry=registry, id="heard")(note_event)
     return registry
 
 

@@ -22,13 +22,13 @@ def describe_choice(bill: DecisionBill, current: int, target: int) -> str:
 
 def describe_line(line: BillLine, per_pod: int) -> str:
     """Return what a count costs: the sum, and what it is made of."""
-    parts = [f"{line.consumer_hours:,.2f} for {scaled(per_pod)}s"]
+    clauses = [f"{line.consumer_hours:,.2f} for {scaled(per_pod)}s"]
     if changes := line.change_hours + line.later_change_hours:
-        parts.append(f"{changes:,.2f} for changes")
-    parts.append(f"{line.late_hours:,.2f} for {line.late_minutes:,.1f} late minutes")
+        clauses.append(f"{changes:,.2f} for changes")
+    clauses.append(f"{line.late_hours:,.2f} for {line.late_minutes:,.1f} late minutes")
     if line.bound_hours:
-        parts.append(f"{line.bound_hours:,.2f} for bounds that are met too late")
-    return f"{hours(line.total_hours, per_pod)} ({', '.join(parts)})"
+        clauses.append(f"{line.bound_hours:,.2f} for bounds that are met too late")
+    return f"{hours(line.total_hours, per_pod)} ({', '.join(clauses)})"
 
 
 def describe_difference(line: BillLine, chosen: BillLine, per_pod: int) -> str:
@@ -51,7 +51,7 @@ def describe_bill(bill: DecisionBill, current: int, target: int) -> Iterator[str
 
 
 def describe_source(bill: DecisionBill) -> str:
-    """Return what the bill looks at: how far ahead, how many futures, out of what."""
+    """Return what the bill considers: how far ahead, how many futures, out of what."""
     return (
         f"Bill for the next {duration(bill.horizon_seconds)}, the mean of {bill.futures} possible loads around a level "
         f"of {bill.level:,.1f} consumers, made of {bill.source}; each count stays for "

@@ -37,7 +37,7 @@ CLEARLY_BETTER = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What speaks against one outcome: ``lasting`` sentences, ``delays`` while a backlog is worked off."""
+    """The arguments against one outcome: ``lasting`` sentences, ``delays`` while a backlog is worked off."""
 
     outcome: CandidateOutcome
     lasting: tuple[str, ...]
@@ -64,24 +64,24 @@ def decide(
     """
     reason = first_reason_to_hold(snapshot, objective, at)
     if reason is not None:
-        return _held_for(snapshot, at, reason, ())
+        return _hold(snapshot, at, reason, ())
     verdicts = _verdicts(snapshot, outcomes, objective)
     bills = _bills(snapshot, verdicts, objective)
     if objective.wait is not None and bills is None and verdicts:
-        return _held_for(snapshot, at, (HoldCause.UNKNOWN_RATES, "the mean arrival rate of some queue is unknown"), ())
+        return _hold(snapshot, at, (HoldCause.UNKNOWN_RATES, "the mean arrival rate of some queue is unknown"), ())
     current = snapshot.count
     chosen = _choose(verdicts, current, objective, bills)
     rejected = tuple(_rejections(verdicts, chosen, objective, bills))
     if chosen is None:
-        return _held_for(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
+        return _hold(snapshot, at, (HoldCause.NO_COUNT_MEETS, _none_better(verdicts, objective)), rejected)
     target = chosen.outcome.count
     bill = bills.shown(target) if bills and bills.weighs(target) and not chosen.lasting else None
     late = bills.why_none_keeps_up(_weighed_counts(verdicts, objective, bills)) if bills and bill else ""
-    why = _bill_says(bill, current, chosen, late) if bill else _why(chosen, objective)
+    why = _explain_bill(bill, current, chosen, late) if bill else _why(chosen, objective)
     at_best = HoldCause.NO_COUNT_MEETS if late else HoldCause.RIGHT_ALREADY
     reason = _reason_to_stay(snapshot, chosen, objective, at, (at_best, why))
     if reason is not None:
-        return _held_for(snapshot, at, reason, rejected, bill)
+        return _hold(snapshot, at, reason, rejected, bill)
     return Decision(
         group=snapshot.group,
         decided_at=at,
@@ -98,7 +98,7 @@ def decide(
 def _verdicts(
     snapshot: GroupSnapshot, outcomes: Sequence[CandidateOutcome], objective: Objective
 ) -> dict[int, _Verdict]:
-    """Return what speaks against each outcome of the group's own strategy, counts ascending."""
+    """Return the arguments against each outcome of the group's own strategy, counts ascending."""
     return {
         outcome.count: _Verdict(outcome, tuple(lasting_misses(outcome, objective)), delays(outcome, objective))
         for outcome in sorted(outcomes, key=lambda outcome: outcome.count)
@@ -189,15 +189,15 @@ def _relief(outcome: CandidateOutcome, objective: Objective) -> float:
 def _cost_h(verdict: _Verdict, smallest: int, objective: Objective) -> float:
     """Return what a count costs beyond the smallest able one, in hours of one consumer.
 
-    Its further consumers are paid until the backlog is gone and the group may shrink again, and the way back is a
+    Its further consumers are paid until the backlog is gone and the group may shrink again, and going back is a
     rebalance more; each minute beyond the objective costs ``LATE_MINUTE_H``.
     """
     late_h = verdict.late_s / 60.0 * LATE_MINUTE_H
     further = verdict.outcome.count - smallest
     if further <= 0:
         return late_h
-    held_s = (verdict.outcome.drain_s or 0.0) + max(RECOVERY_S, objective.quiet_s or 0.0)
-    return late_h + further * held_s / 3600.0 + REBALANCE_H
+    kept_s = (verdict.outcome.drain_s or 0.0) + max(RECOVERY_S, objective.quiet_s or 0.0)
+    return late_h + further * kept_s / 3600.0 + REBALANCE_H
 
 
 def _utilisation(outcome: CandidateOutcome) -> float:
@@ -310,7 +310,7 @@ def _why(chosen: _Verdict, objective: Objective) -> str:
     return f"{busiest}{_backlog(outcome)}{note}{_wait(outcome, objective)}"
 
 
-def _bill_says(bill: DecisionBill, current: int, chosen: _Verdict, late: str) -> str:
+def _explain_bill(bill: DecisionBill, current: int, chosen: _Verdict, late: str) -> str:
     """Return why a count won by its bill; ``late`` says why messages are late with any count, where they are."""
     why = describe_choice(bill, current, chosen.outcome.count) + _backlog(chosen.outcome)
     return f"{late}; {why}" if late else why
@@ -341,7 +341,7 @@ def _pods(count: int, outcome: CandidateOutcome) -> str:
     return pods(count, count * outcome.members_per_pod)
 
 
-def _held_for(
+def _hold(
     snapshot: GroupSnapshot,
     at: datetime,
     reason: HoldReason,

@@ -112,7 +112,7 @@ class Decision:
                 f"decision on group {self.group}: {self.current} to {self.target} with hold cause {self.hold_cause}"
             )
 
-    def held_for(self, sentence: str) -> "Decision":
+    def as_hold(self, sentence: str) -> "Decision":
         """Return the hold that it becomes where no plan can carry it out; ``sentence`` says why, without its stop."""
         present = pods(self.current, self.current * self.members_per_pod)
         reason = f"Hold at {present}: {self.target} would be right, but {sentence}."

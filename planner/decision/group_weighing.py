@@ -99,9 +99,9 @@ def _series(
 ) -> LoadSeries:
     """Return the load in consumers by minute; where no minute is known, the mean of the window stands for one."""
     total = sum(rates.values())
-    part = sum(served.values()) / total if total > 0 else 1.0
+    served_share = sum(served.values()) / total if total > 0 else 1.0
     minutes = minute_rates(snapshot.recent, snapshot.at) or [total]
-    return LoadSeries(load=[rate * part / capacity for rate in minutes])
+    return LoadSeries(load=[rate * served_share / capacity for rate in minutes])
 
 
 def _backlog(

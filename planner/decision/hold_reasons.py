@@ -103,22 +103,22 @@ def slow(capacity: Capacity) -> str:
 
 
 def too_old(snapshot: GroupSnapshot, objective: Objective, at: datetime) -> str | None:
-    """Return which part of the snapshot is older at time ``at`` than the policy allows, ``None`` when none is."""
+    """Return which section of the snapshot is older at time ``at`` than the policy allows, ``None`` when none is."""
     since_s = (at - snapshot.at).total_seconds()
-    for part in snapshot.parts:
-        age_s = since_s + part.age_s
+    for section in snapshot.parts:
+        age_s = since_s + section.age_s
         if age_s > objective.max_age_s:
-            return f"its {part.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s"
+            return f"its {section.name} are {age_s:.0f} s old, the policy allows {objective.max_age_s:.0f} s"
     return None
 
 
 def _completeness(snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
-    for part in snapshot.parts:
-        if part.completeness < objective.min_completeness:
-            note = f" ({part.note})" if part.note else ""
+    for section in snapshot.parts:
+        if section.completeness < objective.min_completeness:
+            note = f" ({section.note})" if section.note else ""
             yield (
                 HoldCause.INCOMPLETE_DATA,
-                f"its {part.name} are {part.completeness:.0%} complete{note}, "
+                f"its {section.name} are {section.completeness:.0%} complete{note}, "
                 f"the policy asks for {objective.min_completeness:.0%}",
             )
 
@@ -135,7 +135,7 @@ def _strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
 
 
 def _shared_by_all(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
-    """Members that take messages of every queue, in no way that is known: so it stays, however long one looks."""
+    """Members that take messages of every queue, by no known rule: so it stays, however long they are watched."""
     if snapshot.strategy is None and GRPC_CLIENTS in snapshot.strategy_source:
         yield HoldCause.UNKNOWN_STRATEGY, f"the allocation strategy is unknown: {snapshot.strategy_source}"
     is_shared = snapshot.shared_queues and snapshot.shared_queues == len(snapshot.data_queues)
@@ -172,7 +172,7 @@ def _rocketmq_strategy(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
 
 
 def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Objective) -> Iterator[HoldReason]:
-    """What the Deployment says against a change: somebody else would undo it, or the last one is not over."""
+    """Why the Deployment prevents a change: another scaler would undo it, or the last one is not over."""
     scalers = deployment.active_autoscalers
     if scalers is None:
         yield HoldCause.OTHER_SCALER, f"whether an autoscaler owns {deployment.workload} could not be read"
@@ -189,7 +189,7 @@ def _deployment(deployment: Deployment, snapshot: GroupSnapshot, objective: Obje
 
 
 def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[HoldReason]:
-    """The group must have been left alone for so long; what nobody watched is not known to have been quiet."""
+    """The group must have been left alone for so long; time without samples is not known to have been quiet."""
     since = at - timedelta(seconds=quiet_s)
     changed = last_change(snapshot)
     if changed is not None and changed > since:
@@ -209,7 +209,7 @@ def _quiet(snapshot: GroupSnapshot, quiet_s: float, at: datetime) -> Iterator[Ho
 
 
 def _settled(snapshot: GroupSnapshot) -> Iterator[HoldReason]:
-    """The members' own word must equal what the strategy computes, else the group is still on the move."""
+    """What the members report must equal what the strategy computes, else the group is still moving."""
     if snapshot.strategy is None or not snapshot.clients:
         return
     wrong = unsettled_queues(snapshot)

@@ -190,7 +190,7 @@ class _Model:
         rest = self._stretch(value, load, limit, seconds - delay) if delay < seconds else value
         between, late = self._grow(self._levels, load, self._drain, limit, delay)
         price = self._changes[:, None]
-        rise = self._valued(_least_above(rest + price), between) + late + self._counts * delay
+        rise = self._values_at(_least_above(rest + price), between) + late + self._counts * delay
         return np.minimum(whole, np.minimum(rise, _least_below(whole + price)))
 
     def first(self, value: Floats, load: Floats, seconds: float, state: GroupState, counts: list[int]) -> Floats:
@@ -207,12 +207,12 @@ class _Model:
             total += self._counts[row].ravel() * span + late
             left = left - span
         total += self._changes * np.array([_changes(state, target) for target in counts])
-        return np.asarray(total + self._valued(value, backlog[:, :, None])[:, :, 0])
+        return np.asarray(total + self._values_at(value, backlog[:, :, None])[:, :, 0])
 
     def _stretch(self, value: Floats, load: Floats, limit: Floats, seconds: float) -> Floats:
         """Return for each count the cost of running it for so long, with the value behind it, by backlog level."""
         after, late = self._grow(self._levels, load, self._drain, limit, seconds)
-        return np.asarray(self._valued(value, after) + late + self._counts * seconds)
+        return np.asarray(self._values_at(value, after) + late + self._counts * seconds)
 
     def _limit(self, load: Floats, shares: Floats) -> Floats:
         """Return the backlog at which the busiest consumer's oldest message is late.
@@ -227,10 +227,10 @@ class _Model:
         """Return the backlog after a stretch, and the price of the part of it in which messages are late."""
         growth = (load - drain) * seconds
         after = backlog + growth
-        part = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
-        return np.maximum(after, 0.0), np.minimum(np.maximum(part, 0.0), 1.0) * (seconds * self._late_price)
+        late_share = (np.maximum(backlog, after) - limit) / (np.abs(growth) + 1e-6)
+        return np.maximum(after, 0.0), np.minimum(np.maximum(late_share, 0.0), 1.0) * (seconds * self._late_price)
 
-    def _valued(self, value: Floats, backlog: Floats) -> Floats:
+    def _values_at(self, value: Floats, backlog: Floats) -> Floats:
         """Return each path's and count's value at its own backlogs; beyond the last level the line goes on."""
         index = np.searchsorted(self._levels[1:-1], backlog, side="right")
         weight = (backlog - self._levels[index]) / self._widths[index]

@@ -1,4 +1,4 @@
-"""How long a group has been left alone, as far as its snapshot can tell."""
+"""How long a group has been left alone, as far as its snapshot shows."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ def last_change(snapshot: GroupSnapshot) -> datetime | None:
 
 
 def known_since(snapshot: GroupSnapshot) -> datetime | None:
-    """Return from when on no change can have been missed, ``None`` where even the latest look tells nothing."""
+    """Return from when on no change can have been missed, ``None`` where even the latest sample shows nothing."""
     known = None
     for point in reversed(snapshot.recent):
         if not _is_known(point):

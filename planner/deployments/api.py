@@ -1,7 +1,7 @@
 """``RolloutApi``: the requests of an executor, through the official client. The one module here that touches it.
 
 Writes are patches, and each carries the ``resourceVersion`` or uid that it holds for: the server then answers 409 to
-whoever was slower, which is ``ConflictError``. Nothing is retried inside.
+the slower of two writers, which is ``ConflictError``. Nothing is retried inside.
 """
 
 import logging
@@ -80,12 +80,12 @@ class RolloutApi(KubernetesApi):
 
     def plan(self, namespace: str, name: str) -> Json | None:
         """Return a plan object, ``None`` when there is none. Raises ``NotInstalledError`` without the definitions."""
-        found = self._get(
+        manifest = self._get(
             f"get plan {namespace}/{name}", self._custom.get_namespaced_custom_object, _PLANS, namespace, name
         )
-        if found is None:
+        if manifest is None:
             self.check_installed()
-        return found
+        return manifest
 
     def plans(self, namespace: str | None) -> list[Json]:
         """Return all plan objects of a namespace; ``None`` means all of them."""
@@ -110,10 +110,10 @@ class RolloutApi(KubernetesApi):
         def listing(namespace: str, **options: Any) -> Any:
             return self._custom.list_namespaced_custom_object(group, version, namespace, plural, **options)
 
-        found = self._list("policies", namespace, listing, None)
-        if not found:
+        manifests = self._list("policies", namespace, listing, None)
+        if not manifests:
             self.check_installed()
-        return found
+        return manifests
 
     def patch_policy_status(self, namespace: str, name: str, body: Json) -> Json | None:
         """Merge ``body`` into a policy object's status; ``None`` when there is no such object."""
@@ -127,7 +127,7 @@ class RolloutApi(KubernetesApi):
         group, version, plural = _PLANS
         request = f"create plan {namespace}/{body['metadata']['name']}"
         options: Json = {"dry_run": "All"} if is_dry else {}
-        found = self._send(
+        created = self._send(
             request,
             self._custom.create_namespaced_custom_object,
             group,
@@ -137,10 +137,10 @@ class RolloutApi(KubernetesApi):
             body=body,
             **options,
         )
-        if found is None:
+        if created is None:
             self.check_installed()
             raise AnswerError(f"{self.server}: {request}: there is no namespace {namespace}: correct it")
-        return found
+        return created
 
     def patch_plan(self, namespace: str, name: str, body: Json) -> Json | None:
         """Merge ``body`` into a plan object; ``None`` when there is none."""
@@ -170,7 +170,7 @@ class RolloutApi(KubernetesApi):
     def patch_deployment(self, namespace: str, name: str, body: Json | list[Json], kind: str = MERGE) -> Json:
         """Patch a Deployment; one that is gone is a ``ConflictError``, as somebody was faster."""
         request = f"patch Deployment {namespace}/{name}"
-        return self._found(
+        return self._require(
             request,
             self._send(request, self._apps.patch_namespaced_deployment, name, namespace, body=body, _content_type=kind),
         )
@@ -178,7 +178,9 @@ class RolloutApi(KubernetesApi):
     def create_deployment(self, namespace: str, body: Json) -> Json:
         """Create a Deployment; one that is there already is a ``ConflictError``."""
         request = f"create Deployment {namespace}/{body['metadata']['name']}"
-        return self._found(request, self._send(request, self._apps.create_namespaced_deployment, namespace, body=body))
+        return self._require(
+            request, self._send(request, self._apps.create_namespaced_deployment, namespace, body=body)
+        )
 
     def delete_deployment(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
         """Delete exactly this Deployment; one that is gone already is fine."""
@@ -199,7 +201,7 @@ class RolloutApi(KubernetesApi):
         group, version, plural = resource
         method, request = self._custom.patch_namespaced_custom_object, f"patch {plural} {namespace}/{name}"
         arguments = (group, version, namespace, plural, name)
-        return self._found(request, self._send(request, method, *arguments, body=body, _content_type=MERGE))
+        return self._require(request, self._send(request, method, *arguments, body=body, _content_type=MERGE))
 
     def patch_pod(self, namespace: str, name: str, body: Json) -> Json | None:
         """Merge ``body`` into a pod; ``None`` when there is none."""
@@ -213,7 +215,7 @@ class RolloutApi(KubernetesApi):
     def create_lease(self, namespace: str, body: Json) -> Json:
         """Create a lease."""
         request = f"create lease {namespace}/{body['metadata']['name']}"
-        return self._found(
+        return self._require(
             request, self._send(request, self._coordination.create_namespaced_lease, namespace, body=body)
         )
 
@@ -221,12 +223,12 @@ class RolloutApi(KubernetesApi):
         """Replace a lease."""
         request = f"replace lease {namespace}/{name}"
         method = self._coordination.replace_namespaced_lease
-        return self._found(request, self._send(request, method, name, namespace, body=body))
+        return self._require(request, self._send(request, method, name, namespace, body=body))
 
     def create_event(self, namespace: str, body: Json) -> Json:
         """Create an event."""
         request = "create an event"
-        return self._found(request, self._send(request, self._core.create_namespaced_event, namespace, body=body))
+        return self._require(request, self._send(request, self._core.create_namespaced_event, namespace, body=body))
 
     def patch_event(self, namespace: str, name: str, body: Json) -> Json | None:
         """Merge ``body`` into an event; ``None`` where it is gone, as the server keeps events for an hour or so."""
@@ -237,15 +239,15 @@ class RolloutApi(KubernetesApi):
         """Return whether we may do that (``SelfSubjectAccessReview``)."""
         body = {"spec": {"resourceAttributes": attributes}}
         method = self._authorization.create_self_subject_access_review
-        found = self._send("ask for our rights", method, body=body)
-        return bool(found and found["status"]["allowed"])
+        review = self._send("ask for our rights", method, body=body)
+        return bool(review and review["status"]["allowed"])
 
     def own_name(self) -> str:
         """Return the name by which the server knows us (``SelfSubjectReview``, Kubernetes 1.28 and later)."""
-        found = self._send("ask for our name", self._authentication.create_self_subject_review, body={})
-        if found is None:
+        review = self._send("ask for our name", self._authentication.create_self_subject_review, body={})
+        if review is None:
             raise AnswerError(f"{self.server} cannot tell our name: it takes Kubernetes 1.28 or later")
-        return str(found["status"]["userInfo"]["username"])
+        return str(review["status"]["userInfo"]["username"])
 
     def login(self) -> Login:
         """Return how we get in, for another client of the same server; a token that is renewed is read anew.
@@ -255,35 +257,39 @@ class RolloutApi(KubernetesApi):
         return self._within("get a token", self._login)
 
     def _login(self) -> Login:
-        told = self._configuration
-        header = told.get_api_key_with_prefix("BearerToken") or told.get_api_key_with_prefix("authorization")
+        configuration = self._configuration
+        header = configuration.get_api_key_with_prefix("BearerToken") or configuration.get_api_key_with_prefix(
+            "authorization"
+        )
         return Login(
-            server=str(told.host),
-            ca_file=told.ssl_ca_cert,
-            is_verified=bool(told.verify_ssl),
+            server=str(configuration.host),
+            ca_file=configuration.ssl_ca_cert,
+            is_verified=bool(configuration.verify_ssl),
             token=header.rpartition(" ")[2] if header else None,
-            certificate_file=told.cert_file,
-            key_file=told.key_file,
+            certificate_file=configuration.cert_file,
+            key_file=configuration.key_file,
         )
 
     def server_time(self) -> datetime:
         """Return the server's time, within half a second and the time that the answer took."""
         request = "get the server's time"
-        return self._within(request, lambda: self._timed(request))
+        return self._within(request, lambda: self._read_time(request))
 
-    def _timed(self, request: str) -> datetime:
+    def _read_time(self, request: str) -> datetime:
         asked = time.monotonic()
         try:
             answer: Any = self._versions.get_code(_preload_content=False, _request_timeout=self.deadline_s)
-            said = answer.headers.get("Date")
+            date_header = answer.headers.get("Date")
         except urllib3.exceptions.HTTPError as error:
             raise OutOfReachError(f"{self.server} cannot be reached: {request}: is it up?") from error
         except official.ApiException as error:
             raise self._refusal(request, int(error.status or 0), str(error.body or error.reason or "")) from error
-        if said is None:
+        if date_header is None:
             raise AnswerError(f"{self.server}: {request}: the answer has no date: is this an API server?")
-        told = parsedate_to_datetime(said).timestamp() + 0.5  # the header leaves the fraction of the second out
-        return datetime.fromtimestamp(told + (time.monotonic() - asked) / 2, UTC)
+        server_s = (
+            parsedate_to_datetime(date_header).timestamp() + 0.5
+        )  # the header leaves the fraction of the second out
+        return datetime.fromtimestamp(server_s + (time.monotonic() - asked) / 2, UTC)
 
     def check_installed(self) -> None:
         """Raise ``NotInstalledError`` unless the server knows plans."""
@@ -314,26 +320,26 @@ class RolloutApi(KubernetesApi):
         return self._client.configuration
 
     def _renew(self) -> None:
-        """Read the token anew where it came from; what cannot be read stays as it is, as a later turn may read it."""
+        """Read the token anew where it came from; on failure it stays as it is: a later reconcile may read it."""
         if self._source is None:
             return
         try:
             with RolloutApi.connect(*self._source, self.deadline_s) as fresh:
-                found = fresh._configuration
+                renewed = fresh._configuration
         except PlannerError as error:
             log.warning("the token could not be read anew", extra={"server": self.server, "error": str(error)})
             return
         # The hook comes along: it would put the old token back.
-        self._configuration.api_key = found.api_key
-        self._configuration.refresh_api_key_hook = found.refresh_api_key_hook
+        self._configuration.api_key = renewed.api_key
+        self._configuration.refresh_api_key_hook = renewed.refresh_api_key_hook
 
     def _send(self, request: str, method: Any, *arguments: str, **options: Any) -> Json | None:
         return self._within(request, lambda: self._ask(request, method, *arguments, **options))
 
-    def _found(self, request: str, found: Json | None) -> Json:
-        if found is None:
+    def _require(self, request: str, answer: Json | None) -> Json:
+        if answer is None:
             raise ConflictError(f"{self.server}: {request}: it is gone")
-        return found
+        return answer
 
     def _refusal(self, request: str, status: int, text: str) -> OutOfReachError:
         refusal = super()._refusal(request, status, text)

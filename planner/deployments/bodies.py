@@ -18,15 +18,15 @@ CLAIM: Final = "consumerplanner.dev/rollout"
 LIMITS_BEFORE: Final = "consumerplanner.dev/strategy-before"
 """The Deployment's own update strategy, kept while a plan's limits hold: what gives the claim up puts it back."""
 OWN_LABEL: Final = "consumerplanner.dev/deployment"
-"""Tells the pods of a created Deployment from those of the one that it was made like."""
+"""Distinguishes the pods of a created Deployment from those of the one that it was copied from."""
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 _HASH: Final = "pod-template-hash"
 _MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "consumer-planner"}
 
 
-def annotations_of(found: Mapping[str, Any]) -> Mapping[str, str]:
+def annotations_of(manifest: Mapping[str, Any]) -> Mapping[str, str]:
     """Return an object's annotations."""
-    return found["metadata"].get("annotations") or {}
+    return manifest["metadata"].get("annotations") or {}
 
 
 def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
@@ -35,13 +35,13 @@ def claim_of(deployment: Mapping[str, Any]) -> Claim | None:
     return None if text is None else Claim.parse(text)
 
 
-def claimed(claim: Claim, resource_version: str, **spec: object) -> Json:
+def claim_patch(claim: Claim, resource_version: str, **spec: object) -> Json:
     """Return the merge patch that writes a claim and what else is asked for, at exactly this version."""
     meta = {"resourceVersion": resource_version, "annotations": {CLAIM: str(claim)}}
     return {"metadata": meta, **({"spec": spec} if spec else {})}
 
 
-def unclaimed(deployment: Mapping[str, Any], resource_version: str) -> Json:
+def unclaim_patch(deployment: Mapping[str, Any], resource_version: str) -> Json:
     """Return the merge patch that takes the claim away and gives the Deployment its own update limits back."""
     patch: Json = {"metadata": {"resourceVersion": resource_version, "annotations": {CLAIM: None}}}
     kept = annotations_of(deployment).get(LIMITS_BEFORE)
@@ -68,9 +68,9 @@ def kept_before(text: str, annotation: str) -> Json | None:
     return kept
 
 
-def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:
+def template_patch(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim, resource_version: str) -> Json:
     """Return the strategic merge patch that changes the template as the step says, with the step's limits."""
-    patch = claimed(claim, resource_version, template=_template_patch(step.change))
+    patch = claim_patch(claim, resource_version, template=_template_patch(step.change))
     own, limits = deployment["spec"]["strategy"], {"maxSurge": step.max_surge, "maxUnavailable": step.max_unavailable}
     if own != {"type": "RollingUpdate", "rollingUpdate": limits}:
         patch["spec"]["strategy"] = {"type": "RollingUpdate", "rollingUpdate": limits}
@@ -79,7 +79,7 @@ def templated(deployment: Mapping[str, Any], step: UpdateTemplate, claim: Claim,
     return patch
 
 
-def restored(template: Mapping[str, Any], claim: Claim, resource_version: str) -> list[Json]:
+def restore_patch(template: Mapping[str, Any], claim: Claim, resource_version: str) -> list[Json]:
     """Return the JSON patch that puts a ReplicaSet's template back; a merge could not take anything out of it."""
     whole = deepcopy(dict(template))
     (whole.get("metadata") or {}).get("labels", {}).pop(_HASH, None)
@@ -92,11 +92,11 @@ def restored(template: Mapping[str, Any], claim: Claim, resource_version: str) -
 
 def missing_containers(deployment: Mapping[str, Any], change: TemplateChange | None) -> list[str]:
     """Return the containers that a change names and the Deployment does not have: a patch would add them."""
-    there = {one["name"] for one in deployment["spec"]["template"]["spec"]["containers"]}
-    return [one.container for one in (change.containers if change else ()) if one.container not in there]
+    present = {container["name"] for container in deployment["spec"]["template"]["spec"]["containers"]}
+    return [named.container for named in (change.containers if change else ()) if named.container not in present]
 
 
-def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
+def copy_deployment(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> Json:
     """Return a Deployment like ``origin`` with the step's change, a selector of its own and no replicas.
 
     Of its labels and annotations none is taken over: what Helm or Argo CD know the other one by would be theirs, too.
@@ -118,21 +118,21 @@ def created(origin: Mapping[str, Any], step: CreateDeployment, claim: Claim) -> 
     }
 
 
-def costed(uid: str, cost: int) -> Json:
+def deletion_cost_patch(uid: str, cost: int) -> Json:
     """Return the merge patch that gives exactly this pod a deletion cost; 0 is what a pod without one has."""
     return {"metadata": {"uid": uid, "annotations": {DELETION_COST: str(cost) if cost else None}}}
 
 
-def rival_of(found: Mapping[str, Any]) -> Rival | None:
+def rival_of(manifest: Mapping[str, Any]) -> Rival | None:
     """Return another plan as far as it matters to this one, ``None`` when it is at its end and not stuck.
 
     Raises ``ValueError`` or ``KeyError`` for one that says of itself what we do not know.
     """
-    meta = found["metadata"]
-    phase = Phase((found.get("status") or {}).get("phase", Phase.PENDING))
+    meta = manifest["metadata"]
+    phase = Phase((manifest.get("status") or {}).get("phase", Phase.PENDING))
     if phase.is_final and phase is not Phase.STUCK:
         return None
-    group, named = subjects_of(found)
+    group, named = subjects_of(manifest)
     return Rival(
         plan=f"{meta['name']}/{meta['uid']}",
         name=meta["name"],
@@ -142,9 +142,9 @@ def rival_of(found: Mapping[str, Any]) -> Rival | None:
     )
 
 
-def subjects_of(found: Mapping[str, Any]) -> tuple[tuple[str, str, str], tuple[str, ...]]:
+def subjects_of(manifest: Mapping[str, Any]) -> tuple[tuple[str, str, str], tuple[str, ...]]:
     """Return the group (system, cluster, name) and the Deployments that a plan object names. Raises ``KeyError``."""
-    spec = found["spec"]
+    spec = manifest["spec"]
     group = spec["group"]
     named = [spec["deployment"], *(step["deployment"] for step in spec["steps"] if step.get("deployment"))]
     return (group["system"], group["cluster"], group["group"]), tuple(dict.fromkeys(named))
@@ -158,13 +158,13 @@ def micro_time(at: datetime) -> str:
 def _template_patch(change: TemplateChange) -> Json:
     patch: Json = {}
     if change.annotations:
-        patch["metadata"] = {"annotations": {one.name: one.value for one in change.annotations}}
+        patch["metadata"] = {"annotations": {setting.name: setting.value for setting in change.annotations}}
     if change.containers or change.node_labels:
         patch["spec"] = {}
     if change.containers:
-        patch["spec"]["containers"] = [_container_patch(one) for one in change.containers]
+        patch["spec"]["containers"] = [_container_patch(container) for container in change.containers]
     if change.node_labels:
-        patch["spec"]["nodeSelector"] = {one.name: one.value for one in change.node_labels}
+        patch["spec"]["nodeSelector"] = {setting.name: setting.value for setting in change.node_labels}
     return patch
 
 
@@ -176,7 +176,7 @@ def _container_patch(change: ContainerChange) -> Json:
         patch["args"] = list(change.arguments)
     if change.env or change.removed_env:
         # A variable that came from elsewhere may have no value beside that.
-        patch["env"] = [{"name": one.name, "value": one.value, "valueFrom": None} for one in change.env]
+        patch["env"] = [{"name": variable.name, "value": variable.value, "valueFrom": None} for variable in change.env]
         patch["env"] += [{"name": name, "$patch": "delete"} for name in change.removed_env]
     return patch
 
@@ -185,13 +185,16 @@ def _change(template: Json, change: TemplateChange) -> None:
     """Change a whole template in place, as the patch of it does on the server."""
     if change.annotations:
         before = template["metadata"].get("annotations") or {}
-        template["metadata"]["annotations"] = {**before, **{one.name: one.value for one in change.annotations}}
+        template["metadata"]["annotations"] = {
+            **before,
+            **{setting.name: setting.value for setting in change.annotations},
+        }
     if change.node_labels:
         before = template["spec"].get("nodeSelector") or {}
-        template["spec"]["nodeSelector"] = {**before, **{one.name: one.value for one in change.node_labels}}
-    by_name = {one["name"]: one for one in template["spec"]["containers"]}
-    for wanted in change.containers:
-        _change_container(by_name[wanted.container], wanted)
+        template["spec"]["nodeSelector"] = {**before, **{setting.name: setting.value for setting in change.node_labels}}
+    by_name = {container["name"]: container for container in template["spec"]["containers"]}
+    for container_change in change.containers:
+        _change_container(by_name[container_change.container], container_change)
 
 
 def _change_container(container: Json, change: ContainerChange) -> None:
@@ -199,8 +202,11 @@ def _change_container(container: Json, change: ContainerChange) -> None:
         container["image"] = change.image
     if change.arguments is not None:
         container["args"] = list(change.arguments)
-    values = {one.name: one.value for one in change.env}
-    kept = [one for one in container.get("env") or [] if one["name"] not in change.removed_env]
-    known = {one["name"] for one in kept}
-    env = [{"name": one["name"], "value": values[one["name"]]} if one["name"] in values else one for one in kept]
+    values = {variable.name: variable.value for variable in change.env}
+    kept = [variable for variable in container.get("env") or [] if variable["name"] not in change.removed_env]
+    known = {variable["name"] for variable in kept}
+    env = [
+        {"name": variable["name"], "value": values[variable["name"]]} if variable["name"] in values else variable
+        for variable in kept
+    ]
     container["env"] = env + [{"name": name, "value": value} for name, value in values.items() if name not in known]

@@ -1,4 +1,4 @@
-"""Turn after turn until a plan is at its end: what ``planner apply`` does, and can be stopped in at any moment."""
+"""Reconciles until a plan is at its end: what ``planner apply`` does, and can be stopped in at any moment."""
 
 import os
 import socket
@@ -9,19 +9,19 @@ from typing import Final
 
 from planner.deployments.api import RolloutApi
 from planner.deployments.clock import ServerClock
+from planner.deployments.cluster_state import ClusterState, Policies
 from planner.deployments.events import ClusterEvents
 from planner.deployments.groups import Groups
 from planner.deployments.leases import ClusterLeases
 from planner.deployments.plans import ClusterPlans
-from planner.deployments.world import ClusterWorld, Policies
 from planner.errors import PlannerError
 from planner.execution.lease import holder_name, lease_name
 from planner.execution.ports import StoredPlan
 from planner.execution.reconcile import Outcome, Ports, ReconcileResult, run_reconcile
 
 PAUSE_S: Final = 1.0
-"""Between two looks while nothing moves."""
-_ENDS: Final = (Outcome.DONE, Outcome.GONE)
+"""Between two observations while nothing moves."""
+_FINAL: Final = (Outcome.DONE, Outcome.GONE)
 
 
 def open_ports(api: RolloutApi, namespace: str, groups: Groups, policies: Policies) -> Ports:
@@ -29,7 +29,7 @@ def open_ports(api: RolloutApi, namespace: str, groups: Groups, policies: Polici
     clock = ServerClock(api.server_time)
     return Ports(
         plans=ClusterPlans(api, namespace),
-        cluster=ClusterWorld(api, namespace, groups, policies),
+        cluster=ClusterState(api, namespace, groups, policies),
         leases=ClusterLeases(api, namespace),
         events=ClusterEvents(api, namespace, clock),
         clock=clock,
@@ -44,11 +44,11 @@ def executor_name() -> str:
 def drive(
     ports: Ports, name: str, executor: str, sleep: Callable[[float], object] = time.sleep
 ) -> Iterator[ReconcileResult]:
-    """Yield how each turn ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
+    """Yield how each reconcile ended, to the plan's end: the last one is ``DONE`` or ``GONE``."""
     while True:
         turned = run_reconcile(ports, name, executor)
         yield turned
-        if turned.outcome in _ENDS:
+        if turned.outcome in _FINAL:
             return
         if turned.outcome is not Outcome.MOVED:
             sleep(PAUSE_S)

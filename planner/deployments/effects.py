@@ -3,13 +3,13 @@
 from planner.deployments.api import JSON_PATCH, STRATEGIC, RolloutApi
 from planner.deployments.bodies import (
     Json,
-    claimed,
-    costed,
-    created,
+    claim_patch,
+    copy_deployment,
+    deletion_cost_patch,
     missing_containers,
-    restored,
-    templated,
-    unclaimed,
+    restore_patch,
+    template_patch,
+    unclaim_patch,
 )
 from planner.deployments.scalers import set_scaler
 from planner.execution.effects import (
@@ -59,54 +59,56 @@ def _perform(api: RolloutApi, namespace: str, effect: DeploymentEffect) -> None:
 def _patch(api: RolloutApi, namespace: str, effect: SetClaim | DropClaim | SetReplicas) -> Json:
     match effect:
         case SetClaim():
-            return claimed(effect.claim, effect.resource_version)
+            return claim_patch(effect.claim, effect.resource_version)
         case SetReplicas():
-            return claimed(effect.claim, effect.resource_version, replicas=effect.replicas)
+            return claim_patch(effect.claim, effect.resource_version, replicas=effect.replicas)
         case DropClaim():
-            return unclaimed(_deployment(api, namespace, effect.deployment), effect.resource_version)
+            return unclaim_patch(_deployment(api, namespace, effect.deployment), effect.resource_version)
 
 
 def _set_template(api: RolloutApi, namespace: str, effect: SetTemplate) -> None:
-    found = _deployment(api, namespace, effect.deployment)
-    _check_containers(found, effect.step.change)
-    if found["spec"].get("revisionHistoryLimit") == 0:
+    deployment = _deployment(api, namespace, effect.deployment)
+    _check_containers(deployment, effect.step.change)
+    if deployment["spec"].get("revisionHistoryLimit") == 0:
         raise ImpossibleError(f"Deployment {effect.deployment} keeps no old template: raise its revisionHistoryLimit")
-    body = templated(found, effect.step, effect.claim, effect.resource_version)
+    body = template_patch(deployment, effect.step, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, STRATEGIC)
 
 
 def _restore_template(api: RolloutApi, namespace: str, effect: RestoreTemplate) -> None:
-    found = _deployment(api, namespace, effect.deployment)
-    kept = replica_sets_of(found, api.replica_sets(namespace, selector_of(found)))
-    template = next((one["spec"]["template"] for one in kept if revision_of(one) == effect.revision), None)
+    deployment = _deployment(api, namespace, effect.deployment)
+    kept = replica_sets_of(deployment, api.replica_sets(namespace, selector_of(deployment)))
+    template = next(
+        (replica_set["spec"]["template"] for replica_set in kept if revision_of(replica_set) == effect.revision), None
+    )
     if template is None:
         raise ImpossibleError(f"Deployment {effect.deployment} has no template of revision {effect.revision} any more")
-    body = restored(template, effect.claim, effect.resource_version)
+    body = restore_patch(template, effect.claim, effect.resource_version)
     api.patch_deployment(namespace, effect.deployment, body, JSON_PATCH)
 
 
 def _mark(api: RolloutApi, namespace: str, effect: MarkPods) -> None:
     for name, uid, cost in effect.pods:
         try:
-            api.patch_pod(namespace, name, costed(uid, cost))
+            api.patch_pod(namespace, name, deletion_cost_patch(uid, cost))
         except ConflictError:
-            continue  # another pod of that name: the next look shows that the one that was meant is gone
+            continue  # another pod of that name: the next observation shows that the one that was meant is gone
 
 
 def _create(api: RolloutApi, namespace: str, effect: Create) -> None:
     origin = _deployment(api, namespace, effect.origin)
     _check_containers(origin, effect.step.change)
-    api.create_deployment(namespace, created(origin, effect.step, effect.claim))
+    api.create_deployment(namespace, copy_deployment(origin, effect.step, effect.claim))
 
 
 def _deployment(api: RolloutApi, namespace: str, name: str) -> Json:
-    found = api.find_deployment(namespace, name)
-    if found is None:
+    deployment = api.find_deployment(namespace, name)
+    if deployment is None:
         raise ConflictError(f"Deployment {name} is gone")
-    return found
+    return deployment
 
 
-def _check_containers(found: Json, change: TemplateChange | None) -> None:
-    if missing := missing_containers(found, change):
-        name = found["metadata"]["name"]
+def _check_containers(deployment: Json, change: TemplateChange | None) -> None:
+    if missing := missing_containers(deployment, change):
+        name = deployment["metadata"]["name"]
         raise ImpossibleError(f"Deployment {name} has no container {missing[0]}: the plan would add one")

@@ -1,6 +1,6 @@
 """``ClusterEvents``: Kubernetes Events about a plan, in sentences, for ``kubectl describe`` and whoever watches.
 
-What is done to consumers is told of their Deployments, too: whoever looks at one need not know that there are plans.
+What is done to consumers is recorded of their Deployments, too: their readers need not know that plans exist.
 """
 
 import logging
@@ -47,7 +47,7 @@ class _Series:
 
 @dataclass(frozen=True, slots=True)
 class _Sentences:
-    """How many different sentences an object was told for one reason, since ``began_at``."""
+    """How many different sentences were recorded for one reason, since ``began_at``."""
 
     began_at: datetime
     count: int
@@ -56,7 +56,7 @@ class _Sentences:
 class ClusterEvents:
     """Events in the plan's namespace: what occurs again is counted at the event that is there.
 
-    As Kubernetes' own components do it, a sentence that is told again raises its event's ``count``, and where an object
+    As Kubernetes' own components do it, a repeated sentence raises its event's ``count``, and where an object
     gets ever new sentences for one reason, the latest of them stand in one event.
     """
 
@@ -68,14 +68,14 @@ class ClusterEvents:
         self._sentences: OrderedDict[tuple[str, str], _Sentences] = OrderedDict()
 
     def record(self, stored: StoredPlan, reason: str, sentence: str) -> None:
-        """Tell one sentence about a plan, and once it acts of its Deployments, too.
+        """Record one sentence about a plan, and once it acts of its Deployments, too.
 
         Never raises: a plan does not wait for what people read.
         """
         plan = {"apiVersion": API_VERSION, "kind": PLAN.kind, "name": stored.name, "uid": stored.uid}
         try:
             self._record(plan, reason, sentence)
-            # The first step's begin is told of the plan as it stood before.
+            # The first step's begin is recorded of the plan as it stood before.
             if reason == BEGUN or stored.status.phase.is_in_progress:
                 for deployment in self._deployments(stored):
                     self._record(deployment, reason, f"plan {stored.name}: {sentence}")
@@ -86,17 +86,17 @@ class ClusterEvents:
         """Yield the Deployments whose replicas the plan sets, those that are there."""
         scaling = [step for step in stored.plan.steps if isinstance(step, StartConsumers | StopConsumers)]
         for name in dict.fromkeys(step.deployment or stored.plan.deployment for step in scaling):
-            found = self._api.find_deployment(self._namespace, name)
-            if found is not None:
-                yield {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": found["metadata"]["uid"]}
+            manifest = self._api.find_deployment(self._namespace, name)
+            if manifest is not None:
+                yield {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": manifest["metadata"]["uid"]}
 
     def _record(self, about: Mapping[str, str], reason: str, sentence: str) -> None:
         """Count an occurrence at its event, or create the event."""
-        message, now = _shown(sentence), self._now()
+        message, now = _shorten(sentence), self._now()
         combined = (about["uid"], reason, _COMBINED)
         key = (about["uid"], reason, message)
         if key not in self._series and self._are_many(about["uid"], reason, now):
-            key, message = combined, _shown(f"{_COMBINED}: {message}")
+            key, message = combined, _shorten(f"{_COMBINED}: {message}")
         known = self._series.pop(key, None)
         if known is not None and self._has_counted(known, message, now):
             _remember(self._series, key, replace(known, count=known.count + 1))
@@ -132,7 +132,7 @@ class ClusterEvents:
         }
 
 
-def _shown(sentence: str) -> str:
+def _shorten(sentence: str) -> str:
     line = one_line(without_passwords(sentence))
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 

@@ -32,7 +32,7 @@ class End(TypedDict):
 
 
 class Follower:
-    """Looks at one plan again and again; it changes nothing.
+    """Reads one plan repeatedly; it changes nothing.
 
     A sign of an executor is a change of the plan, or of its group's lease, which every executor renews at work.
     """
@@ -49,24 +49,24 @@ class Follower:
         self._silence_s, self._clock = silence_s, clock
         self._sign: tuple[Any, ...] | None = None
         self._sign_at = clock()
-        self.told = "not looked at yet"
+        self.progress = "not looked at yet"
 
-    def look(self) -> End | None:
-        """Return the end, ``None`` while the plan goes on; ``told`` is then what goes on, in a sentence.
+    def check(self) -> End | None:
+        """Return the end, ``None`` while the plan goes on; ``progress`` is then what goes on, in a sentence.
 
         Raises ``OutOfReachError`` for a right that is missing; a server that is away counts as silence.
         """
         try:
             stored = self._plans.read(self._name)
             if stored is None:
-                return self._end(None, f"{self._place} is gone: it was deleted")
+                return self._end(None, f"{self._plan_name} is gone: it was deleted")
             if stored.status.phase.is_final:
                 return self._end(stored, _last_words(stored))
             self._listen(stored)
         except OutOfReachError as error:
             if not error.can_retry:
                 raise
-            stored, self.told = None, str(error)
+            stored, self.progress = None, str(error)
         if self._clock() - self._sign_at < self._silence_s:
             return None
         return self._end(stored, self._silent(stored))
@@ -77,19 +77,20 @@ class Follower:
         if sign != self._sign:
             self._sign, self._sign_at = sign, self._clock()
         status = stored.status
-        self.told = f"{status.phase}: {status.held or status.message}"
+        self.progress = f"{status.phase}: {status.held or status.message}"
 
     def _silent(self, stored: StoredPlan | None) -> str:
         waited = f"for {self._silence_s:.0f} s"
         if stored is None:
-            return f"{self._place} could not be read {waited}: {self.told}"
+            return f"{self._plan_name} could not be read {waited}: {self.progress}"
         return (
-            f"nobody has worked on {self._place} {waited} ({self.told}): is planner-controller running for this "
-            "namespace? It, or planner apply, goes on with the plan, and this task follows again once it is cleared"
+            f"nobody has worked on {self._plan_name} {waited} ({self.progress}): is planner-controller running for "
+            "this namespace? It, or planner apply, goes on with the plan, and this task follows again once it is "
+            "cleared"
         )
 
     @property
-    def _place(self) -> str:
+    def _plan_name(self) -> str:
         return f"plan {self._plans.namespace}/{self._name}"
 
     def _end(self, stored: StoredPlan | None, sentence: str) -> End:
@@ -109,5 +110,5 @@ class Follower:
 
 def _last_words(stored: StoredPlan) -> str:
     status = stored.status
-    refused = "; ".join(f"{one.code}: {one.sentence}" for one in status.refusals)
+    refused = "; ".join(f"{refusal.code}: {refusal.sentence}" for refusal in status.refusals)
     return f"plan {stored.name} is {status.phase}: {status.message}{f' ({refused})' if refused else ''}"

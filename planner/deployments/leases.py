@@ -20,8 +20,8 @@ class ClusterLeases:
 
     def read(self, name: str) -> Lease | None:
         """Return the lease, ``None`` when there is none."""
-        found = self._api.lease(self._namespace, name)
-        return None if found is None else lease_of(found)
+        manifest = self._api.lease(self._namespace, name)
+        return None if manifest is None else lease_of(manifest)
 
     def write(self, name: str, lease: Lease | None, holder: str | None, now: datetime) -> Lease:
         """Write the holder and ``now``, unless it changed since it was read as ``lease``: then ``ConflictError``."""
@@ -31,16 +31,16 @@ class ClusterLeases:
         return lease_of(self._api.replace_lease(self._namespace, name, body))
 
 
-def lease_of(found: Json) -> Lease:
+def lease_of(manifest: Json) -> Lease:
     """Return a lease object as the engine knows it; one that was never renewed is as old as can be."""
-    spec: dict[str, Any] = found.get("spec") or {}
+    spec: dict[str, Any] = manifest.get("spec") or {}
     renewed = spec.get("renewTime")
     return Lease(
         holder=spec.get("holderIdentity") or None,
         renewed_at=datetime.fromisoformat(renewed) if renewed else _LONG_AGO,
         duration_s=spec.get("leaseDurationSeconds", DURATION_S),
         transitions=spec.get("leaseTransitions", 0),
-        resource_version=found["metadata"]["resourceVersion"],
+        resource_version=manifest["metadata"]["resourceVersion"],
     )
 
 

@@ -25,7 +25,7 @@ _SHOWN: Final = 40
 _TRIES: Final = 5
 """How often a finalizer is set while others write the same plan."""
 
-Wanted = Callable[[Mapping[str, Any]], list[str]]
+FinalizerChange = Callable[[Mapping[str, Any]], list[str]]
 """The finalizers that a plan object is to have."""
 
 
@@ -38,8 +38,8 @@ class ClusterPlans:
 
     def read(self, name: str) -> StoredPlan | None:
         """Return the plan, ``None`` when there is none. Raises ``DocumentError`` for one that we cannot read."""
-        found = self._api.plan(self.namespace, name)
-        return None if found is None else stored_plan(found)
+        manifest = self._api.plan(self.namespace, name)
+        return None if manifest is None else stored_plan(manifest)
 
     def write_status(self, stored: StoredPlan, status: RolloutStatus) -> None:
         """Write the status with its conditions, unless the plan has changed since: then ``ConflictError``."""
@@ -49,32 +49,39 @@ class ClusterPlans:
             "uid": stored.uid,
             "resourceVersion": stored.resource_version,
         }
-        told = with_conditions(stored, status, status.last_look_at or datetime.now(UTC))
-        body = {"apiVersion": API_VERSION, "kind": PLAN.kind, "metadata": meta, "status": dump_status(told)}
+        full_status = with_conditions(stored, status, status.last_look_at or datetime.now(UTC))
+        body = {"apiVersion": API_VERSION, "kind": PLAN.kind, "metadata": meta, "status": dump_status(full_status)}
         if self._api.replace_plan_status(self.namespace, stored.name, body) is None:
             raise ConflictError(f"plan {stored.name} is gone")
 
     def add_finalizer(self, name: str) -> None:
         """Put the finalizer in, so that a deletion waits until the plan is at an end."""
-        self._set_finalizers(name, lambda found: [*(one for one in _finalizers(found) if one != FINALIZER), FINALIZER])
+        self._set_finalizers(
+            name,
+            lambda manifest: [*(finalizer for finalizer in _finalizers(manifest) if finalizer != FINALIZER), FINALIZER],
+        )
 
     def remove_finalizer(self, stored: StoredPlan) -> None:
         """Take the finalizer away, so that a deleted plan really goes; nothing to do where there is none.
 
-        A plan that is under way by then keeps it: there is something to undo.
+        A plan that is in progress by then keeps it: there is something to undo.
         """
 
-        def without(found: Mapping[str, Any]) -> list[str]:
-            phase = parse_status(found.get("status"), f"plan {self.namespace}/{stored.name}").phase
-            kept = _finalizers(found)
-            return kept if phase.is_in_progress and not phase.is_final else [one for one in kept if one != FINALIZER]
+        def without(manifest: Mapping[str, Any]) -> list[str]:
+            phase = parse_status(manifest.get("status"), f"plan {self.namespace}/{stored.name}").phase
+            kept = _finalizers(manifest)
+            return (
+                kept
+                if phase.is_in_progress and not phase.is_final
+                else [finalizer for finalizer in kept if finalizer != FINALIZER]
+            )
 
         self._set_finalizers(stored.name, without, stored.uid)
 
     def create(self, document: Mapping[str, Any], *, is_dry: bool = False) -> StoredPlan:
         """Create the object of a plan document and return it; ``is_dry`` has the server check it, and keeps nothing.
 
-        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot tell
+        Its author is our own account, and of an approval that stands in it the approver is, too: a file cannot show
         who wrote into it.
         """
         annotations = {**(document["metadata"].get("annotations") or {}), AUTHOR_ANNOTATION: self._api.own_name()}
@@ -97,27 +104,27 @@ class ClusterPlans:
         if self._api.patch_plan(self.namespace, name, {"metadata": {"annotations": dict(annotations)}}) is None:
             raise no_plan(self.namespace, name)
 
-    def _set_finalizers(self, name: str, wanted: Wanted, uid: str | None = None) -> None:
+    def _set_finalizers(self, name: str, change: FinalizerChange, uid: str | None = None) -> None:
         for left in reversed(range(_TRIES)):
             try:
-                self._change_finalizers(name, wanted, uid)
+                self._change_finalizers(name, change, uid)
                 return
             except ConflictError:  # two executors bring a plan to its end, and both let it go
                 if not left:
                     raise
 
-    def _change_finalizers(self, name: str, wanted: Wanted, uid: str | None) -> None:
-        found = self._api.plan(self.namespace, name)
-        if found is None or uid not in (None, found["metadata"]["uid"]):
+    def _change_finalizers(self, name: str, change: FinalizerChange, uid: str | None) -> None:
+        manifest = self._api.plan(self.namespace, name)
+        if manifest is None or uid not in (None, manifest["metadata"]["uid"]):
             return
-        after = wanted(found)
-        if set(after) != set(_finalizers(found)):
-            body = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"], "finalizers": after}}
+        after = change(manifest)
+        if set(after) != set(_finalizers(manifest)):
+            body = {"metadata": {"resourceVersion": manifest["metadata"]["resourceVersion"], "finalizers": after}}
             self._api.patch_plan(self.namespace, name, body)
 
 
-def _finalizers(found: Mapping[str, Any]) -> list[str]:
-    return list(found["metadata"].get("finalizers") or [])
+def _finalizers(manifest: Mapping[str, Any]) -> list[str]:
+    return list(manifest["metadata"].get("finalizers") or [])
 
 
 def no_plan(namespace: str, name: str) -> BadInputError:
@@ -125,42 +132,43 @@ def no_plan(namespace: str, name: str) -> BadInputError:
     return BadInputError(f"there is no plan {name} in namespace {namespace}: kubectl get crp -n {namespace} lists them")
 
 
-def stored_plan(found: Mapping[str, Any]) -> StoredPlan:
+def stored_plan(manifest: Mapping[str, Any]) -> StoredPlan:
     """Return a plan object as the engine knows it; its digest is that of the spec as it stands."""
-    meta = found["metadata"]
+    meta = manifest["metadata"]
     where = f"plan {meta.get('namespace')}/{meta['name']}"
-    digest = digest_of(found["spec"])
+    digest = digest_of(manifest["spec"])
     # Whether the spec is the approved one is the engine's question, so here it only has to be a plan.
-    plan = PLAN.parse({**found, "metadata": {"annotations": {DIGEST_ANNOTATION: digest}}}, where)
+    plan = PLAN.parse({**manifest, "metadata": {"annotations": {DIGEST_ANNOTATION: digest}}}, where)
     return StoredPlan(
         name=meta["name"],
         uid=meta["uid"],
         plan=plan,
         digest=digest,
         resource_version=meta.get("resourceVersion", ""),  # a dry run gives none
-        status=parse_status(found.get("status"), where),
-        requests=requests_of(found),
+        status=parse_status(manifest.get("status"), where),
+        requests=requests_of(manifest),
         generation=meta.get("generation"),
         policy_digest=plan.policy_digest,
-        has_finalizer=FINALIZER in _finalizers(found),
-        author=annotations_of(found).get(AUTHOR_ANNOTATION),
+        has_finalizer=FINALIZER in _finalizers(manifest),
+        author=annotations_of(manifest).get(AUTHOR_ANNOTATION),
     )
 
 
-def requests_of(found: Mapping[str, Any]) -> Requests:
+def requests_of(manifest: Mapping[str, Any]) -> Requests:
     """Return what people ask of a plan by its annotations, and by its deletion. Raises ``DocumentError``.
 
-    The server notes when an annotation was set last, and by which program, not by whom. Who approved is the annotation
-    that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's word.
+    The server notes when an annotation was set last, and by which program, not by whom. The approver is in the
+    annotation that k8s/admission/approval.yaml lets nobody set but in his own name; without that policy it is anybody's
+    word.
     """
-    notes, meta = annotations_of(found), found["metadata"]
+    notes, meta = annotations_of(manifest), manifest["metadata"]
     digest = notes.get(APPROVE_ANNOTATION)
     return Requests(
         approval=None if digest is None else _approval(digest, notes, meta),
         pause=_is_on(notes.get(PAUSE_ANNOTATION)),
         abort=_is_on(notes.get(ABORT_ANNOTATION)),
         is_deleted="deletionTimestamp" in meta,
-        answered=_answered(notes.get(ANSWER_ANNOTATION, "")),
+        answered=_parse_answered(notes.get(ANSWER_ANNOTATION, "")),
         confirmed=tuple(line for line in notes.get(CONFIRM_ANNOTATION, "").splitlines() if line),
     )
 
@@ -170,9 +178,9 @@ def _approval(digest: str, notes: Mapping[str, str], meta: Json) -> Approval:
     return Approval(digest, notes.get(APPROVED_BY_ANNOTATION), _set_at(meta, APPROVE_ANNOTATION, where))
 
 
-def _answered(text: str) -> tuple[int, ...]:
+def _parse_answered(text: str) -> tuple[int, ...]:
     """Return the indexes of the steps whose numbers the text names."""
-    return tuple(int(part) - 1 for part in text.split(",") if _is_number(part.strip()))
+    return tuple(int(number) - 1 for number in text.split(",") if _is_number(number.strip()))
 
 
 def _is_number(text: str) -> bool:
@@ -186,9 +194,9 @@ def _is_on(value: str | None) -> bool:
 
 def _set_at(meta: Json, annotation: str, where: str) -> datetime:
     times = [
-        _time(one["time"], where)
-        for one in meta.get("managedFields") or []
-        if "time" in one and f"f:{annotation}" in _fields(one, "f:metadata", "f:annotations")
+        _time(manager["time"], where)
+        for manager in meta.get("managedFields") or []
+        if "time" in manager and f"f:{annotation}" in _fields(manager, "f:metadata", "f:annotations")
     ]
     return max(times) if times else _time(meta["creationTimestamp"], where)
 
@@ -205,7 +213,7 @@ def _time(text: object, where: str) -> datetime:
 
 
 def _fields(manager: Json, *path: str) -> Json:
-    found = manager.get("fieldsV1")
-    for part in path:
-        found = found.get(part) if isinstance(found, dict) else None
-    return dict(found) if isinstance(found, dict) else {}
+    fields = manager.get("fieldsV1")
+    for key in path:
+        fields = fields.get(key) if isinstance(fields, dict) else None
+    return dict(fields) if isinstance(fields, dict) else {}

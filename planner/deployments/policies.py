@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from planner.deployments.api import RolloutApi
-from planner.deployments.world import Policies
+from planner.deployments.cluster_state import Policies
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
 from planner.documents.policy_files import FileRules
 from planner.documents.policy_status import News, dump_policy_status, next_status, parse_policy_status
@@ -37,7 +37,7 @@ class ListedPolicy:
 
 
 def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
-    """Return the way to a policy as it stands in the namespace now.
+    """Return the reader of a policy as it stands in the namespace now.
 
     Files that it names are read on this host, from its namespace's folder only, and sent to the servers only that an
     administrator listed: ``FileRules``. Raises ``BadInputError`` for rules that cannot be read.
@@ -45,10 +45,10 @@ def cluster_policies(api: RolloutApi, namespace: str) -> Policies:
     rules = FileRules.of_environment()
 
     def read(name: str) -> ConsumerScalingPolicy | None:
-        found = api.policy(namespace, name)
-        if found is None:
+        manifest = api.policy(namespace, name)
+        if manifest is None:
             return None
-        return _parsed(_text(found, namespace, name), _where(namespace, name), rules)
+        return _parse(_text(manifest, namespace, name), _where(namespace, name), rules)
 
     return read
 
@@ -60,21 +60,21 @@ def list_policies(api: RolloutApi, namespace: str) -> Sequence[ListedPolicy]:
     kubeconfig. Raises ``BadInputError`` for rules that cannot be read and for more than ``MOST_POLICIES``,
     ``OutOfReachError`` where the server does not answer or does not allow it.
     """
-    rules, found = FileRules.of_environment(), api.policies(namespace)
-    if len(found) > MOST_POLICIES:
+    rules, manifests = FileRules.of_environment(), api.policies(namespace)
+    if len(manifests) > MOST_POLICIES:
         raise BadInputError(
-            f"namespace {namespace} holds {len(found)} policies, expected {MOST_POLICIES} at most: spread them over "
-            "several namespaces, with a run for each"
+            f"namespace {namespace} holds {len(manifests)} policies, expected {MOST_POLICIES} at most: spread them "
+            "over several namespaces, with a run for each"
         )
-    return sorted((_listed(one, namespace, rules) for one in found), key=lambda listed: listed.name)
+    return sorted((_read_listed(manifest, namespace, rules) for manifest in manifests), key=lambda listed: listed.name)
 
 
-def _listed(found: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
-    meta = found["metadata"]
+def _read_listed(manifest: Mapping[str, Any], namespace: str, rules: FileRules) -> ListedPolicy:
+    meta = manifest["metadata"]
     name, read = str(meta["name"]), PolicyObject(str(meta["uid"]), int(meta["generation"]))
-    text, where = _text(found, namespace, name), _where(namespace, name)
+    text, where = _text(manifest, namespace, name), _where(namespace, name)
     try:
-        policy = _parsed(text, where, rules)
+        policy = _parse(text, where, rules)
         _check_context(policy, where)
     except PlannerError as error:
         return ListedPolicy(name, read, None, text, str(error))
@@ -85,18 +85,18 @@ def _where(namespace: str, name: str) -> str:
     return f"policy {namespace}/{name}"
 
 
-def _text(found: Mapping[str, Any], namespace: str, name: str) -> str:
+def _text(manifest: Mapping[str, Any], namespace: str, name: str) -> str:
     """Return the document that a file of the same policy would hold, as JSON, which is YAML, too."""
     document = {
-        "apiVersion": found["apiVersion"],
-        "kind": found["kind"],
+        "apiVersion": manifest["apiVersion"],
+        "kind": manifest["kind"],
         "metadata": {"name": name, "namespace": namespace},
-        "spec": found["spec"],
+        "spec": manifest["spec"],
     }
     return json.dumps(document)
 
 
-def _parsed(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
+def _parse(text: str, where: str, rules: FileRules) -> ConsumerScalingPolicy:
     policy = parse_policy(text, where)
     rules.check(policy, where)
     return policy
@@ -125,10 +125,10 @@ def write_policy_status(
     An object that is gone, or another one by now, is left alone, and so is one of which a later run has written. Raises
     ``OutOfReachError``, ``ForbiddenError`` without the right.
     """
-    found = api.policy(namespace, name)
-    if found is None or found["metadata"]["uid"] != read.uid:
+    manifest = api.policy(namespace, name)
+    if manifest is None or manifest["metadata"]["uid"] != read.uid:
         return
-    before = parse_policy_status(found.get("status"))
+    before = parse_policy_status(manifest.get("status"))
     if before.last_decision is not None and before.last_decision.at > at:
         return
     after = next_status(before, news, at, read.generation, next_look_at)

@@ -98,7 +98,7 @@ def check_rights(api: RolloutApi, namespace: str, plan: RolloutPlan) -> None:
     if missing:
         raise ForbiddenError(
             f"{api.server} does not allow us to carry out the plan in namespace {namespace}: missing "
-            f"{tell_rights(missing)}: grant the rights that docs/apply.md lists"
+            f"{describe_rights(missing)}: grant the rights that docs/apply.md lists"
         )
 
 
@@ -112,7 +112,7 @@ def lacking(api: RolloutApi, namespace: str, rights: Iterable[Right]) -> tuple[R
     return tuple(right for right in rights if not api.may(_attributes(namespace, right)))
 
 
-def tell_rights(rights: Iterable[Right]) -> str:
+def describe_rights(rights: Iterable[Right]) -> str:
     """Return the rights in words: ``patch deployments (apps), list pods``."""
     return ", ".join(f"{verb} {resource}{f' ({group})' if group else ''}" for group, resource, verb in rights)
 

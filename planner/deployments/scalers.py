@@ -23,16 +23,16 @@ _STILL: Final = {"scaleUp": {"selectPolicy": "Disabled"}, "scaleDown": {"selectP
 
 
 def set_scaler(api: RolloutApi, namespace: str, effect: SetScaler) -> None:
-    """Bring the autoscaler into the effect's state, or raise ``ConflictError`` where it changed since it was seen."""
+    """Bring the autoscaler into the effect's state, or raise ``ConflictError`` where it has changed since."""
     resource = RESOURCES[effect.scaler_kind]
-    found = api.find_object(resource, namespace, effect.scaler)
-    if found is None:
+    manifest = api.find_object(resource, namespace, effect.scaler)
+    if manifest is None:
         raise ConflictError(f"{effect.scaler_kind} {effect.scaler} is gone")
-    api.patch_object(resource, namespace, effect.scaler, scaler_patch(found, effect))
+    api.patch_object(resource, namespace, effect.scaler, scaler_patch(manifest, effect))
 
 
-def scaler_patch(found: Mapping[str, Any], effect: SetScaler) -> Json:
-    """Return the merge patch that brings an autoscaler into the effect's state, at exactly the version of the look.
+def scaler_patch(manifest: Mapping[str, Any], effect: SetScaler) -> Json:
+    """Return the merge patch that brings an autoscaler into the effect's state, at exactly the observed version.
 
     Bounds that are right are left as they are, written or not.
     """
@@ -41,27 +41,27 @@ def scaler_patch(found: Mapping[str, Any], effect: SetScaler) -> Json:
     if effect.scaler_kind == "ScaledObject":
         # Any value but a false one pauses; a false one would leave something to tidy up.
         notes[KEDA_PAUSED] = "true" if effect.state.is_paused else None
-        spec = _bounds(found, effect, ("minReplicaCount", 0), ("maxReplicaCount", 100))
+        spec = _bounds(manifest, effect, ("minReplicaCount", 0), ("maxReplicaCount", 100))
     else:
-        spec = _bounds(found, effect, ("minReplicas", 1), ("maxReplicas", None))
-        spec |= _behavior(found, notes, is_paused=effect.state.is_paused)
+        spec = _bounds(manifest, effect, ("minReplicas", 1), ("maxReplicas", None))
+        spec |= _behavior(manifest, notes, is_paused=effect.state.is_paused)
     return {"metadata": meta, **({"spec": spec} if spec else {})}
 
 
 def _bounds(
-    found: Mapping[str, Any], effect: SetScaler, lowest: tuple[str, int | None], highest: tuple[str, int | None]
+    manifest: Mapping[str, Any], effect: SetScaler, lowest: tuple[str, int | None], highest: tuple[str, int | None]
 ) -> Json:
     """Both bounds in one request, so that they are valid at every moment."""
-    wanted = {lowest: effect.state.minimum, highest: effect.state.maximum}
-    return {name: count for (name, default), count in wanted.items() if found["spec"].get(name, default) != count}
+    bounds = {lowest: effect.state.minimum, highest: effect.state.maximum}
+    return {name: count for (name, default), count in bounds.items() if manifest["spec"].get(name, default) != count}
 
 
-def _behavior(found: Mapping[str, Any], notes: Json, *, is_paused: bool) -> Json:
+def _behavior(manifest: Mapping[str, Any], notes: Json, *, is_paused: bool) -> Json:
     """Return an HPA's behavior while it may not move, or its own again; its own is kept in an annotation meanwhile."""
-    kept = (found["metadata"].get("annotations") or {}).get(BEHAVIOR_BEFORE)
+    kept = (manifest["metadata"].get("annotations") or {}).get(BEHAVIOR_BEFORE)
     if is_paused:
         if kept is None:
-            notes[BEHAVIOR_BEFORE] = json.dumps(found["spec"].get("behavior"), sort_keys=True)
+            notes[BEHAVIOR_BEFORE] = json.dumps(manifest["spec"].get("behavior"), sort_keys=True)
         return {"behavior": _STILL}
     if kept is None:
         return {}

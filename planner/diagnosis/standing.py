@@ -14,7 +14,7 @@ from planner.diagnosis.cycles import cycle_s, members_with_tuning
 from planner.diagnosis.finding import Gap, Severity, Symptom
 from planner.diagnosis.group_evidence import GroupEvidence, tuning_property
 from planner.diagnosis.phrases import rate, seconds, some, verb
-from planner.history.blocked import POLL_S, STALLS_S, SURE_S, Ground, Verdict, peer_pace, peers_of, verdict_on
+from planner.history.blocked import POLL_S, STALLS_S, SURE_S, BlockReason, Verdict, peer_pace, peers_of, verdict_on
 from planner.history.work import MemberWork, QueueProgress
 from planner.model.queues import Queue
 from planner.words import counted
@@ -127,14 +127,14 @@ def _by_pool(evidence: GroupEvidence, queue: QueueProgress) -> Verdict:
 
 
 def _because(
-    evidence: GroupEvidence, reason: Ground, queue: QueueProgress, work: MemberWork, peers: Sequence[float]
+    evidence: GroupEvidence, reason: BlockReason, queue: QueueProgress, work: MemberWork, peers: Sequence[float]
 ) -> str:
     """Return the evidence for a block in a clause; none where its length says enough."""
-    if reason is Ground.PASSED_OVER:
+    if reason is BlockReason.PASSED_OVER:
         return f"meanwhile its member served its other {evidence.queue_noun}s twice or more often"
-    if reason is Ground.PAST_GAPS:
+    if reason is BlockReason.PAST_GAPS:
         return f"its member committed at least every {seconds(work.longest_gap_s or 0.0)} before"
-    if reason is Ground.BEHIND_PEERS:
+    if reason is BlockReason.BEHIND_PEERS:
         in_hand = work.waited_at(queue.standing_since)
         pace = rate(peer_pace(peers))
         return f"its member commits nothing; its peers do {pace} (median), and {in_hand} waited for it then"

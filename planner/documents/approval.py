@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from planner.documents.source import Part
+from planner.documents.source import SpecModel
 from planner.rollout.approval import ApprovalRule
 from planner.rollout.windows import DAYS, MINUTES_A_DAY, ChangeWindow
 
@@ -13,14 +13,14 @@ Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"
 AtMost = Annotated[StrictInt, Field(ge=0)]
 
 
-def _quoted(clock: object) -> object:
+def _check_quoted(clock: object) -> object:
     """Refuse what YAML 1.1 makes of an unquoted 22:00: a number to the base of 60."""
     if isinstance(clock, int):
         raise ValueError('a time in quotes, like "22:00"')
     return clock
 
 
-def _known_zone(name: str) -> str:
+def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -28,16 +28,16 @@ def _known_zone(name: str) -> str:
     return name
 
 
-Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_quoted)]
+Clock = Annotated[StrictStr, Field(pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"), BeforeValidator(_check_quoted)]
 
 
-class ChangeWindowSpec(Part):
+class ChangeWindowSpec(SpecModel):
     """One window on some days, all when none are named; one that closes before it opens goes on into the next day."""
 
     days: Annotated[tuple[Day, ...], Field(min_length=1)] | None = None
     opens: Clock = Field("00:00", alias="from")
     closes: Clock = Field("24:00", alias="to")
-    time_zone: Annotated[StrictStr, AfterValidator(_known_zone)] = "UTC"
+    time_zone: Annotated[StrictStr, AfterValidator(_check_zone)] = "UTC"
 
     @model_validator(mode="after")
     def _is_a_window(self) -> Self:
@@ -59,7 +59,7 @@ def _minute(clock: str) -> int:
     return min(int(hours) * 60 + int(minutes), MINUTES_A_DAY)
 
 
-class CriteriaSpec(Part):
+class CriteriaSpec(SpecModel):
     """What a plan may cost at most, by the upper ends of its forecast, so that no person need look at it."""
 
     most_moved_queues: AtMost | None = None
@@ -68,7 +68,7 @@ class CriteriaSpec(Part):
     only_in_change_windows: StrictBool = False
 
 
-class ApprovalSpec(Part):
+class ApprovalSpec(SpecModel):
     """Who approves a plan: ``Manual`` is a person, ``Auto`` the criteria where they hold and else a person."""
 
     mode: Literal["Manual", "Auto"] = "Manual"

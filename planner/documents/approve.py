@@ -36,18 +36,20 @@ def digest_in(document: Mapping[str, Any]) -> str:
 
 def approval_of(document: Mapping[str, Any]) -> str | None:
     """Return the digest that the plan document's approval names, ``None`` without one."""
-    found = document["metadata"]["annotations"].get(APPROVE_ANNOTATION)
-    return None if found is None else str(found)
+    digest = document["metadata"]["annotations"].get(APPROVE_ANNOTATION)
+    return None if digest is None else str(digest)
 
 
-def check_approvable(plan: RolloutPlan, digest: str, wanted: str | None, phrases: Sequence[str], at: datetime) -> None:
+def check_approvable(
+    plan: RolloutPlan, digest: str, expected_digest: str | None, phrases: Sequence[str], at: datetime
+) -> None:
     """Raise unless a person may approve this plan at time ``at``.
 
-    ``wanted`` is the digest that the person has read, where told. ``StaleError`` when the plan is over,
+    ``expected_digest`` is the digest that the person has read, where given. ``StaleError`` when the plan is over,
     ``BadInputError`` for another digest and for a phrase that is missing or belongs to no step.
     """
-    if wanted is not None and wanted != digest:
-        raise BadInputError(f"the plan has digest {digest}, not {wanted}: read it again with planner explain")
+    if expected_digest is not None and expected_digest != digest:
+        raise BadInputError(f"the plan has digest {digest}, not {expected_digest}: read it again with planner explain")
     if at >= plan.valid_until:
         raise StaleError(
             f"the plan held until {plan.valid_until:%Y-%m-%d %H:%M:%S %Z}, now it is {at:%Y-%m-%d %H:%M:%S %Z}: make "

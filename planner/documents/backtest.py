@@ -33,18 +33,18 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1000)]
 
 
-class _Part(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class PricesDocument(_Part):
+class PricesDocument(_Model):
     """Flat prices in consumer-hours."""
 
     rebalance_h: Price
     late_minute_h: Price
 
 
-class ScenarioDocument(_Part):
+class ScenarioDocument(_Model):
     """The request of ``planner backtest``: field names and units are fixed."""
 
     arrivals: Annotated[str, Field(min_length=1, max_length=4096)]
@@ -241,8 +241,8 @@ class _Reader:
             return None
         return value if math.isfinite(value) else None
 
-    def _fault(self, line: int, found: str, expected: str) -> BadInputError:
-        return BadInputError(f"arrivals {self._where}, line {line}: found {found}, expected {expected}")
+    def _fault(self, line: int, actual: str, expected: str) -> BadInputError:
+        return BadInputError(f"arrivals {self._where}, line {line}: found {actual}, expected {expected}")
 
     def _queues_and_messages(self, intervals: int) -> tuple[list[Queue], Floats]:
         history = self._document.history_s // self._document.interval_s

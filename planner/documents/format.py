@@ -73,19 +73,19 @@ def check_header(document: object, kind: str, where: str) -> dict[str, Any]:
     """
     if not isinstance(document, dict):
         raise DocumentError(f"{where}: found {shown(document)}, expected a {kind} document{_made_by(kind)}")
-    version, found = document.get("apiVersion"), document.get("kind")
+    version, actual_kind = document.get("apiVersion"), document.get("kind")
     if isinstance(version, str) and version.startswith(f"{API_GROUP}/") and version != API_VERSION:
         raise NewerVersionError(
             f"{where}: field apiVersion is {version}, this planner reads {API_VERSION}: "
             "use the planner version that wrote it"
         )
-    if version == API_VERSION and isinstance(found, str) and found in _MAKERS and found != kind:
-        raise DocumentError(f"{where} is a {found}, expected a {kind}{_made_by(kind)}")
+    if version == API_VERSION and isinstance(actual_kind, str) and actual_kind in _MAKERS and actual_kind != kind:
+        raise DocumentError(f"{where} is a {actual_kind}, expected a {kind}{_made_by(kind)}")
     if version != API_VERSION:
         raise DocumentError(f"{where}: field apiVersion is {shown(version)}, expected {API_VERSION}")
-    if found != kind:
-        close = did_you_mean(found, _MAKERS) if isinstance(found, str) else ""
-        raise DocumentError(f"{where}: field kind is {shown(found)}, expected {kind}{close}")
+    if actual_kind != kind:
+        close = did_you_mean(actual_kind, _MAKERS) if isinstance(actual_kind, str) else ""
+        raise DocumentError(f"{where}: field kind is {shown(actual_kind)}, expected {kind}{close}")
     return document
 
 
@@ -116,7 +116,7 @@ def document_error(
     ``schema``, the document's JSON schema, knows.
     """
     errors = error.errors(include_url=False)
-    first = next((found for found in errors if found["type"] in _UNKNOWN_FIELD), errors[0])
+    first = next((complaint for complaint in errors if complaint["type"] in _UNKNOWN_FIELD), errors[0])
     meant = _meant(first, errors, schema) if first["type"] in _UNKNOWN_FIELD else None
     others = [other for other in errors if other is not first and not _is_missing(other, first, meant)]
     rest = f"; {_others(others, prefix)}" if others else ""
@@ -128,26 +128,26 @@ _UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
 
 def _complaint(first: "ErrorDetails", prefix: tuple[str, ...], meant: str | None) -> str:
     """Return one complaint as half a sentence."""
-    field, kind, found = _field((*prefix, *map(str, first["loc"]))), first["type"], first["input"]
+    field, kind, value = _field((*prefix, *map(str, first["loc"]))), first["type"], first["input"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        return _wrong_tag(field, first["ctx"], found)
+        return _wrong_tag(field, first["ctx"], value)
     if kind in _UNKNOWN_FIELD:
         return f"field {field} is not known: {f'did you mean {meant}?' if meant else 'remove it or correct its name'}"
     if kind in _WORDS:
         return f"field {field} is missing: add it"
-    if kind in ("tuple_type", "list_type", "set_type") and isinstance(found, str):
-        return f"field {field}: found {shown(found)}, expected a list: write [{json.dumps(found, ensure_ascii=False)}]"
-    if kind == "value_error" and not isinstance(found, str | int | float):
+    if kind in ("tuple_type", "list_type", "set_type") and isinstance(value, str):
+        return f"field {field}: found {shown(value)}, expected a list: write [{json.dumps(value, ensure_ascii=False)}]"
+    if kind == "value_error" and not isinstance(value, str | int | float):
         return f"field {field}: expected {first['msg'].removeprefix('Value error, ')}"
     expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"field {field}: found {shown(found)}, expected {expected}"
+    return f"field {field}: found {shown(value)}, expected {expected}"
 
 
 def _meant(first: "ErrorDetails", errors: "Sequence[ErrorDetails]", schema: Mapping[str, Any] | None) -> str | None:
     """Return the field that was meant by one that is not known, ``None`` where no name is close."""
     name, beside = str(first["loc"][-1]), first["loc"][:-1]
     missing = [str(other["loc"][-1]) for other in errors if other["type"] in _WORDS and other["loc"][:-1] == beside]
-    return closest(name, missing) or closest(name, known_fields(schema or {}, [str(part) for part in beside]))
+    return closest(name, missing) or closest(name, known_fields(schema or {}, [str(step) for step in beside]))
 
 
 def _is_missing(other: "ErrorDetails", first: "ErrorDetails", meant: str | None) -> bool:
@@ -173,27 +173,27 @@ def known_fields(schema: Mapping[str, Any], path: Sequence[str]) -> list[str]:
         yield node
 
     nodes = list(members(schema))
-    for part in path:
-        below = [node["properties"][part] for node in nodes if part in node.get("properties", {})]
-        if part.isdecimal():
+    for step in path:
+        below = [node["properties"][step] for node in nodes if step in node.get("properties", {})]
+        if step.isdecimal():
             below = [node["items"] for node in nodes if "items" in node]
         # The chosen kind of a union stands in the path, too: it is no field, and one stays where one is.
         nodes = [member for node in below for member in members(node)] or nodes
     return list(dict.fromkeys(name for node in nodes for name in node.get("properties", {})))
 
 
-def _wrong_tag(field: str, context: dict[str, Any], found: object) -> str:
+def _wrong_tag(field: str, context: dict[str, Any], value: object) -> str:
     name = context["discriminator"].strip("'")
-    if not isinstance(found, dict) or name not in found:
+    if not isinstance(value, dict) or name not in value:
         return f"field {field}.{name} is missing: add it"
-    return f"field {field}.{name}: found {shown(found[name])}, expected {context['expected_tags']}"
+    return f"field {field}.{name}: found {shown(value[name])}, expected {context['expected_tags']}"
 
 
-def _field(parts: tuple[str, ...]) -> str:
+def _field(path: tuple[str, ...]) -> str:
     """Return the path as a user wrote it: pydantic puts the chosen kind of a union into it."""
-    before = ("", *parts)
-    is_kind = (part == "tagged-union" or (last, part) in _KINDS for last, part in zip(before, parts, strict=False))
-    return ".".join(part for part, skip in zip(parts, is_kind, strict=True) if not skip)
+    before = ("", *path)
+    is_kind = (step == "tagged-union" or (last, step) in _KINDS for last, step in zip(before, path, strict=False))
+    return ".".join(step for step, skip in zip(path, is_kind, strict=True) if not skip)
 
 
 def shown(value: object) -> str:

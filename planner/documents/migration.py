@@ -43,14 +43,14 @@ def with_request(document: Mapping[str, Any], request: Mapping[str, Any]) -> dic
 
 
 def request_in(document: Mapping[str, Any], where: str) -> dict[str, Any] | None:
-    """Return what the plan document keeps of what was asked for, ``None`` where it keeps nothing.
+    """Return what the plan document keeps of the request, ``None`` where it keeps nothing.
 
     Raises ``DocumentError`` for what is no request.
     """
     text = document["metadata"]["annotations"].get(REQUEST_ANNOTATION)
     if text is None:
         return None
-    found = load_yaml(str(text), f"{where}: annotation {REQUEST_ANNOTATION}")
-    if not isinstance(found, dict):
+    request = load_yaml(str(text), f"{where}: annotation {REQUEST_ANNOTATION}")
+    if not isinstance(request, dict):
         raise DocumentError(f"{where}: annotation {REQUEST_ANNOTATION} holds no mapping: make the plan anew")
-    return found
+    return request

@@ -89,11 +89,11 @@ class SpecKind(Generic[T]):
     def document(self, value: T, name: str, namespace: str | None = None) -> dict[str, Any]:
         """Return the whole document as plain types, metadata named ``name``."""
         spec = self.spec(value)
-        place = {} if namespace is None else {"namespace": namespace}
+        location = {} if namespace is None else {"namespace": namespace}
         return {
             "apiVersion": API_VERSION,
             "kind": self.kind,
-            "metadata": {"name": name, **place, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
+            "metadata": {"name": name, **location, "annotations": {DIGEST_ANNOTATION: digest_of(spec)}},
             "spec": spec,
         }
 
@@ -115,7 +115,7 @@ class SpecKind(Generic[T]):
 STEPS: dict[str, TypeAdapter[Step]] = {
     step.__dataclass_fields__["kind"].default: TypeAdapter(step) for step in get_args(Step)
 }
-"""Kind of step -> how it is read: errors then speak of that kind alone."""
+"""Kind of step -> how it is read: errors then are of that kind alone."""
 PLAN: SpecKind[RolloutPlan] = SpecKind("ConsumerRolloutPlan", TypeAdapter(RolloutPlan), in_cluster=True)
 DECISION: SpecKind[DecisionRecord] = SpecKind("ConsumerScalingDecision", TypeAdapter(DecisionRecord))
 
@@ -129,7 +129,7 @@ def _whole(value: object) -> object:
 
 
 def check_steps(spec: object, where: str) -> None:
-    """Raise ``DocumentError`` for the first step of unknown kind or wrong fields, by its place and its own kind."""
+    """Raise ``DocumentError`` for the first step of unknown kind or wrong fields, by its index and its own kind."""
     steps = spec.get("steps") if isinstance(spec, dict) else None
     for index, step in enumerate(steps if isinstance(steps, list) else ()):
         kind = step.get("kind") if isinstance(step, dict) else None

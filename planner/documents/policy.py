@@ -14,7 +14,7 @@ from planner.decision.objective import Objective, WaitObjective
 from planner.decision.prices import DEFAULT_PRICES, Prices
 from planner.documents.approval import ApprovalSpec, ChangeWindowSpec
 from planner.documents.format import API_VERSION, check_header, digest_of, document_error
-from planner.documents.source import KubernetesSpec, Name, Part, Source
+from planner.documents.source import KubernetesSpec, Name, Source, SpecModel
 from planner.documents.stability import AutoscalerSpec, StabilisationSpec
 from planner.documents.timing import TimingSpec, check_timing
 from planner.documents.yaml import load_yaml
@@ -36,7 +36,7 @@ MOST_MEMBERS_PER_POD = 64
 Replicas = Annotated[StrictInt, Field(ge=1, le=10_000)]
 
 
-class ScaleTargetRef(Part):
+class ScaleTargetRef(SpecModel):
     """The Deployment that runs the group's consumers."""
 
     api_version: Literal["apps/v1"] = "apps/v1"
@@ -50,7 +50,7 @@ DEFAULT_UTILISATION: Final = 0.8
 DEFAULT_WAIT: Final = WaitObjective()
 
 
-class ObjectiveSpec(Part):
+class ObjectiveSpec(SpecModel):
     """What counts as good: utilisation of the busiest consumer, wait of a message, end of the backlog; and which rule.
 
     ``SmallestCount`` takes the smallest count within the bounds. ``Horizon`` takes the one whose consumers, changes and
@@ -73,7 +73,7 @@ class ObjectiveSpec(Part):
         return DEFAULT_UTILISATION if self.rule == SMALLEST_COUNT else math.inf
 
 
-class CapacitySpec(Part):
+class CapacitySpec(SpecModel):
     """Messages per second that one consumer can do, and one pod with all of its consumers busy, where it is known."""
 
     messages_per_second: Positive | None = None
@@ -86,21 +86,21 @@ class CapacitySpec(Part):
         return self
 
 
-class WindowSpec(Part):
+class WindowSpec(SpecModel):
     """The recent past that rates are taken from, and which percentile of its minutes is the upper rate."""
 
     seconds: Annotated[StrictInt, Field(ge=60, le=86_400)] = 600
     percentile: Annotated[float, Field(ge=50, le=100)] = 95.0
 
 
-class FreshnessSpec(Part):
+class FreshnessSpec(SpecModel):
     """How old and how incomplete data may be before the planner holds."""
 
     max_age_seconds: Positive = 120.0
     min_completeness: Share = 0.9
 
 
-class RolloutSpec(Part):
+class RolloutSpec(SpecModel):
     """How long a plan holds, how long its steps may take, and how long it stays in the cluster after its end."""
 
     valid_for_seconds: Annotated[StrictInt, Field(ge=60)] = 900
@@ -109,7 +109,7 @@ class RolloutSpec(Part):
     ttl_seconds_after_finished: Annotated[StrictInt, Field(ge=LEAST_TTL_S, le=MOST_TTL_S)] | None = None
 
 
-class PricesSpec(Part):
+class PricesSpec(SpecModel):
     """What changes and late minutes cost, each in seconds of one consumer: what counts and ways are weighed by."""
 
     moved_queue_seconds: Price = DEFAULT_PRICES.moved_queue_s
@@ -125,7 +125,7 @@ class PricesSpec(Part):
         )
 
 
-class PolicySpec(Part):
+class PolicySpec(SpecModel):
     """The policy's body."""
 
     source: Source
@@ -170,7 +170,7 @@ class PolicySpec(Part):
         return self
 
 
-class Metadata(Part):
+class Metadata(SpecModel):
     """Kubernetes metadata, as far as the planner uses it."""
 
     name: Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")]
@@ -179,7 +179,7 @@ class Metadata(Part):
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
-class ConsumerScalingPolicy(Part):
+class ConsumerScalingPolicy(SpecModel):
     """One policy document."""
 
     api_version: Literal["consumerplanner.dev/v1alpha1"] = API_VERSION
@@ -235,21 +235,21 @@ class ConsumerScalingPolicy(Part):
     @property
     def digest(self) -> str:
         """The digest of what is wanted, whether a default was written down or not."""
-        wanted = self.spec.model_dump(mode="json", by_alias=True)
+        content = self.spec.model_dump(mode="json", by_alias=True)
         # Policies without what earlier releases did not know keep the digest that plans of those name.
-        if wanted["rollout"]["ttlSecondsAfterFinished"] is None:
-            del wanted["rollout"]["ttlSecondsAfterFinished"]
+        if content["rollout"]["ttlSecondsAfterFinished"] is None:
+            del content["rollout"]["ttlSecondsAfterFinished"]
         if self.spec.objective.rule == SMALLEST_COUNT:
             # So do policies of the rule that earlier releases had, which knows none of these fields.
-            wanted["objective"]["maxUtilisation"] = self.spec.objective.utilisation_bound
+            content["objective"]["maxUtilisation"] = self.spec.objective.utilisation_bound
             for field in ("rule", "lateAfterSeconds", "podStartSeconds", "decidedEverySeconds"):
-                del wanted["objective"][field]
-            del wanted["prices"]["lateMinuteSeconds"]
-        if wanted["membersPerPod"] is None:
-            del wanted["membersPerPod"]
-        if wanted["capacity"] is not None and wanted["capacity"]["podMessagesPerSecond"] is None:
-            del wanted["capacity"]["podMessagesPerSecond"]
-        return digest_of(wanted)
+                del content["objective"][field]
+            del content["prices"]["lateMinuteSeconds"]
+        if content["membersPerPod"] is None:
+            del content["membersPerPod"]
+        if content["capacity"] is not None and content["capacity"]["podMessagesPerSecond"] is None:
+            del content["capacity"]["podMessagesPerSecond"]
+        return digest_of(content)
 
     @property
     def approval_rule(self) -> ApprovalRule | None:

@@ -1,8 +1,8 @@
 """Which files a policy of the cluster may name, and which servers may get what stands in them.
 
-Whoever may write a policy names both a file and a server. Without bounds he would have any file of the host read and
-sent to a server of his own choice, other tenants' accounts among them. An administrator sets both bounds: a folder that
-has a folder for each namespace, and for each secret in it the servers that it may be sent to.
+A person who may write a policy names both a file and a server. Without bounds he would have any file of the host read
+and sent to a server of his own choice, other tenants' accounts among them. An administrator sets both bounds: a folder
+that has a folder for each namespace, and for each secret in it the servers that it may be sent to.
 """
 
 import os
@@ -24,8 +24,10 @@ HOSTS_VARIABLE: Final = "PLANNER_SECRET_HOSTS"
 """JSON or YAML: file or folder below that folder -> the servers, as ``host:port``, that its secrets may be sent to."""
 
 _RECIPIENTS: Final[Mapping[str, Callable[[Any], Sequence[str]]]] = {
-    "credentials_file": lambda source: [one for text in source.name_servers for one in _addresses(text)],
-    "properties_file": lambda source: [one for text in source.bootstrap_servers for one in _addresses(text, 9092)],
+    "credentials_file": lambda source: [address for text in source.name_servers for address in _addresses(text)],
+    "properties_file": lambda source: [
+        address for text in source.bootstrap_servers for address in _addresses(text, 9092)
+    ],
     "bearer_token_file": lambda prometheus: [_address_of_url(prometheus.url)],
     "basic_auth_file": lambda prometheus: [_address_of_url(prometheus.url)],
 }
@@ -65,9 +67,9 @@ class FileRules:
                     f"{where}: field {file.field} names a file, and no folder was named whose files policies of the "
                     f"cluster may have read: set {FILES_VARIABLE} to a folder that has a folder for each namespace"
                 )
-            _check_place(file, self.root.resolve() / policy.metadata.namespace, where)
+            _check_location(file, self.root.resolve() / policy.metadata.namespace, where)
             if file.attribute not in _NOT_SENT:
-                servers = _RECIPIENTS[file.attribute](file.part)
+                servers = _RECIPIENTS[file.attribute](file.model)
                 _check_recipients(file, servers, self._listed_for(file.path, self.root.resolve()), where)
 
     def _listed_for(self, path: Path, root: Path) -> frozenset[str]:
@@ -78,21 +80,21 @@ class FileRules:
         target = path.resolve()
         entries: dict[Path, frozenset[str]] = {}
         for below, servers in self.hosts.items():
-            place = (root / below).resolve()
-            entries[place] = entries.get(place, frozenset()) | servers
-        return next((entries[place] for place in (target, *target.parents) if place in entries), frozenset())
+            location = (root / below).resolve()
+            entries[location] = entries.get(location, frozenset()) | servers
+        return next((entries[location] for location in (target, *target.parents) if location in entries), frozenset())
 
 
 class _File(NamedTuple):
-    """A file that a policy names: the whole field, its last part as an attribute of ``part``, and the path."""
+    """A file that a policy names: the whole field, its last part as an attribute of ``model``, and the path."""
 
     field: str
     attribute: str
-    part: BaseModel
+    model: BaseModel
     path: Path
 
 
-def _check_place(file: _File, folder: Path, where: str) -> None:
+def _check_location(file: _File, folder: Path, where: str) -> None:
     if not file.path.is_absolute() or not file.path.resolve().is_relative_to(folder.resolve()):
         raise DocumentError(
             f"{where}: field {file.field} names a file outside {folder}: policies of namespace {folder.name} may name "
@@ -142,7 +144,7 @@ def _is_address(text: str) -> bool:
 
 def _addresses(text: str, port: int | None = None) -> Iterator[str]:
     """Yield the addresses of one item of a list of servers, which the clients split once more."""
-    return (_address(part, port) for part in text.replace(",", ";").split(";") if part.strip())
+    return (_address(item, port) for item in text.replace(",", ";").split(";") if item.strip())
 
 
 def _address(text: str, port: int | None = None) -> str:
@@ -154,29 +156,29 @@ def _address(text: str, port: int | None = None) -> str:
 
 
 def _address_of_url(url: str) -> str:
-    parts = urlsplit(url)
+    split_url = urlsplit(url)
     try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
+        port = split_url.port or (443 if split_url.scheme == "https" else 80)
     except ValueError:  # no number: the reader refuses it, and no list holds it
         return url
-    return f"{(parts.hostname or '').lower()}:{port}"
+    return f"{(split_url.hostname or '').lower()}:{port}"
 
 
-def _files(part: BaseModel, name: str) -> Iterator[_File]:
+def _files(model: BaseModel, name: str) -> Iterator[_File]:
     """Yield every file that the model names, however deep: a new field is checked, too."""
-    for attribute, info in type(part).model_fields.items():
-        value = getattr(part, attribute)
+    for attribute, info in type(model).model_fields.items():
+        value = getattr(model, attribute)
         inner = f"{name}.{info.alias or attribute}"
         if isinstance(value, Path):
-            yield _File(inner, attribute, part, value)
+            yield _File(inner, attribute, model, value)
         elif isinstance(value, BaseModel):
             yield from _files(value, inner)
 
 
-def _connections(part: BaseModel, name: str) -> Iterator[str]:
+def _connections(model: BaseModel, name: str) -> Iterator[str]:
     """Yield every field that may name a file and names a connection of Airflow."""
-    for attribute, info in type(part).model_fields.items():
-        value = getattr(part, attribute)
+    for attribute, info in type(model).model_fields.items():
+        value = getattr(model, attribute)
         inner = f"{name}.{info.alias or attribute}"
         if isinstance(value, str) and attribute in {*_RECIPIENTS, *_NOT_SENT}:
             yield inner

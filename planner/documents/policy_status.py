@@ -31,11 +31,11 @@ LONGEST: Final = 1_024
 """Characters of one sentence; errors of servers may be of any length."""
 
 
-class _StatusPart(BaseModel):
+class _StatusModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
-class LastDecision(_StatusPart):
+class LastDecision(_StatusModel):
     """The last decision: counts of consumers, its cause in a word, its reason in a sentence.
 
     ``since`` is when a decision with these counts and this cause came first, all later ones being the same.
@@ -49,7 +49,7 @@ class LastDecision(_StatusPart):
     reason: str
 
 
-class LearnedCapacity(_StatusPart):
+class LearnedCapacity(_StatusModel):
     """Messages per second that one consumer can do, as it was learned, with the bounds of 95 % confidence if known."""
 
     messages_per_second: float
@@ -60,7 +60,7 @@ class LearnedCapacity(_StatusPart):
     source: str
 
 
-class PolicyStatus(_StatusPart):
+class PolicyStatus(_StatusModel):
     """What the last run made of the policy; what is not known is absent.
 
     ``plan`` is the policy's open plan in the namespace. ``next_look_at`` is when the next run is due, by its schedule.

@@ -17,13 +17,13 @@ Secret = Annotated[Path | ConnectionReference, WithJsonSchema({"type": "string",
 """Where a secret is: a file, or a connection of Airflow, which is text."""
 
 
-class Part(BaseModel):
+class SpecModel(BaseModel):
     """A piece of a document: unknown fields are refused, names are spelt in camel case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
 
-class TlsSpec(Part):
+class TlsSpec(SpecModel):
     """TLS to all servers: authorities to trust (PEM; the system's when absent), our certificate, what is verified."""
 
     ca_file: Path | None = None
@@ -33,7 +33,7 @@ class TlsSpec(Part):
     key_file: Path | None = None
 
 
-class PrometheusSpec(Part):
+class PrometheusSpec(SpecModel):
     """A Prometheus server that has the group's history; files hold a bearer token, or ``user:password``.
 
     ``labels`` rename what a relabelling server calls ``cluster``, ``group``, ``topic``, ``partition`` or ``broker``;
@@ -48,7 +48,7 @@ class PrometheusSpec(Part):
     ca_file: Path | None = None
 
 
-class KubernetesSpec(Part):
+class KubernetesSpec(SpecModel):
     """How to read the Deployment: a kubeconfig and one of its contexts.
 
     Without either, the service account of the pod that the planner runs in, or else kubectl's own default.
@@ -60,7 +60,7 @@ class KubernetesSpec(Part):
     member_label: Name | None = None
 
 
-class RocketMQSource(Part):
+class RocketMQSource(SpecModel):
     """A RocketMQ group: name servers as ``host:port``, cluster, group, its topics if not all.
 
     ``credentialsFile`` holds ``accessKey`` and ``secretKey``; see docs/connect-rocketmq.md.
@@ -76,7 +76,7 @@ class RocketMQSource(Part):
     prometheus: PrometheusSpec | None = None
 
 
-class KafkaSource(Part):
+class KafkaSource(SpecModel):
     """A Kafka group: bootstrap servers as ``host:port``, a name for the cluster, group, its topics if not all.
 
     ``propertiesFile`` holds client properties (SASL, TLS); see docs/connect-kafka.md.

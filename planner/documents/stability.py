@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt
 
-from planner.documents.source import Part
+from planner.documents.source import SpecModel
 from planner.rollout.autoscalers import Handling
 
 
-class AutoscalerSpec(Part):
+class AutoscalerSpec(SpecModel):
     """What a plan does with the HPA or ScaledObject that sets the Deployment's replicas; see docs/adr/0006.
 
     ``refuse``: no plan is made. ``setBounds``: it is paused while the plan goes on, and holds exactly the new count
@@ -24,7 +24,7 @@ class AutoscalerSpec(Part):
         return Handling(self.mode, restores=self.afterwards == "restore")
 
 
-class StabilisationSpec(Part):
+class StabilisationSpec(SpecModel):
     """How long, in seconds, nothing must have changed before the count may be changed again."""
 
     seconds: Annotated[StrictInt, Field(ge=0, le=21_600)]

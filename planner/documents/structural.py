@@ -17,38 +17,38 @@ _KEPT_FORMATS = ("date-time",)
 
 def structural(schema: Schema) -> Schema:
     """Return the schema of a whole model, its references resolved. Raises ``ValueError`` for what has no such form."""
-    return _converted(schema, schema.get("$defs", {}))
+    return _convert(schema, schema.get("$defs", {}))
 
 
-def _converted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    found = _resolved(schema, definitions)
-    either = found.get("anyOf") or found.get("oneOf") or ()
-    variants = [_resolved(variant, definitions) for variant in either]
+def _convert(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    resolved = _resolve(schema, definitions)
+    either = resolved.get("anyOf") or resolved.get("oneOf") or ()
+    variants = [_resolve(variant, definitions) for variant in either]
     if variants:
-        return _of_variants(found, variants, definitions)
-    kept = _plain(found)
+        return _of_variants(resolved, variants, definitions)
+    kept = _plain(resolved)
     if "items" in kept:
-        kept["items"] = _converted(kept["items"], definitions)
+        kept["items"] = _convert(kept["items"], definitions)
     if kept.get("type") == "object":
-        kept.update(_members(found, definitions))
+        kept.update(_members(resolved, definitions))
     return kept
 
 
-def _resolved(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+def _resolve(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """Return the schema with its reference, if it is one, replaced by what it refers to; what stands beside it wins."""
     if "$ref" not in schema:
         return schema
     beside = {key: value for key, value in schema.items() if key != "$ref"}
-    return {**_resolved(definitions[schema["$ref"].rpartition("/")[2]], definitions), **beside}
+    return {**_resolve(definitions[schema["$ref"].rpartition("/")[2]], definitions), **beside}
 
 
-def _plain(found: Schema) -> Schema:
+def _plain(schema: Schema) -> Schema:
     """Return all but fields and items, type first. Lists are copied: YAML would write shared ones as references."""
-    if "type" not in found:
-        raise ValueError(f"no structural form for {found}")
-    kept = {"type": found["type"], **{key: copy(value) for key, value in found.items() if key not in _DROPPED}}
-    if "const" in found:
-        kept["enum"] = [found["const"]]
+    if "type" not in schema:
+        raise ValueError(f"no structural form for {schema}")
+    kept = {"type": schema["type"], **{key: copy(value) for key, value in schema.items() if key not in _DROPPED}}
+    if "const" in schema:
+        kept["enum"] = [schema["const"]]
     if "description" in kept:
         kept["description"] = _first_paragraph(kept["description"])
     if kept.get("format") not in _KEPT_FORMATS:
@@ -63,22 +63,22 @@ def _plain(found: Schema) -> Schema:
 def _members(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     """Return what an object has: named fields, values of one type by any name, or anything."""
     if "properties" in schema:
-        return {"properties": {name: _converted(field, definitions) for name, field in schema["properties"].items()}}
+        return {"properties": {name: _convert(field, definitions) for name, field in schema["properties"].items()}}
     values = schema.get("additionalProperties", True)
     if isinstance(values, Mapping) and values:
-        return {"additionalProperties": _converted(dict(values), definitions)}
+        return {"additionalProperties": _convert(dict(values), definitions)}
     return {"x-kubernetes-preserve-unknown-fields": True}
 
 
-def _of_variants(found: Schema, variants: Sequence[Schema], definitions: Mapping[str, Schema]) -> Schema:
-    beside = {key: found[key] for key in ("description",) if key in found}
+def _of_variants(schema: Schema, variants: Sequence[Schema], definitions: Mapping[str, Schema]) -> Schema:
+    beside = {key: schema[key] for key in ("description",) if key in schema}
     others = [variant for variant in variants if variant.get("type") != "null"]
     if len(others) == 1:
-        one = _converted(others[0], definitions)
+        only = _convert(others[0], definitions)
         # A value that is listed would have to list null, too; without it the server drops the null.
-        nullable = {"nullable": True} if len(others) < len(variants) and "enum" not in one else {}
-        return {**one, **beside, **nullable}
-    return {**_by_kind([_converted(variant, definitions) for variant in others]), **beside}
+        nullable = {"nullable": True} if len(others) < len(variants) and "enum" not in only else {}
+        return {**only, **beside, **nullable}
+    return {**_by_kind([_convert(variant, definitions) for variant in others]), **beside}
 
 
 def _by_kind(variants: Sequence[Schema]) -> Schema:

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictBool
 
-from planner.documents.source import Name, Part
+from planner.documents.source import Name, SpecModel
 from planner.errors import BadInputError, DocumentError
 from planner.forecast.kafka.request.reader import check_clients
 from planner.model.snapshot import KafkaTiming
@@ -12,7 +12,7 @@ from planner.model.snapshot import KafkaTiming
 Milliseconds = Annotated[float, Field(gt=0, le=3_600_000, allow_inf_nan=False)]
 
 
-class TimingSpec(Part):
+class TimingSpec(SpecModel):
     """Versions, settings by the clients' own names, and how long one record takes in the poll loop.
 
     ``clientVersion`` is one of the Java client, or ``librdkafka 2.12.1``. Without ``recordMilliseconds`` the capacity
@@ -38,7 +38,7 @@ class TimingSpec(Part):
 
 
 def check_timing(spec: TimingSpec | None, system: str, where: str) -> None:
-    """Raise ``DocumentError`` for versions and settings that no client has, and for a system that tells them itself."""
+    """Raise ``DocumentError`` for versions and settings that no client has, or for a system that reports them."""
     if spec is None:
         return
     if system != "kafka":

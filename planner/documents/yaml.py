@@ -44,16 +44,16 @@ class _StrictLoader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
+        known_keys: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(
                     None, None, "found a list or mapping as a key, expected a text", key_node.start_mark
                 )
-            if key in seen:
+            if key in known_keys:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} occurs twice", key_node.start_mark)
-            seen.add(key)
+            known_keys.add(key)
         return super().construct_mapping(node, deep=deep)
 
 

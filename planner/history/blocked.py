@@ -36,7 +36,7 @@ class Verdict(Enum):
     BLOCKED = "blocked"
 
 
-class Ground(Enum):
+class BlockReason(Enum):
     """What a block is recognised by."""
 
     PASSED_OVER = "its member served its other queues"
@@ -45,7 +45,7 @@ class Ground(Enum):
     BEHIND_PEERS = "its peers would be done"
 
 
-def verdict_on(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[Verdict, Ground | None]:
+def verdict_on(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[Verdict, BlockReason | None]:
     """Return the verdict on one queue, and what a block is recognised by.
 
     ``peers`` are the paces of the group's other members, in messages per second.
@@ -54,7 +54,7 @@ def verdict_on(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -
         return _by_gaps(queue, work, peers)
     if not work.passes_over(queue):
         return Verdict.MOVES if queue.standing_s <= work.longest_cycle_s else Verdict.UNDECIDED, None
-    return Verdict.BLOCKED if queue.standing_s >= SURE_S else Verdict.SUSPECT, Ground.PASSED_OVER
+    return Verdict.BLOCKED if queue.standing_s >= SURE_S else Verdict.SUSPECT, BlockReason.PASSED_OVER
 
 
 def peer_pace(peers: Sequence[float]) -> float:
@@ -62,18 +62,18 @@ def peer_pace(peers: Sequence[float]) -> float:
     return median(peers) if peers else 0.0
 
 
-def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[Verdict, Ground | None]:
+def _by_gaps(queue: QueueProgress, work: MemberWork, peers: Sequence[float]) -> tuple[Verdict, BlockReason | None]:
     """Judge a member that commits nothing by the gaps between its commits before, else by the pace of its peers."""
     standing_s, own_s = queue.standing_s, work.longest_gap_s
     if own_s is not None and standing_s <= own_s:
         return Verdict.MOVES, None
     if standing_s >= POLL_S:
-        return Verdict.BLOCKED, Ground.PAST_POLL
+        return Verdict.BLOCKED, BlockReason.PAST_POLL
     if own_s is not None and standing_s >= max(SURE_S, USUAL_GAPS * own_s):
-        return Verdict.BLOCKED, Ground.PAST_GAPS
+        return Verdict.BLOCKED, BlockReason.PAST_GAPS
     pace, in_hand = peer_pace(peers), work.waited_at(queue.standing_since)
     if pace > 0 and standing_s >= max(SURE_S, SLOWER * in_hand / pace):
-        return Verdict.SUSPECT, Ground.BEHIND_PEERS
+        return Verdict.SUSPECT, BlockReason.BEHIND_PEERS
     return Verdict.UNDECIDED, None
 
 

@@ -39,14 +39,14 @@ class AskApproval(ApprovalOperator):
             return self.execute(context)
         if "error" not in event:
             # Before: a rejection skips the tasks that follow by an exception.
-            leave_note(context["ti"], answered(context["ti"].xcom_pull(task_ids=self.planned)["name"], event))
+            leave_note(context["ti"], answer_note(context["ti"].xcom_pull(task_ids=self.planned)["name"], event))
         return super().execute_complete(context, event)
 
     def _phrases(self, context: Any) -> Sequence[str]:
         return tuple(context["ti"].xcom_pull(task_ids=self.planned)["phrases"])
 
 
-def answered(plan: str, answer: Mapping[str, Any]) -> str:
+def answer_note(plan: str, answer: Mapping[str, Any]) -> str:
     """Return the run's note once a person has answered, like ``plan shop-update: Approve by admin``."""
     person = (answer.get("responded_by_user") or {}).get("name")
     return f"plan {plan}: {', '.join(answer.get('chosen_options') or ())}{f' by {person}' if person else ''}"

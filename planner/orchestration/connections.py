@@ -39,7 +39,7 @@ def _read(name: str) -> Connection:
 
     reference = f"{SCHEME}{name}"
     try:
-        found = AirflowConnection.get(name)
+        connection = AirflowConnection.get(name)
     except AirflowNotFoundException:
         raise BadInputError(
             f"{reference} is not defined in this Airflow: airflow connections add {name} adds it"
@@ -49,4 +49,4 @@ def _read(name: str) -> Connection:
         raise OutOfReachError(
             f"{reference} cannot be read ({type(error).__name__}): look into Airflow's secrets backend"
         ) from None
-    return Connection(reference, found.login or "", found.password or "", found.extra or "")
+    return Connection(reference, connection.login or "", connection.password or "", connection.extra or "")

@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from planner.errors import PlannerError
-from planner.orchestration.retries import without_hopeless_retries
+from planner.orchestration.retries import without_useless_retries
 from planner.printable import one_line
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from planner.deployments.following import End, Follower
 
 EVERY_S: Final = 2.0
-"""Between two looks: each is two small requests."""
+"""Between two checks: each is two small requests."""
 
 
 class PlanTrigger(BaseTrigger):
-    """Fires once, when a plan is at its end or nobody works on it; the event's payload is an ``End``.
+    """Fires once, when a plan is at its end or has no executor; the event's payload is an ``End``.
 
-    There is no ``on_kill``: who marks the task failed or clears it stops following, and the plan goes on.
+    There is no ``on_kill``: a person who marks the task failed or clears it ends the following, and the plan goes on.
     ``planner abort`` undoes it.
     """
 
@@ -44,16 +44,16 @@ class PlanTrigger(BaseTrigger):
         kept = ("name", "namespace", "kubeconfig", "silence_s")
         return f"{__name__}.{type(self).__name__}", {field: getattr(self, field) for field in kept}
 
-    def look(self) -> "End | None":
+    def check(self) -> "End | None":
         """Return the end where there is one already. Raises ``OutOfReachError``."""
         api = self._connect()
         try:
-            return self._follower(api).look()
+            return self._follower(api).check()
         finally:
             api.close()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Look until there is an end; say in the task's log what goes on."""
+        """Check until there is an end; write progress into the task's log."""
         try:
             yield TriggerEvent(dict(await self._followed()))
         except PlannerError as error:
@@ -63,11 +63,11 @@ class PlanTrigger(BaseTrigger):
         async with AsyncExitStack() as opened:
             api = await asyncio.to_thread(self._connect)
             opened.push_async_callback(asyncio.to_thread, api.close)
-            follower, told = await asyncio.to_thread(self._follower, api), ""
-            while (end := await asyncio.to_thread(follower.look)) is None:
-                if follower.told != told:
-                    told = follower.told
-                    self.log.info("plan %s: %s", self.name, one_line(told))
+            follower, progress = await asyncio.to_thread(self._follower, api), ""
+            while (end := await asyncio.to_thread(follower.check)) is None:
+                if follower.progress != progress:
+                    progress = follower.progress
+                    self.log.info("plan %s: %s", self.name, one_line(progress))
                 await asyncio.sleep(EVERY_S)
             return end
 
@@ -88,7 +88,7 @@ class PlanTrigger(BaseTrigger):
 class FollowPlan(BaseOperator):
     """Ends well with the plan's ``End`` once the plan has succeeded; fails with its one sentence otherwise.
 
-    It only looks: when it runs again, it follows again, and nothing is applied twice. A forecast that was missed is no
+    It only reads: when it is retried, it follows anew, and nothing is applied twice. A forecast that was missed is no
     failure; the verdict says so in the log and in the result.
     """
 
@@ -105,8 +105,8 @@ class FollowPlan(BaseOperator):
         (apache/airflow#71580), so none is made for a plan that is over.
         """
         trigger = PlanTrigger(self.name, self.namespace, self.kubeconfig or None, float(self.silence_s))
-        with without_hopeless_retries():
-            end = trigger.look()
+        with without_useless_retries():
+            end = trigger.check()
         if end is None:
             self.defer(trigger=trigger, method_name="finish")
         return self.finish(context, dict(end))

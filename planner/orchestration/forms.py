@@ -14,7 +14,7 @@ from planner.errors import BadInputError
 from planner.orchestration.notifying import notify_of_failure
 from planner.orchestration.tags import policy_tags
 
-SETTINGS, PLACES = "Observation", "Paths and namespaces"
+SETTINGS, LOCATIONS = "Observation", "Paths and namespaces"
 """Sections of the forms, below what a run is about."""
 
 OWNER: Final = os.environ.get("CONSUMER_PLANNER_OWNER", "consumer-planner")
@@ -69,13 +69,13 @@ def kubeconfig_field(where: str) -> Param:
         "kubeconfig",
         f"File on {where}. Default: CONSUMER_PLANNER_KUBECONFIG; empty: the pod's service account, or kubectl's own.",
         os.environ.get("CONSUMER_PLANNER_KUBECONFIG"),
-        section=PLACES,
+        section=LOCATIONS,
     )
 
 
 def namespace_field(default: str) -> Param:
     """Return the form's field for a namespace; ``default`` says in words whose an empty one is."""
-    return text_field("Namespace", f"Namespace of the plan. Empty: {default}.", section=PLACES, minLength=1)
+    return text_field("Namespace", f"Namespace of the plan. Empty: {default}.", section=LOCATIONS, minLength=1)
 
 
 def data_field() -> Param:
@@ -86,7 +86,7 @@ def data_field() -> Param:
         minLength=1,
         title="Data folder",
         description="Folder of samples, history and runs, mounted on every worker. Default: CONSUMER_PLANNER_DATA.",
-        section=PLACES,
+        section=LOCATIONS,
     )
 
 
@@ -128,7 +128,7 @@ def chosen(params: Mapping[str, Any], other: str) -> str | None:
     return path or None
 
 
-def returned(task_id: str, field: str) -> str:
+def result_field(task_id: str, field: str) -> str:
     """Return the template of one field of what a task has returned."""
     return f"{{{{ ti.xcom_pull(task_ids='{task_id}')['{field}'] }}}}"
 

@@ -9,7 +9,7 @@ from planner.errors import PlannerError
 
 
 @contextmanager
-def without_hopeless_retries() -> Iterator[None]:
+def without_useless_retries() -> Iterator[None]:
     """Let an error that no retry can help fail the task at once, with its one sentence."""
     try:
         yield

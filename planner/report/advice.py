@@ -53,10 +53,10 @@ def render_advices(advices: Sequence[Advice], unread: Sequence[tuple[str, str]])
 def _row(number: int, advice: Advice) -> Row:
     decision = advice.decision
     words_of = f"hold at {decision.current}" if decision.is_hold else f"{decision.current} → {decision.target}"
-    return Row(advice, words_of, _moved(advice.price), f"g{number}", beside(advice))
+    return Row(advice, words_of, _describe_moves(advice.price), f"g{number}", beside(advice))
 
 
-def _moved(price: Price) -> str:
+def _describe_moves(price: Price) -> str:
     if price.fewest is None or price.most is None:
         return "unknown"
     amount = str(price.fewest) if price.fewest == price.most else f"{price.fewest}–{price.most}"

@@ -22,7 +22,7 @@ class BillRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BillView:
+class BillSection:
     """The section: where the bill comes from, its rows, and when the choice pays back."""
 
     source: str
@@ -30,14 +30,14 @@ class BillView:
     payback: str
 
 
-def bill_view(case: Case) -> BillView | None:
+def bill_section(case: Case) -> BillSection | None:
     """Return the decision's bill for the page, ``None`` for a decision without one."""
     decision = case.record.decision
     bill = decision.bill
     if bill is None:
         return None
     rows = tuple(_row(line, decision.current, decision.target) for line in bill.lines)
-    return BillView(f"{describe_source(bill)}.", rows, describe_payback(bill, decision.current, decision.target))
+    return BillSection(f"{describe_source(bill)}.", rows, describe_payback(bill, decision.current, decision.target))
 
 
 def _row(line: BillLine, current: int, target: int) -> BillRow:

@@ -1,4 +1,4 @@
-"""One decided case: what every section of the page looks at."""
+"""One decided case: the input of every section of the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Case:
     """Snapshot, outcomes, decision and plan of one group; ``max_utilisation`` is the policy's bound where known.
 
     ``plan_file`` is how a reader's next command names the plan, ``track`` what the group's earlier
-    forecasts came to, ``None`` where nobody looked back. ``advice`` is the answer of ``planner advise``, where the case
+    forecasts came to, ``None`` where none were read. ``advice`` is the answer of ``planner advise``, where the case
     comes from there.
     """
 
@@ -49,7 +49,7 @@ class Case:
 
     @cached_property
     def own_strategy(self) -> str | None:
-        """The strategy that the decision speaks of."""
+        """The strategy that the decision is about."""
         return self.record.decision.strategy
 
     @cached_property
@@ -69,12 +69,12 @@ class Case:
 
     @cached_property
     def owners_now(self) -> dict[Queue, str | None]:
-        """Who owns each data queue by the members' own word."""
+        """The owner of each data queue as the members report it."""
         return {state.queue: state.owner for state in self.snapshot.data_queues}
 
     @cached_property
     def owners_then(self) -> dict[Queue, str | None]:
-        """Who would own each data queue after the decision; as now for a hold."""
+        """The owner of each data queue after the decision; as now for a hold."""
         if self.is_hold or self.chosen is None:
             return self.owners_now
         return {owned.queue: owned.owner for owned in self.chosen.owners}

@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from planner.report.course import Course, Foreseen
 from planner.report.extra import vegalite_to_svg
+from planner.report.trend import Foreseen, Trend
 
 Spec = dict[str, Any]
 
@@ -28,18 +28,18 @@ MOST_NUMBERED = 15
 """Rebalances that carry their number of queues; more would write over each other."""
 
 
-def course_svg(course: Course, width: int) -> Markup:
+def trend_svg(trend: Trend, width: int) -> Markup:
     """Return the charts as one inline SVG."""
-    return Markup(vegalite_to_svg(course_spec(course, width)))  # noqa: S704  # made from our figures, names never enter
+    return Markup(vegalite_to_svg(trend_spec(trend, width)))  # noqa: S704  # made from our figures, names never enter
 
 
-def course_spec(course: Course, width: int) -> Spec:
+def trend_spec(trend: Trend, width: int) -> Spec:
     """Return rates, lag and consumers below each other over one time axis."""
     plot = width - AXIS_EXTENT - 14
     panels = [
-        _panel(course, "Messages per second", [*_rates(course), _forecast_label(course)], width=plot, height=130),
-        _panel(course, "Messages waiting", list(_lag(course)), width=plot, height=170),
-        _panel(course, "Consumers", list(_consumers(course)), width=plot, height=70, times=True),
+        _panel(trend, "Messages per second", [*_rates(trend), _forecast_label(trend)], width=plot, height=130),
+        _panel(trend, "Messages waiting", list(_lag(trend)), width=plot, height=170),
+        _panel(trend, "Consumers", list(_consumers(trend)), width=plot, height=70, times=True),
     ]
     return below_each_other(panels)
 
@@ -75,23 +75,23 @@ def theme() -> Spec:
     }
 
 
-def _panel(course: Course, title: str, layers: list[Spec], *, width: int, height: int, times: bool = False) -> Spec:
+def _panel(trend: Trend, title: str, layers: list[Spec], *, width: int, height: int, times: bool = False) -> Spec:
     return {
         "width": width,
         "height": height,
         "title": title,
-        "layer": [_ahead(course), *_gaps(course), *_rebalance_rules(course), *layers, _now(course)],
-        "encoding": {"x": _time_axis(course, width, times)},
+        "layer": [_ahead(trend), *_gaps(trend), *_rebalance_rules(trend), *layers, _now(trend)],
+        "encoding": {"x": _time_axis(trend, width, times)},
         "resolve": {"scale": {"y": "shared"}},
     }
 
 
-def _time_axis(course: Course, width: int, times: bool) -> Spec:
+def _time_axis(trend: Trend, width: int, times: bool) -> Spec:
     axis: Spec = {"grid": False, "tickCount": max(4, width // 110), "labels": times, "ticks": True}
     if times:
-        is_long = (course.until - course.begins).total_seconds() > 100_000
+        is_long = (trend.until - trend.begins).total_seconds() > 100_000
         axis |= {"format": "%d %b" if is_long else "%H:%M", "labelFlush": True}
-    domain = [_ms(course.begins), _ms(course.until)]
+    domain = [_ms(trend.begins), _ms(trend.until)]
     return {"field": "at", "type": "temporal", "scale": {"type": "utc", "domain": domain, "nice": False}, "axis": axis}
 
 
@@ -111,51 +111,51 @@ def _line(values: list[Spec], field: str, colour: str, *, counts: Sequence[int] 
     return {"data": {"values": values}, "mark": style, "encoding": {"y": _y(field, counts)}}
 
 
-def _rates(course: Course) -> Iterator[Spec]:
-    values = [{"at": _ms(p.at), "arrival": p.arrival, "consumption": p.consumption} for p in course.measured]
+def _rates(trend: Trend) -> Iterator[Spec]:
+    values = [{"at": _ms(p.at), "arrival": p.arrival, "consumption": p.consumption} for p in trend.measured]
     yield _line(values, "consumption", CONSUMPTION, strokeDash=[6, 3])
     yield _line(values, "arrival", ARRIVAL)
-    if course.upper_rate is not None:
-        ends = [{"at": _ms(at), "rate": course.upper_rate} for at in (course.now, course.until)]
-        yield _line(ends, "rate", ARRIVAL, strokeDash=[2, 3])
+    if trend.upper_rate is not None:
+        end_points = [{"at": _ms(at), "rate": trend.upper_rate} for at in (trend.now, trend.until)]
+        yield _line(end_points, "rate", ARRIVAL, strokeDash=[2, 3])
 
 
-def _floor(course: Course) -> Spec:
+def _floor(trend: Trend) -> Spec:
     """Return an unseen point at 10 messages: an axis needs a height where nothing ever waited."""
     return {
-        "data": {"values": [{"at": _ms(course.now), "lag": 10}]},
+        "data": {"values": [{"at": _ms(trend.now), "lag": 10}]},
         "mark": {"type": "point", "color": LAG, "opacity": 0},
     } | {"encoding": {"y": _y("lag")}}
 
 
-def _lag(course: Course) -> Iterator[Spec]:
-    yield _floor(course)
-    values = [{"at": _ms(p.at), "lag": p.lag} for p in course.measured]
+def _lag(trend: Trend) -> Iterator[Spec]:
+    yield _floor(trend)
+    values = [{"at": _ms(p.at), "lag": p.lag} for p in trend.measured]
     area = {"type": "area", "color": LAG, "opacity": 0.16, "line": False, "invalid": "break-paths-show-domains"}
     yield {"data": {"values": values}, "mark": area, "encoding": {"y": _y("lag")}}
     yield _line(values, "lag", LAG)
-    if course.staying:
-        yield _line(_ahead_values(course.staying), "lag", STAYING, strokeDash=[2, 4], strokeWidth=2.5)
-    if course.chosen:
-        yield _line(_ahead_values(course.chosen), "lag", CHOSEN, strokeDash=[9, 4], strokeWidth=3)
+    if trend.staying:
+        yield _line(_ahead_values(trend.staying), "lag", STAYING, strokeDash=[2, 4], strokeWidth=2.5)
+    if trend.chosen:
+        yield _line(_ahead_values(trend.chosen), "lag", CHOSEN, strokeDash=[9, 4], strokeWidth=3)
 
 
-def _consumers(course: Course) -> Iterator[Spec]:
-    most = max((point.consumers or 0 for point in course.measured), default=0)
-    counts = (course.count_now, course.count_then, most)
-    values = [{"at": _ms(p.at), "consumers": p.consumers} for p in course.measured]
+def _consumers(trend: Trend) -> Iterator[Spec]:
+    most = max((point.consumers or 0 for point in trend.measured), default=0)
+    counts = (trend.count_now, trend.count_then, most)
+    values = [{"at": _ms(p.at), "consumers": p.consumers} for p in trend.measured]
     yield _line(values, "consumers", INK, counts=counts, interpolate="step-before")
-    ends = [{"at": _ms(at), "consumers": course.count_then} for at in (course.now, course.until)]
-    yield _line(ends, "consumers", CHOSEN, counts=counts, strokeDash=[9, 4], strokeWidth=3)
-    yield from _moves(course)
+    end_points = [{"at": _ms(at), "consumers": trend.count_then} for at in (trend.now, trend.until)]
+    yield _line(end_points, "consumers", CHOSEN, counts=counts, strokeDash=[9, 4], strokeWidth=3)
+    yield from _moves(trend)
 
 
-def _moves(course: Course) -> Iterator[Spec]:
+def _moves(trend: Trend) -> Iterator[Spec]:
     """Yield triangles, and numbers while they have room."""
-    moves = {"values": [{"at": _ms(r.at), "moved": r.moved} for r in course.rebalances]}
+    moves = {"values": [{"at": _ms(r.at), "moved": r.moved} for r in trend.rebalances]}
     mark = {"type": "point", "shape": "triangle-down", "filled": True, "color": INK, "size": 60, "opacity": 1}
     yield {"data": moves, "mark": mark, "encoding": {"y": {"value": 4}}}
-    if len(course.rebalances) <= MOST_NUMBERED:
+    if len(trend.rebalances) <= MOST_NUMBERED:
         text = {"type": "text", "align": "left", "dx": 7, "color": INK}
         yield {"data": moves, "mark": text, "encoding": {"y": {"value": 5}, "text": {"field": "moved"}}}
 
@@ -164,19 +164,19 @@ def _ahead_values(line: tuple[Foreseen, ...]) -> list[Spec]:
     return [{"at": _ms(point.at), "lag": round(point.lag, 3)} for point in line]
 
 
-def _forecast_label(course: Course) -> Spec:
+def _forecast_label(trend: Trend) -> Spec:
     text = {"type": "text", "text": "forecast", "align": "left", "dx": 4, "color": SOFT, "fontSize": 11}
-    return {"data": {"values": [{"at": _ms(course.now)}]}, "mark": text, "encoding": {"y": {"value": 120}}}
+    return {"data": {"values": [{"at": _ms(trend.now)}]}, "mark": text, "encoding": {"y": {"value": 120}}}
 
 
-def _ahead(course: Course) -> Spec:
-    values = [{"at": _ms(course.now), "until": _ms(course.until)}]
+def _ahead(trend: Trend) -> Spec:
+    values = [{"at": _ms(trend.now), "until": _ms(trend.until)}]
     return _span(values, AHEAD)
 
 
-def _gaps(course: Course) -> Iterator[Spec]:
-    if course.gaps:
-        yield _span([{"at": _ms(max(start, course.begins)), "until": _ms(end)} for start, end in course.gaps], GAP)
+def _gaps(trend: Trend) -> Iterator[Spec]:
+    if trend.gaps:
+        yield _span([{"at": _ms(max(start, trend.begins)), "until": _ms(end)} for start, end in trend.gaps], GAP)
 
 
 def _span(values: list[Spec], fill: str) -> Spec:
@@ -187,14 +187,14 @@ def _span(values: list[Spec], fill: str) -> Spec:
     }
 
 
-def _rebalance_rules(course: Course) -> Iterator[Spec]:
-    if course.rebalances:
-        values = [{"at": _ms(rebalance.at)} for rebalance in course.rebalances]
+def _rebalance_rules(trend: Trend) -> Iterator[Spec]:
+    if trend.rebalances:
+        values = [{"at": _ms(rebalance.at)} for rebalance in trend.rebalances]
         yield {"data": {"values": values}, "mark": {"type": "rule", "color": SOFT, "strokeWidth": 1, "opacity": 0.7}}
 
 
-def _now(course: Course) -> Spec:
-    return {"data": {"values": [{"at": _ms(course.now)}]}, "mark": {"type": "rule", "color": INK, "strokeWidth": 1.2}}
+def _now(trend: Trend) -> Spec:
+    return {"data": {"values": [{"at": _ms(trend.now)}]}, "mark": {"type": "rule", "color": INK, "strokeWidth": 1.2}}
 
 
 def _ms(at: datetime) -> int:

@@ -1,10 +1,10 @@
-"""How a consumer is recognised in every picture: a short code and one of eight colours."""
+"""How a consumer is recognised in every drawing: a short code and one of eight colours."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 COLOURS = 8
-"""As many as stay apart for colour-blind readers; further consumers repeat them, the code tells them apart."""
+"""As many as stay apart for colour-blind readers; further consumers repeat them, the code distinguishes them."""
 
 
 @dataclass(frozen=True, slots=True)

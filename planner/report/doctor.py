@@ -1,4 +1,4 @@
-"""The doctor's page: all groups at a glance, then each sick one with what was seen and a picture of it."""
+"""The doctor's page: all groups at a glance, then each sick one with the evidence and a drawing of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ TEMPLATE = "doctor.html.j2"
 FILTERS = ("moment", "number", "duration", "queues", "messages")
 
 MOST_LISTED = 200
-"""Groups in the table; the healthy ones beyond are told as a number."""
+"""Groups in the table; the healthy ones beyond are shown as a number."""
 
 MOST_DETAILED = 40
-"""Sick groups told one by one, the worst first."""
+"""Sick groups shown one by one, the worst first."""
 
 MOST_CELLS = 256
 MOST_BARS = 16
@@ -67,7 +67,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The group's lag over the looks as points of an SVG polyline, with its first and last value in words."""
+    """The group's lag over the samples as points of an SVG polyline, with its first and last value in words."""
 
     points: str
     first: str
@@ -76,8 +76,8 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupView:
-    """One sick group: its diagnosis and pictures."""
+class GroupSection:
+    """One sick group: its diagnosis and drawings."""
 
     anchor: str
     diagnosis: Diagnosis
@@ -105,31 +105,32 @@ def check_page(path: Path) -> None:
         raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like doctor.html")
 
 
-def write_doctor_page(path: Path, report: DoctorReport, pictures: Iterable[GroupEvidence]) -> Path:
-    """Write the round as one self-contained HTML page and return its path.
+def write_doctor_page(path: Path, report: DoctorReport, all_evidence: Iterable[GroupEvidence]) -> Path:
+    """Write the report as one self-contained HTML page and return its path.
 
     Raises as ``check_page`` does, and ``StorageError`` when it cannot be written.
     """
     check_page(path)
-    return write_atomically(path, render_doctor(report, pictures))
+    return write_atomically(path, render_doctor(report, all_evidence))
 
 
-def render_doctor(report: DoctorReport, pictures: Iterable[GroupEvidence]) -> str:
-    """Return the page's HTML; equal rounds give equal pages."""
+def render_doctor(report: DoctorReport, all_evidence: Iterable[GroupEvidence]) -> str:
+    """Return the page's HTML; equal reports give equal pages."""
     page = template(TEMPLATE, FILTERS, sentence=sentence)
-    by_group = {(picture.newest.cluster, picture.group): picture for picture in pictures}
-    sick = [one for one in report.groups if one.findings]
-    views = [
-        _view(f"g{number}", one, by_group[one.cluster, one.group]) for number, one in enumerate(sick[:MOST_DETAILED])
+    by_group = {(evidence.newest.cluster, evidence.group): evidence for evidence in all_evidence}
+    sick = [diagnosis for diagnosis in report.groups if diagnosis.findings]
+    sections = [
+        _section(f"g{number}", diagnosis, by_group[diagnosis.cluster, diagnosis.group])
+        for number, diagnosis in enumerate(sick[:MOST_DETAILED])
     ]
     html: str = page.render(
         report=report,
         head=_head(report),
         listed=report.groups[:MOST_LISTED],
-        anchors={(view.diagnosis.cluster, view.diagnosis.group): view.anchor for view in views},
+        anchors={(section.diagnosis.cluster, section.diagnosis.group): section.anchor for section in sections},
         more_listed=len(report.groups) - MOST_LISTED,
-        views=views,
-        more_sick=len(sick) - len(views),
+        views=sections,
+        more_sick=len(sick) - len(sections),
         gaps=gaps(report.groups),
         version=__version__,
     )
@@ -139,7 +140,7 @@ def render_doctor(report: DoctorReport, pictures: Iterable[GroupEvidence]) -> st
 def _head(report: DoctorReport) -> Head:
     total, healthy = len(report.groups), report.count(None) - report.undecided
     bad = report.count(Severity.ERROR)
-    found = {severity: sum(one.severity is severity for one in report.findings) for severity in Severity}
+    counts = {severity: sum(finding.severity is severity for finding in report.findings) for severity in Severity}
     if total == 1:
         group = report.groups[0]
         well = "has no finding yet" if group.is_undecided else "is healthy"
@@ -153,57 +154,63 @@ def _head(report: DoctorReport) -> Head:
         Severity.WARNING: "capacity is wasted, or the next change costs more than it has to",
         Severity.NOTICE: "good to know before you plan",
     }
-    facts = tuple((words_, found[one], notes[one], str(one)) for one, words_ in SEVERITIES.items())
+    facts = tuple((words_, counts[severity], notes[severity], str(severity)) for severity, words_ in SEVERITIES.items())
     return Head(head, f"{rest[:1].upper()}{rest[1:]}", facts)
 
 
-def _view(anchor: str, diagnosis: Diagnosis, picture: GroupEvidence) -> GroupView:
+def _section(anchor: str, diagnosis: Diagnosis, evidence: GroupEvidence) -> GroupSection:
     named = {name for finding in diagnosis.findings for name in finding.about}
-    marks = Marks(sorted(set(picture.clients)), ())
-    queues = picture.queues
-    loads = _loads(picture, marks, named)
-    return GroupView(
+    marks = Marks(sorted(set(evidence.clients)), ())
+    queues = evidence.queues
+    loads = _loads(evidence, marks, named)
+    return GroupSection(
         anchor=anchor,
         diagnosis=diagnosis,
-        rows=_rows(picture, marks, named, queues[:MOST_CELLS]),
+        rows=_rows(evidence, marks, named, queues[:MOST_CELLS]),
         left_out=max(0, len(queues) - MOST_CELLS),
         loads=tuple(loads[:MOST_BARS]),
-        has_rates=bool(picture.arrival_rates),
+        has_rates=bool(evidence.arrival_rates),
         more_members=max(0, len(loads) - MOST_BARS),
-        line=_line(picture),
+        line=_line(evidence),
     )
 
 
-def _rows(picture: GroupEvidence, marks: Marks, named: set[str], queues: Sequence[Queue]) -> tuple[Row, ...]:
+def _rows(evidence: GroupEvidence, marks: Marks, named: set[str], queues: Sequence[Queue]) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], list[Cell]] = {}
     for queue in queues:
-        rows.setdefault(queue.place, []).append(_cell(picture, marks, named, queue))
-    return tuple(Row(place[0], place[1] if len(place) > 1 else "", tuple(cells)) for place, cells in rows.items())
+        rows.setdefault(queue.place, []).append(_cell(evidence, marks, named, queue))
+    return tuple(
+        Row(location[0], location[1] if len(location) > 1 else "", tuple(cells)) for location, cells in rows.items()
+    )
 
 
-def _cell(picture: GroupEvidence, marks: Marks, named: set[str], queue: Queue) -> Cell:
-    owners = () if picture.is_broadcasting else picture.owners.get(queue, ())
+def _cell(evidence: GroupEvidence, marks: Marks, named: set[str], queue: Queue) -> Cell:
+    owners = () if evidence.is_broadcasting else evidence.owners.get(queue, ())
     trouble = "named" if str(queue) in named else ""
-    if picture.has_owners and not picture.silent and not owners:
+    if evidence.has_owners and not evidence.silent and not owners:
         trouble = "orphan"
-    elif len(owners) > 1 and not picture.is_pop:
+    elif len(owners) > 1 and not evidence.is_pop:
         trouble = "doubled"
-    entry = picture.offsets.get(queue)
+    entry = evidence.offsets.get(queue)
     lag = "lag unknown" if entry is None or entry.lag is None else f"lag {words.number(entry.lag)}"
-    flow = picture.arrival_rates.get(queue)
-    told = f", {words.rate(flow)}" if flow is not None else ""
+    flow = evidence.arrival_rates.get(queue)
+    rate_note = f", {words.rate(flow)}" if flow is not None else ""
     return Cell(
         number=queue.number,
         marks=tuple(marks[owner] for owner in owners[:2]),
         trouble=trouble,
-        tip=f"{queue}: {', '.join(owners) or 'no owner'}; {lag}{told}",
+        tip=f"{queue}: {', '.join(owners) or 'no owner'}; {lag}{rate_note}",
     )
 
 
-def _loads(picture: GroupEvidence, marks: Marks, named: set[str]) -> list[Load]:
-    data = set(picture.queues)
-    owned = {client: [queue for queue in data if client in picture.owners.get(queue, ())] for client in picture.clients}
-    rates = {client: sum(picture.arrival_rates.get(queue, 0.0) for queue in queues) for client, queues in owned.items()}
+def _loads(evidence: GroupEvidence, marks: Marks, named: set[str]) -> list[Load]:
+    data = set(evidence.queues)
+    owned = {
+        client: [queue for queue in data if client in evidence.owners.get(queue, ())] for client in evidence.clients
+    }
+    rates = {
+        client: sum(evidence.arrival_rates.get(queue, 0.0) for queue in queues) for client, queues in owned.items()
+    }
     most_queues = max((len(queues) for queues in owned.values()), default=0) or 1
     most_rate = max(rates.values(), default=0.0) or 1.0
     return [
@@ -219,27 +226,27 @@ def _loads(picture: GroupEvidence, marks: Marks, named: set[str]) -> list[Load]:
     ]
 
 
-def _line(picture: GroupEvidence) -> Line | None:
-    """Return the group's lag at each look that knows it of every queue; ``None`` with fewer than two of them."""
-    data = set(picture.queues)
-    start = picture.samples[0].at
+def _line(evidence: GroupEvidence) -> Line | None:
+    """Return the group's lag at each sample that knows it of every queue; ``None`` with fewer than two of them."""
+    data = set(evidence.queues)
+    start = evidence.samples[0].at
     points = []
-    for sample in picture.samples:
+    for sample in evidence.samples:
         lags = [entry.lag for entry in sample.offsets if entry.queue in data]
         known = [lag for lag in lags if lag is not None]
         if lags and len(known) == len(lags):
             points.append(((sample.at - start).total_seconds(), sum(known)))
-    if len(points) < 2 or picture.watched_s <= 0:
+    if len(points) < 2 or evidence.watched_s <= 0:
         return None
     most = max(lag for _, lag in points)
     drawn = " ".join(
-        f"{LINE_WIDTH * at / picture.watched_s:.1f},{LINE_HEIGHT - 4 - (LINE_HEIGHT - 8) * lag / (most or 1):.1f}"
-        for at, lag in _thinned(points)
+        f"{LINE_WIDTH * at / evidence.watched_s:.1f},{LINE_HEIGHT - 4 - (LINE_HEIGHT - 8) * lag / (most or 1):.1f}"
+        for at, lag in _thin(points)
     )
     return Line(drawn, words.number(points[0][1]), words.number(points[-1][1]), words.number(most))
 
 
-def _thinned(points: Sequence[tuple[float, int]], most: int = 120) -> Sequence[tuple[float, int]]:
+def _thin(points: Sequence[tuple[float, int]], most: int = 120) -> Sequence[tuple[float, int]]:
     step = -(-len(points) // most)
     return [*points[:-1:step], points[-1]]
 
@@ -252,7 +259,7 @@ def gaps(groups: Sequence[Diagnosis]) -> list[tuple[str, str, str]]:
             by_reason.setdefault(gap.reason, {}).setdefault(diagnosis.group, []).append(gap.code)
     lines = []
     for reason, by_group in by_reason.items():
-        codes = sorted({code for found in by_group.values() for code in found})
+        codes = sorted({code for group_codes in by_group.values() for code in group_codes})
         names = next(iter(by_group)) if len(by_group) == 1 else f"{len(by_group)} groups"
         lines.append((len(by_group), (", ".join(codes), names, reason)))
     return [line for _, line in sorted(lines, key=lambda entry: (-entry[0], entry[1]))]

@@ -13,10 +13,10 @@ COLUMNS = 16
 """Cells on one line; longer rows go on below."""
 
 MOST_CELLS = 2_000
-"""Cells of one grid; topics and brokers beyond are told as one line each, so that the page stays light."""
+"""Cells of one grid; topics and brokers beyond are one line each, so that the page stays light."""
 
 MOST_FOLDED = 40
-"""Folded lines; what lies beyond is told as one sum."""
+"""Folded lines; what lies beyond is shown as one sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A topic and broker, or several, that are told in words only."""
+    """A topic and broker, or several, that are shown in words only."""
 
     name: str
     queues: int
@@ -60,7 +60,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One picture of ownership."""
+    """One drawing of ownership."""
 
     title: str
     columns: int
@@ -80,10 +80,10 @@ class Grids:
 
 
 def grids(case: Case) -> Grids:
-    """Return the pictures of who owns what."""
+    """Return the grids of queues and their owners."""
     rows = [
-        (place[0], " ".join(place[1:]), list(queues))
-        for place, queues in groupby(sorted(case.owners_now), key=lambda queue: queue.place)
+        (location[0], " ".join(location[1:]), list(queues))
+        for location, queues in groupby(sorted(case.owners_now), key=lambda queue: queue.place)
     ]
     shown, folded = _fold(rows)
     now, then = case.owners_now, case.owners_then
@@ -93,7 +93,7 @@ def grids(case: Case) -> Grids:
         pictures.append(Grid("After", columns, _rows(case, shown, then, now, columns)))
     return Grids(
         pictures=tuple(pictures),
-        folded=tuple(_folded(case, folded)),
+        folded=tuple(_describe_folded(case, folded)),
         queues=len(now),
         moved=len(case.moved),
         unowned=sum(owner is None for owner in now.values()),
@@ -105,7 +105,7 @@ Group = tuple[str, str, list[Queue]]
 
 
 def _fold(rows: Sequence[Group]) -> tuple[list[Group], list[Group]]:
-    """Return the rows that are drawn and those told in words; rows are never cut."""
+    """Return the rows that are drawn and those shown in words; rows are never cut."""
     shown: list[Group] = []
     folded: list[Group] = []
     left = MOST_CELLS
@@ -136,7 +136,7 @@ def _rows(
 def _lines(cells: Mapping[int, Cell], columns: int) -> tuple[Line, ...]:
     """Return the lines that hold at least one queue: ids may have wide holes."""
     starts = sorted({queue_id - queue_id % columns for queue_id in cells})
-    return tuple(Line(start, tuple(cells.get(start + place) for place in range(columns))) for start in starts)
+    return tuple(Line(start, tuple(cells.get(start + offset) for offset in range(columns))) for start in starts)
 
 
 def _cell(case: Case, queue: Queue, owner: str | None, other: str | None) -> Cell:
@@ -146,7 +146,7 @@ def _cell(case: Case, queue: Queue, owner: str | None, other: str | None) -> Cel
     return Cell(queue.number, mark, case.marks[other], f"{queue}: {mark.client}; moves")
 
 
-def _folded(case: Case, rows: Sequence[Group]) -> list[Folded]:
+def _describe_folded(case: Case, rows: Sequence[Group]) -> list[Folded]:
     named = [
         _sum(f"{topic} on {broker}" if broker else topic, case, queues) for topic, broker, queues in rows[:MOST_FOLDED]
     ]
@@ -174,14 +174,14 @@ class Person:
 
 
 def key(case: Case) -> tuple[Person, ...]:
-    """Return the consumers that appear in the pictures, in the order of their marks."""
+    """Return the consumers that appear in the grids, in the order of their marks."""
     now, then = _counts(case.owners_now), _counts(case.owners_then)
     loads_now = {load.client: load for load in case.staying.loads} if case.staying else {}
     loads_then = {load.client: load for load in case.chosen.loads} if case.chosen else {}
-    there = {*case.snapshot.clients, *(loads_then if not case.is_hold else ())}
+    present = {*case.snapshot.clients, *(loads_then if not case.is_hold else ())}
     people = []
     for mark in case.marks:
-        if mark.client not in there:
+        if mark.client not in present:
             continue
         before, after = loads_now.get(mark.client), loads_then.get(mark.client)
         people.append(

@@ -10,7 +10,7 @@ from planner.report.consumers import Mark
 from planner.simulation.outcome import CandidateOutcome
 
 MOST_CHIPS = 24
-"""Consumers shown one by one; more are told as a number."""
+"""Consumers shown one by one; more are shown as a number."""
 
 LONGEST_HEAD = 60
 
@@ -74,7 +74,7 @@ def headline(case: Case) -> Headline:
 
 
 def split_sentence(sentence: str) -> tuple[str, str]:
-    """Return the part before the first colon and the rest, when the first part is short enough to stand alone."""
+    """Return the text before the first colon and the rest, when the first is short enough to stand alone."""
     head, colon, rest = sentence.partition(": ")
     if not colon or len(head) > LONGEST_HEAD:
         return sentence, ""
@@ -98,7 +98,7 @@ def _each(decision: Decision) -> str:
 
 
 def chips(case: Case) -> Iterator[Chip]:
-    """Yield who stays, starts and stops; nothing when there are too many to look at."""
+    """Yield who stays, starts and stops; nothing when there are too many to show."""
     running = case.snapshot.clients
     after = running if case.is_hold or case.chosen is None else [load.client for load in case.chosen.loads]
     everybody = list(dict.fromkeys([*running, *after]))
@@ -158,7 +158,7 @@ def _backlog(case: Case) -> Fact:
     if lag and not case.is_hold:
         staying = words.pods(decision.current, decision.current * decision.members_per_pod)
         notes.append(f"Staying at {staying}: {end_of_backlog(case.staying, lag)}.")
-    note = " ".join(f"{part[:1].upper()}{part[1:]}" for part in notes)
+    note = " ".join(f"{each_note[:1].upper()}{each_note[1:]}" for each_note in notes)
     return Fact("Backlog", words.number(lag), None, note, "message" if lag == 1 else "messages")
 
 

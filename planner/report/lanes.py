@@ -14,13 +14,13 @@ from planner.report.consumers import Mark
 from planner.simulation.transition import transition_requests
 
 MOST_LANES = 14
-"""Members drawn; those with the fewest moving queues are told as a number."""
+"""Members drawn; those with the fewest moving queues are shown as a number."""
 
 MOST_BANDS = 48
 """Bands drawn: each has a row on the lane that it leaves, and one on the lane that it comes to."""
 
 LEAST_SPAN_S = 0.5
-"""The picture shows at least so many seconds."""
+"""The drawing shows at least so many seconds."""
 
 STEPS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 
@@ -66,7 +66,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The picture's data; ``until_s`` is its right end, ``hidden`` how many moving queues it leaves out."""
+    """The drawing's data; ``until_s`` is its right end, ``hidden`` how many moving queues it leaves out."""
 
     lanes: tuple[Lane, ...]
     bands: tuple[Band, ...]
@@ -77,16 +77,16 @@ class Lanes:
 
 
 def lanes(case: Case) -> Lanes | None:
-    """Return the picture of the chosen change at the upper rates; ``None`` for a hold and where it is not forecast."""
+    """Return the drawing of the chosen change at the upper rates; ``None`` for a hold and where it is not forecast."""
     if case.is_hold or case.chosen is None or case.chosen.transition is None:
         return None
     try:
         requests = transition_requests(case.chosen, case.snapshot, case.record.snapshot.digest)
     except PlannerError:
         return None
-    found = forecast(requests[-1])
-    bands = _bands(case, found)
-    drawn = _drawn(bands)
+    document = forecast(requests[-1])
+    bands = _bands(case, document)
+    drawn = _choose_bands(bands)
     until_s = max([LEAST_SPAN_S, *(1.12 * max(band.dropped_s, band.taken_s) for band in drawn)])
     moved = sum(band.queues for band in bands)
     hidden = moved - sum(band.queues for band in drawn)
@@ -96,31 +96,34 @@ def lanes(case: Case) -> Lanes | None:
         until_s,
         ticks(until_s),
         hidden,
-        _tell(drawn, words.queues(moved, case.snapshot.system)),
+        _describe(drawn, words.queues(moved, case.snapshot.system)),
     )
 
 
-def _bands(case: Case, found: Document) -> tuple[Band, ...]:
+def _bands(case: Case, document: Document) -> tuple[Band, ...]:
     """Return the moving queues by old and new owner, in the order of the members."""
-    names = _names(case, found)
-    times = _times(found["timeline"])
+    names = _names(case, document)
+    times = _times(document["timeline"])
     moving = sorted(
-        (one for one in found["queues"] if one["from"] and one["to"] and one["from"] != one["to"]),
-        key=lambda one: (names[one["from"]], names[one["to"]], one["queue"]),
+        (queue for queue in document["queues"] if queue["from"] and queue["to"] and queue["from"] != queue["to"]),
+        key=lambda queue: (names[queue["from"]], names[queue["to"]], queue["queue"]),
     )
     return tuple(
         _band(case.marks[names[old]], case.marks[names[new]], list(queues), times.get(old, {}), times.get(new, {}))
-        for (old, new), queues in groupby(moving, key=lambda one: (one["from"], one["to"]))
+        for (old, new), queues in groupby(moving, key=lambda queue: (queue["from"], queue["to"]))
     )
 
 
-def _names(case: Case, found: Document) -> dict[str, str]:
+def _names(case: Case, document: Document) -> dict[str, str]:
     """Return by the forecast's names those of the page: newcomers have no ids yet, and each counts them by itself."""
     running = set(case.snapshot.clients)
-    here = [client for client in found["after"] if client not in running]
-    there = [load.client for load in case.chosen.loads if load.client not in running] if case.chosen else []
-    here.sort(key=lambda name: (len(name), name))
-    return {**{client: client for client in case.snapshot.clients}, **dict(zip(here, there, strict=True))}
+    forecast_newcomers = [client for client in document["after"] if client not in running]
+    page_newcomers = [load.client for load in case.chosen.loads if load.client not in running] if case.chosen else []
+    forecast_newcomers.sort(key=lambda name: (len(name), name))
+    return {
+        **{client: client for client in case.snapshot.clients},
+        **dict(zip(forecast_newcomers, page_newcomers, strict=True)),
+    }
 
 
 def _times(timeline: Sequence[Document]) -> dict[str, dict[str, float]]:
@@ -134,8 +137,8 @@ def _times(timeline: Sequence[Document]) -> dict[str, dict[str, float]]:
 def _band(
     old: Mark, new: Mark, queues: Sequence[Document], of_old: Mapping[str, float], of_new: Mapping[str, float]
 ) -> Band:
-    pauses = [one["pause_s"] for one in queues if one["pause_s"]]
-    twice = [one["duplicates"] for one in queues]
+    pauses = [queue["pause_s"] for queue in queues if queue["pause_s"]]
+    duplicates = [queue["duplicates"] for queue in queues]
     dropped_s = max(of_old.get("drops", of_old.get("stops", 0.0)), 0.0)
     waited_s = max((pause["p50"] for pause in pauses), default=0.0)
     taken_s = dropped_s + waited_s if waited_s > 0 else min(of_new.get("delivers", dropped_s), dropped_s)
@@ -146,12 +149,14 @@ def _band(
         dropped_s=dropped_s,
         taken_s=max(taken_s, 0.0),
         pause=seconds_between(min(p["p05"] for p in pauses), max(p["p95"] for p in pauses)) if pauses else "unknown",
-        twice=count_between(min(found["p05"] for found in twice), max(found["p95"] for found in twice)),
-        is_doubled=any(found["p50"] > 0 for found in twice),
+        twice=count_between(
+            min(interval["p05"] for interval in duplicates), max(interval["p95"] for interval in duplicates)
+        ),
+        is_doubled=any(interval["p50"] > 0 for interval in duplicates),
     )
 
 
-def _drawn(bands: Sequence[Band]) -> tuple[Band, ...]:
+def _choose_bands(bands: Sequence[Band]) -> tuple[Band, ...]:
     """Return the bands between the members that have most of them, as many as there is room for."""
     weight: dict[str, int] = {}
     for band in bands:
@@ -190,14 +195,14 @@ def ticks(until_s: float) -> tuple[float, ...]:
     return tuple(round(number * step, 3) for number in range(int(until_s / step) + 1))
 
 
-def _tell(bands: Sequence[Band], moved: str) -> str:
-    """Return what the picture shows in words, for those who do not see it."""
+def _describe(bands: Sequence[Band], moved: str) -> str:
+    """Return in words what the drawing shows, for readers who do not see it."""
     both = sum(band.queues for band in bands if band.overlaps)
     doubled = sum(band.queues for band in bands if band.is_doubled)
     last = max((max(band.dropped_s, band.taken_s) for band in bands), default=0.0)
-    parts = [f"{moved} move; in the median case the last one drawn is taken over after {words.duration(last)}"]
+    clauses = [f"{moved} move; in the median case the last one drawn is taken over after {words.duration(last)}"]
     if both:
-        parts.append(f"{both} are delivered by both owners for a while")
+        clauses.append(f"{both} are delivered by both owners for a while")
     if doubled:
-        parts.append(f"in {doubled} some messages come twice")
-    return "; ".join(parts) + "."
+        clauses.append(f"in {doubled} some messages come twice")
+    return "; ".join(clauses) + "."

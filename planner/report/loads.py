@@ -16,7 +16,7 @@ MOST_STACKED = 6
 """Lettered discs upon each other at most; counts that would need more are drawn as dots."""
 
 WIDEST = 2.0
-"""Utilisation at the right end at most; consumers beyond it are told at the edge."""
+"""Utilisation at the right end at most; consumers beyond it are counted at the edge."""
 
 DISC_SHARE = 0.042
 DOT_SHARE = 0.011
@@ -27,7 +27,7 @@ MOST_LEVELS = 14
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One consumer on a strip: ``at`` is its place from 0 to 100, ``level`` how many lie below it."""
+    """One consumer on a strip: ``at`` is its position from 0 to 100, ``level`` how many lie below it."""
 
     mark: Mark
     at: float
@@ -100,17 +100,17 @@ def axis_end(outcomes: Sequence[CandidateOutcome]) -> float:
     return min(WIDEST, max(1.25, (int(largest / 0.25) + 1) * 0.25))
 
 
-def place(spots: Sequence[float], width: float) -> list[tuple[float, int]]:
+def stack_spots(spots: Sequence[float], width: float) -> list[tuple[float, int]]:
     """Return for each spot (0 to 1) itself and a level, so that none within ``width`` share a level.
 
     0.5, 0.51 and 0.9 with discs of 0.04: levels 0, 1, 0.
     """
-    ends: list[float] = []
+    level_ends: list[float] = []
     placed = [(0.0, 0)] * len(spots)
     for index in sorted(range(len(spots)), key=lambda i: spots[i]):
         spot = spots[index]
-        level = next((n for n, end in enumerate(ends) if spot - end >= width), len(ends))
-        ends[level : level + 1] = [spot]
+        level = next((n for n, end in enumerate(level_ends) if spot - end >= width), len(level_ends))
+        level_ends[level : level + 1] = [spot]
         placed[index] = (spot, level)
     return placed
 
@@ -125,10 +125,10 @@ def _strip(case: Case, outcome: CandidateOutcome, widest: float) -> Strip:
     shares = [(load, load.utilisation) for load in outcome.loads if load.utilisation is not None] if is_own else []
     inside = [(load, share / widest) for load, share in shares if share <= widest]
     spots = [spot for _, spot in inside]
-    placed = place(spots, DISC_SHARE)
+    placed = stack_spots(spots, DISC_SHARE)
     is_lettered = _levels(placed) <= MOST_STACKED
     if not is_lettered:
-        placed = place(spots, DOT_SHARE)
+        placed = stack_spots(spots, DOT_SHARE)
     levels = _levels(placed)
     return Strip(
         count=outcome.count,

@@ -18,11 +18,11 @@ FILTERS = ("duration", "moment", "number", "messages")
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """One look at group and Deployment. ``arrived`` and ``consumed`` count messages since the first one was sent.
+class Observation:
+    """An observation of group and Deployment. ``arrived`` and ``consumed`` count messages since the first was sent.
 
-    ``lag`` is messages between the two as the brokers have them stored. ``owners`` has each queue's owners by the
-    members' own word. ``replicas`` are asked for, ``ready`` are the pods that are ready.
+    ``lag`` is messages between the two as the brokers have them stored. ``owners`` has each queue's owners as the
+    members report them. ``replicas`` are asked for, ``ready`` are the pods that are ready.
     """
 
     at: datetime
@@ -45,9 +45,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All that the page tells. ``real`` and ``stand_ins`` say in sentences what was real and what only stood for it."""
+    """All that the page shows. ``real`` and ``stand_ins`` say in sentences what was real and what only stood for it."""
 
-    sights: tuple[Sight, ...]
+    sights: tuple[Observation, ...]
     plans: tuple[StoredPlan, ...]
     notes: tuple[Note, ...]
     real: tuple[str, ...]
@@ -55,12 +55,12 @@ class Run:
 
     @property
     def begins(self) -> datetime:
-        """When the first look was taken."""
+        """The time of the first observation."""
         return self.sights[0].at
 
     @property
     def ends(self) -> datetime:
-        """When the last look was taken."""
+        """The time of the last observation."""
         return self.sights[-1].at
 
 
@@ -68,7 +68,7 @@ def write_run(path: Path, run: Run) -> Path:
     """Write the run as one self-contained HTML page and return its path.
 
     Raises ``MissingExtraError`` without the ``report`` extra, ``BadInputError`` when ``path`` is a folder or when the
-    run was never looked at, ``StorageError`` when it cannot be written.
+    run was never observed, ``StorageError`` when it cannot be written.
     """
     if path.is_dir():
         raise BadInputError(f"{path} is a folder, expected the name of a file to write: add one, like index.html")
@@ -87,11 +87,11 @@ def render(run: Run) -> str:
         run=run,
         head=run_views.headline(run),
         facts=run_views.facts(run),
-        told=run_views.told(run),
+        told=run_views.describe_run(run),
         wide=run_charts.run_svg(run, run_charts.WIDE),
         narrow=run_charts.run_svg(run, run_charts.NARROW),
         ownership=run_views.ownership_of(run),
-        plans=[run_views.plan_view(number, stored) for number, stored in enumerate(run.plans, start=1)],
+        plans=[run_views.plan_section(number, stored) for number, stored in enumerate(run.plans, start=1)],
         version=__version__,
     )
     return html

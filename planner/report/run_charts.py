@@ -24,7 +24,7 @@ from planner.report.charts import (
     below_each_other,
 )
 from planner.report.extra import vegalite_to_svg
-from planner.report.run import Run, Sight
+from planner.report.run import Observation, Run
 
 __all__ = ["NARROW", "WIDE", "run_spec", "run_svg"]
 
@@ -98,37 +98,46 @@ def _notes(run: Run) -> Iterator[Spec]:
         yield {"data": {"values": values}, "mark": text, "encoding": {"y": {"value": 2}, "text": {"field": "text"}}}
 
 
-def _rates(sights: Sequence[Sight]) -> Iterator[Spec]:
-    values = list(_paced(sights))
+def _rates(sights: Sequence[Observation]) -> Iterator[Spec]:
+    values = list(_rate_points(sights))
     yield _line(values, "consumed", CONSUMPTION, strokeDash=[6, 3])
     yield _line(values, "arrived", ARRIVAL)
 
 
-def _paced(sights: Sequence[Sight]) -> Iterator[Spec]:
+def _rate_points(sights: Sequence[Observation]) -> Iterator[Spec]:
     begin = sights[0]
-    for sight in sights[1:]:
-        seconds = (sight.at - begin.at).total_seconds()
+    for observation in sights[1:]:
+        seconds = (observation.at - begin.at).total_seconds()
         if seconds < RATE_OVER_S:
             continue
-        arrived, consumed = (sight.arrived - begin.arrived) / seconds, (sight.consumed - begin.consumed) / seconds
+        arrived, consumed = (
+            (observation.arrived - begin.arrived) / seconds,
+            (observation.consumed - begin.consumed) / seconds,
+        )
         middle = _ms(begin.at) + round(500 * seconds)
         # Members that leave may take offsets back, for a moment: nothing was consumed then.
         yield {"at": middle, "arrived": round(arrived, 1), "consumed": round(max(0.0, consumed), 1)}
-        begin = sight
+        begin = observation
 
 
-def _lag(sights: Sequence[Sight]) -> Iterator[Spec]:
-    values = [{"at": _ms(sight.at), "lag": sight.lag} for sight in sights]
+def _lag(sights: Sequence[Observation]) -> Iterator[Spec]:
+    values = [{"at": _ms(observation.at), "lag": observation.lag} for observation in sights]
     area = {"type": "area", "color": LAG, "opacity": 0.16, "line": False}
     yield {"data": {"values": values}, "mark": area, "encoding": {"y": _y("lag")}}
     yield _line(values, "lag", LAG)
 
 
-def _consumers(sights: Sequence[Sight]) -> Iterator[Spec]:
+def _consumers(sights: Sequence[Observation]) -> Iterator[Spec]:
     values = [
-        {"at": _ms(one.at), "replicas": one.replicas, "ready": one.ready, "members": len(one.members)} for one in sights
+        {
+            "at": _ms(observation.at),
+            "replicas": observation.replicas,
+            "ready": observation.ready,
+            "members": len(observation.members),
+        }
+        for observation in sights
     ]
-    most = max(max(one.replicas, one.ready, len(one.members)) for one in sights)
+    most = max(max(observation.replicas, observation.ready, len(observation.members)) for observation in sights)
     for field, colour, style in (
         ("replicas", STAYING, {"strokeDash": [2, 4], "strokeWidth": 2.5}),
         ("ready", CHOSEN, {"strokeWidth": 3}),

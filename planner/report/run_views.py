@@ -1,4 +1,4 @@
-"""What the page of a run says: its figures, its plans as they went, who owned what."""
+"""What the page of a run says: its figures, its plans as they went, the owners of queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from planner.report import words
 from planner.report.consumers import Marks
 from planner.report.ownership import Ownership, ownership
 from planner.report.run import Run
-from planner.report.steps import view
+from planner.report.steps import step_row
 from planner.rollout.explain import explain_plan
 from planner.verification.verdict import Figure, Fit
 
@@ -40,7 +40,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanView:
+class PlanSection:
     """One plan as it went."""
 
     anchor: str
@@ -58,9 +58,9 @@ class PlanView:
 def headline(run: Run) -> str:
     """Return the run in one line: the counts that it went through."""
     counts = [run.sights[0].replicas]
-    for sight in run.sights:
-        if sight.replicas != counts[-1]:
-            counts.append(sight.replicas)
+    for observation in run.sights:
+        if observation.replicas != counts[-1]:
+            counts.append(observation.replicas)
     return f"{' → '.join(map(str, counts))} consumers" if len(counts) > 1 else f"{words.consumers(counts[0])} all along"
 
 
@@ -68,10 +68,10 @@ def facts(run: Run) -> tuple[tuple[str, str, str], ...]:
     """Return the figures on top: name, figure, what it means."""
     verdicts = [figure for stored in run.plans for figure in _figures(stored)]
     fits = [figure.fit for figure in verdicts]
-    most = max(run.sights, key=lambda sight: sight.lag)
+    most = max(run.sights, key=lambda observation: observation.lag)
     moved = [figure for figure in verdicts if figure.name == MOVED]
     return (
-        ("Plans carried out", str(sum(one.status.ended == "new" for one in run.plans)), f"of {len(run.plans)}"),
+        ("Plans carried out", str(sum(plan.status.ended == "new" for plan in run.plans)), f"of {len(run.plans)}"),
         (
             "Most messages waiting",
             words.number(most.lag),
@@ -90,9 +90,9 @@ def facts(run: Run) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def told(run: Run) -> str:
-    """Return the pictures in words."""
-    most = max(sight.lag for sight in run.sights)
+def describe_run(run: Run) -> str:
+    """Return the charts in words."""
+    most = max(observation.lag for observation in run.sights)
     notes = "; ".join(f"{note.text} at {note.at:%H:%M:%S}" for note in run.notes)
     seconds = words.duration((run.ends - run.begins).total_seconds())
     return (
@@ -102,18 +102,18 @@ def told(run: Run) -> str:
 
 
 def ownership_of(run: Run) -> Ownership:
-    """Return the picture of who owned which queue when."""
-    members = list(dict.fromkeys(member for sight in run.sights for member in sight.members))
-    looks = [(sight.at, sight.owners) for sight in run.sights]
-    return ownership(looks, Marks(members, ()))
+    """Return the drawing of each queue's owners over time."""
+    members = list(dict.fromkeys(member for observation in run.sights for member in observation.members))
+    owners_over_time = [(observation.at, observation.owners) for observation in run.sights]
+    return ownership(owners_over_time, Marks(members, ()))
 
 
-def plan_view(number: int, stored: StoredPlan) -> PlanView:
+def plan_section(number: int, stored: StoredPlan) -> PlanSection:
     """Return one plan as it went."""
     plan, status = stored.plan, stored.status
     before, after = plan.preconditions.replicas, plan.target_replicas
     approval = status.approval
-    return PlanView(
+    return PlanSection(
         anchor=f"plan-{number}",
         title=f"Plan {number}: from {before} to {after}" if after is not None else f"Plan {number}",
         reason=plan.reason,
@@ -132,7 +132,7 @@ def plan_view(number: int, stored: StoredPlan) -> PlanView:
 def done_step(index: int, stored: StoredPlan) -> DoneStep:
     """Return one step as it went."""
     begun: Mapping[int, StepProgress] = {progress.index: progress for progress in stored.status.steps}
-    progress, title = begun.get(index), view(stored.plan.steps[index], stored.plan.group.system).title
+    progress, title = begun.get(index), step_row(stored.plan.steps[index], stored.plan.group.system).title
     if progress is None:
         return DoneStep(index + 1, title, "never begun", "", "open")
     if progress.finished_at is None:

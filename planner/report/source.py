@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 Answer = RolloutPlan | DecisionRecord
 
-MAKE_ONE = "make one with planner plan"
+MAKE_PLAN = "make one with planner plan"
 
 
 def read_case(source: Path, max_utilisation: float | None = None) -> Case:
@@ -36,7 +36,7 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     if not source.exists():
         raise BadInputError(f"{source} does not exist: name a run folder, a plan, a decision or a snapshot")
     if source.is_dir():
-        answers = _one_answer(_folder(source), source)
+        answers = _single_answer(_folder(source), source)
         snapshot = _find_snapshot(answers[0][0], answers[0][1])
     elif source.suffix == ".json":
         snapshot = SNAPSHOT.read(source)
@@ -44,15 +44,15 @@ def read_case(source: Path, max_utilisation: float | None = None) -> Case:
     else:
         answers = _with_companions(source, _on_a_count(source, read_plan_or_decision(source)))
         snapshot = _find_snapshot(*answers[0])
-    found = [answer for _, answer in answers]
-    plan = next((answer for answer in found if isinstance(answer, RolloutPlan)), None)
-    record = next((answer for answer in found if isinstance(answer, DecisionRecord)), None) or _record(plan)
-    outcomes = outcomes_again(snapshot, record.decision, record.snapshot.digest)
+    documents = [answer for _, answer in answers]
+    plan = next((answer for answer in documents if isinstance(answer, RolloutPlan)), None)
+    record = next((answer for answer in documents if isinstance(answer, DecisionRecord)), None) or _record(plan)
+    outcomes = repeat_outcomes(snapshot, record.decision, record.snapshot.digest)
     file = next((path.name for path, answer in answers if answer is plan), "plan.yaml")
     return Case(snapshot, outcomes, record, plan, max_utilisation, plan_file=file)
 
 
-def outcomes_again(snapshot: GroupSnapshot, decision: Decision, digest: str) -> tuple[CandidateOutcome, ...]:
+def repeat_outcomes(snapshot: GroupSnapshot, decision: Decision, digest: str) -> tuple[CandidateOutcome, ...]:
     """Return the outcomes of the decision's counts; none for a group that cannot be simulated.
 
     ``digest`` is the one that the decision names its snapshot by.
@@ -60,8 +60,8 @@ def outcomes_again(snapshot: GroupSnapshot, decision: Decision, digest: str) -> 
     if not can_simulate(snapshot):
         return ()
     counts = {decision.current, decision.target, *(rejection.count for rejection in decision.rejected)} - {0}
-    wanted = ((name, count) for name in strategies_to_compare(snapshot) for count in sorted(counts))
-    return simulate_candidates(snapshot, wanted, digest)
+    candidates = ((name, count) for name in strategies_to_compare(snapshot) for count in sorted(counts))
+    return simulate_candidates(snapshot, candidates, digest)
 
 
 def _record(plan: RolloutPlan | None) -> DecisionRecord:
@@ -93,7 +93,7 @@ def _folder(source: Path) -> Path:
         names = ", ".join(folder.name for folder in below)
         raise BadInputError(f"{source} holds the decisions of several policies ({names}): name one of these folders")
     _refuse_migrations(source)
-    raise BadInputError(f"{source} holds neither a plan nor a decision: {MAKE_ONE}")
+    raise BadInputError(f"{source} holds neither a plan nor a decision: {MAKE_PLAN}")
 
 
 def _on_a_count(path: Path, answer: Answer) -> Answer:
@@ -123,9 +123,9 @@ def _answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
 
 
 def _all_answers_in(folder: Path) -> Iterator[tuple[Path, Answer]]:
-    """Yield plans and decisions in the folder, by file name; other YAML files are none of our business.
+    """Yield plans and decisions in the folder, by file name; other YAML files are left out.
 
-    One that is broken is named in a warning and stops nobody else's report.
+    A broken one is named in a warning and stops no other report.
     """
     for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
         if _kind(path) in (PLAN.kind, DECISION.kind):
@@ -143,12 +143,12 @@ def _kind(path: Path) -> object:
     return document.get("kind") if isinstance(document, dict) else None
 
 
-def _one_answer(folder: Path, source: Path) -> list[tuple[Path, Answer]]:
+def _single_answer(folder: Path, source: Path) -> list[tuple[Path, Answer]]:
     """Return the folder's one decision, with its plan where there is one."""
-    found = sorted(_answers_in(folder), key=lambda pair: _identity(pair[1]))
-    decisions = [list(pairs) for _, pairs in groupby(found, key=lambda pair: _identity(pair[1]))]
+    answers = sorted(_answers_in(folder), key=lambda pair: _identity(pair[1]))
+    decisions = [list(pairs) for _, pairs in groupby(answers, key=lambda pair: _identity(pair[1]))]
     if len(decisions) > 1:
-        names = ", ".join(path.name for path, _ in found)
+        names = ", ".join(path.name for path, _ in answers)
         raise BadInputError(f"{source} holds several decisions ({names}): name the file of one")
     return decisions[0]
 
@@ -166,12 +166,12 @@ def _identity(answer: Answer) -> tuple[str, str]:
 
 
 def _answers_on(digest: str, snapshot_file: Path) -> list[tuple[Path, Answer]]:
-    found = [pair for pair in _answers_in(snapshot_file.parent) if pair[1].snapshot.digest == digest]
-    if not found:
+    pairs = [pair for pair in _answers_in(snapshot_file.parent) if pair[1].snapshot.digest == digest]
+    if not pairs:
         _refuse_migrations(snapshot_file.parent, digest)
-        raise BadInputError(f"no plan or decision beside {snapshot_file} rests on this snapshot: {MAKE_ONE}")
-    newest = max(_identity(answer) for _, answer in found)
-    return [pair for pair in found if _identity(pair[1]) == newest]
+        raise BadInputError(f"no plan or decision beside {snapshot_file} rests on this snapshot: {MAKE_PLAN}")
+    newest = max(_identity(answer) for _, answer in pairs)
+    return [pair for pair in pairs if _identity(pair[1]) == newest]
 
 
 def _find_snapshot(path: Path, answer: Answer) -> GroupSnapshot:

@@ -23,8 +23,8 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class StepView:
-    """One step; ``names`` are client ids that it speaks of."""
+class StepRow:
+    """One step; ``names`` are client ids in it."""
 
     title: str
     detail: str
@@ -34,17 +34,17 @@ class StepView:
     names: tuple[str, ...] = ()
 
 
-def steps(plan: RolloutPlan | None) -> tuple[StepView, ...]:
+def steps(plan: RolloutPlan | None) -> tuple[StepRow, ...]:
     """Return the steps in order, none for a hold."""
-    return tuple(view(step, plan.group.system) for step in plan.steps) if plan else ()
+    return tuple(step_row(step, plan.group.system) for step in plan.steps) if plan else ()
 
 
-def view(step: Step, system: str = "rocketmq") -> StepView:
+def step_row(step: Step, system: str = "rocketmq") -> StepRow:
     """Return one step in words."""
     limit = words.duration(step.time_limit_seconds)
     match step:
         case StartConsumers():
-            return StepView(
+            return StepRow(
                 title=f"Start {counted(step.to_replicas - step.from_replicas, 'pod')}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}.",
                 limit=limit,
@@ -52,7 +52,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
                 undo=step.undo,
             )
         case AwaitReady():
-            return StepView(
+            return StepRow(
                 title="Wait until they are ready",
                 detail=f"All {step.replicas} pods of the Deployment are ready.",
                 limit=limit,
@@ -60,7 +60,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
                 undo="nothing to undo",
             )
         case AwaitSettled():
-            return StepView(
+            return StepRow(
                 title="Wait until the group has settled",
                 detail=f"All {step.members} members own what {step.strategy} gives them, seen twice in a row.",
                 limit=limit,
@@ -68,7 +68,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
                 undo="nothing to undo",
             )
         case StopConsumers():
-            return StepView(
+            return StepRow(
                 title=f"Stop {counted(step.from_replicas - step.to_replicas, 'pod')}",
                 detail=f"Replicas from {step.from_replicas} to {step.to_replicas}; best these:",
                 limit=limit,
@@ -77,7 +77,7 @@ def view(step: Step, system: str = "rocketmq") -> StepView:
                 names=step.preferred_victims,
             )
         case _:
-            return StepView(
+            return StepRow(
                 title=_TITLES[step.kind],
                 detail=f"{step.action[:1].upper()}{step.action[1:]}.",
                 limit=limit,

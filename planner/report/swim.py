@@ -1,4 +1,4 @@
-"""Where everything stands in the picture of the lanes: across as shares of its width, down in CSS pixels."""
+"""Where everything stands in the drawing of the lanes: across as shares of its width, down in CSS pixels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A band's way from the row that it leaves to the row that it comes to."""
+    """A band's line from the row that it leaves to the row that it comes to."""
 
     left: float
     top: float
@@ -49,7 +49,7 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class Swim:
-    """The picture: ``ticks`` are places and labels of the axis."""
+    """The drawing: ``ticks`` are positions and labels of the axis."""
 
     height: float
     ticks: tuple[tuple[float, str], ...]
@@ -58,9 +58,9 @@ class Swim:
     links: tuple[Link, ...]
 
 
-def swim(found: Lanes) -> Swim:
+def swim(lanes: Lanes) -> Swim:
     """Return where everything stands."""
-    stripes = tuple(_stripes(found.lanes))
+    stripes = tuple(_stripes(lanes.lanes))
     rows = {
         (stripe.lane.mark.client, band): stripe.top + ROW * (number + 0.5)
         for stripe in stripes
@@ -68,10 +68,10 @@ def swim(found: Lanes) -> Swim:
     }
     return Swim(
         height=stripes[-1].top + stripes[-1].height + GAP if stripes else TOP,
-        ticks=tuple((_share(found, tick), f"{tick:g} s") for tick in found.ticks),
+        ticks=tuple((_share(lanes, tick), f"{tick:g} s") for tick in lanes.ticks),
         stripes=stripes,
-        bars=tuple(bar for band in found.bands for bar in _bars(found, band, rows)),
-        links=tuple(_link(found, band, rows) for band in found.bands),
+        bars=tuple(bar for band in lanes.bands for bar in _bars(lanes, band, rows)),
+        links=tuple(_link(lanes, band, rows) for band in lanes.bands),
     )
 
 
@@ -83,38 +83,38 @@ def _stripes(lanes: Sequence[Lane]) -> Iterator[Stripe]:
         top += height + GAP
 
 
-def _bars(found: Lanes, band: Band, rows: Rows) -> Iterator[Bar]:
+def _bars(lanes: Lanes, band: Band, rows: Rows) -> Iterator[Bar]:
     old, new = rows[band.old.client, band], rows[band.new.client, band]
-    yield _bar(found, "owns", band.old, -_before(found), band.dropped_s, old)
+    yield _bar(lanes, "owns", band.old, -_before(lanes), band.dropped_s, old)
     if band.overlaps:
-        yield _bar(found, "owns", band.new, band.taken_s, found.until_s, new)
-        yield _bar(found, "both", band.new, band.taken_s, band.dropped_s, new)
+        yield _bar(lanes, "owns", band.new, band.taken_s, lanes.until_s, new)
+        yield _bar(lanes, "both", band.new, band.taken_s, band.dropped_s, new)
         return
     if band.taken_s > band.dropped_s:
-        yield _bar(found, "waits", band.new, band.dropped_s, band.taken_s, new)
-    yield _bar(found, "owns", band.new, band.taken_s, found.until_s, new)
+        yield _bar(lanes, "waits", band.new, band.dropped_s, band.taken_s, new)
+    yield _bar(lanes, "owns", band.new, band.taken_s, lanes.until_s, new)
 
 
-def _bar(found: Lanes, kind: str, mark: Mark, begins_s: float, ends_s: float, middle: float) -> Bar:
-    left = _share(found, begins_s)
-    return Bar(kind, mark, left, round(_share(found, ends_s) - left, 3), middle - BAR / 2)
+def _bar(lanes: Lanes, kind: str, mark: Mark, begins_s: float, ends_s: float, middle: float) -> Bar:
+    left = _share(lanes, begins_s)
+    return Bar(kind, mark, left, round(_share(lanes, ends_s) - left, 3), middle - BAR / 2)
 
 
-def _link(found: Lanes, band: Band, rows: Rows) -> Link:
+def _link(lanes: Lanes, band: Band, rows: Rows) -> Link:
     return Link(
-        _share(found, band.dropped_s),
+        _share(lanes, band.dropped_s),
         rows[band.old.client, band],
-        _share(found, band.taken_s),
+        _share(lanes, band.taken_s),
         rows[band.new.client, band],
         band.is_doubled,
     )
 
 
-def _share(found: Lanes, seconds: float) -> float:
-    before = _before(found)
-    return round(100.0 * (seconds + before) / (found.until_s + before), 3)
+def _share(lanes: Lanes, seconds: float) -> float:
+    before = _before(lanes)
+    return round(100.0 * (seconds + before) / (lanes.until_s + before), 3)
 
 
-def _before(found: Lanes) -> float:
+def _before(lanes: Lanes) -> float:
     """Return how many seconds before the change are shown."""
-    return BEFORE * found.until_s
+    return BEFORE * lanes.until_s

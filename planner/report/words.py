@@ -60,14 +60,14 @@ def clock(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M}"
 
 
-def between(found: Seconds | None) -> str:
+def between(interval: Seconds | None) -> str:
     """Return an interval of seconds: 0.30–0.60 s, or unknown."""
-    return UNKNOWN if found is None else seconds_between(found.p05, found.p95)
+    return UNKNOWN if interval is None else seconds_between(interval.p05, interval.p95)
 
 
-def counted(found: Messages) -> str:
+def counted(interval: Messages) -> str:
     """Return an interval of whole messages: 12–25, 3,109–16,628."""
-    return span(found.p05, found.p95)
+    return span(interval.p05, interval.p95)
 
 
 def usually(forecast: Seconds | None) -> str:

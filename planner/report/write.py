@@ -8,18 +8,18 @@ from planner.errors import BadInputError
 from planner.model.snapshot import GroupSnapshot
 from planner.report import words
 from planner.report.beside import beside
-from planner.report.bill import bill_view
+from planner.report.bill import bill_section
 from planner.report.case import Case
-from planner.report.course import course, tell
 from planner.report.extra import load
 from planner.report.grid import grids, key
-from planner.report.ground import ground
 from planner.report.headline import headline
 from planner.report.lanes import costs, lanes
 from planner.report.loads import loads
 from planner.report.page import template
+from planner.report.provenance import provenance
 from planner.report.steps import steps
 from planner.report.swim import swim
+from planner.report.trend import describe_trend, trend
 from planner.rollout.plan import DecisionRecord, RolloutPlan
 from planner.simulation.outcome import CandidateOutcome
 from planner.storage.files import write_atomically
@@ -62,18 +62,18 @@ def render(case: Case) -> str:
     load("vl_convert")
     from planner.report import charts  # noqa: PLC0415  # it needs the extra
 
-    drawn = course(case)
+    drawn = trend(case)
     crossing = lanes(case)
     html: str = page.render(
         case=case,
         system=case.snapshot.system,
         noun=words.queue_noun(case.snapshot.system),
         headline=headline(case),
-        bill=bill_view(case),
+        bill=bill_section(case),
         course=drawn,
-        told=tell(drawn),
-        wide=charts.course_svg(drawn, charts.WIDE),
-        narrow=charts.course_svg(drawn, charts.NARROW),
+        told=describe_trend(drawn),
+        wide=charts.trend_svg(drawn, charts.WIDE),
+        narrow=charts.trend_svg(drawn, charts.NARROW),
         grids=grids(case),
         key=key(case),
         loads=loads(case),
@@ -81,7 +81,7 @@ def render(case: Case) -> str:
         swim=swim(crossing) if crossing else None,
         costs=costs(case),
         steps=steps(case.plan),
-        ground=ground(case),
+        ground=provenance(case),
         beside=beside(case.advice) if case.advice else None,
     )
     return html

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import PauseForPerson
-from planner.rollout.windows import ChangeWindow, closed
+from planner.rollout.windows import ChangeWindow, why_closed
 from planner.words import counted, duration, number, queue_noun, queue_nouns, queues
 
 
@@ -45,7 +45,7 @@ def _reasons(plan: RolloutPlan, rule: ApprovalRule, at: datetime) -> Iterator[st
         yield "it asks a person a question on its way"
     yield from _too_many_moves(plan, rule)
     yield from _too_much_cost(plan.forecast.cost, rule, queue_noun(plan.group.system))
-    if rule.windows and (shut := closed(rule.windows, at)):
+    if rule.windows and (shut := why_closed(rule.windows, at)):
         yield shut
 
 
@@ -74,8 +74,8 @@ def _too_long_pause(cost: Cost | None, allowed_s: float, noun: str) -> Iterator[
         f"a {noun} that moves": cost.pause_seconds if cost else None,
         f"a {noun} that stays": cost.stall_seconds if cost else None,
     }
-    for whose, pause in pauses.items():
+    for subject, pause in pauses.items():
         if pause is None:
-            yield f"how long {whose} pauses is not known beforehand"
+            yield f"how long {subject} pauses is not known beforehand"
         elif pause.p95 > allowed_s:
-            yield f"{whose} pauses up to {duration(pause.p95)} (1 in 20), {duration(allowed_s)} may be"
+            yield f"{subject} pauses up to {duration(pause.p95)} (1 in 20), {duration(allowed_s)} may be"

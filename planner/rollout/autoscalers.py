@@ -63,10 +63,10 @@ def why_not_handled(deployment: Deployment, handling: Handling, counts: Sequence
             f"{named} sets the replicas of {deployment.workload} meanwhile: pause it, or say in spec.autoscaler of the "
             "policy how it is to be handled",
         )
-    return _why_not_one(deployment, handling, owners)
+    return _why_not_owner(deployment, handling, owners)
 
 
-def _why_not_one(deployment: Deployment, handling: Handling, owners: Sequence[Autoscaler]) -> RefusedError | None:
+def _why_not_owner(deployment: Deployment, handling: Handling, owners: Sequence[Autoscaler]) -> RefusedError | None:
     named = ", ".join(map(str, owners))
     if len(owners) > 1:
         return refused(
@@ -113,8 +113,8 @@ def _between(steps: tuple[Step, ...], owner: Autoscaler, counts: Sequence[int], 
     now = AutoscalerState(owner.minimum, owner.maximum, is_paused=False)
     (first, *rest) = (_step(owner, *states) for states in _settings(owner.kind, now, counts, handling))
     # The forecast is checked once nobody holds the autoscaler any more.
-    place = next((index for index, step in enumerate(steps) if isinstance(step, CheckForecast)), len(steps))
-    return (first, *steps[:place], *rest, *steps[place:])
+    check_index = next((index for index, step in enumerate(steps) if isinstance(step, CheckForecast)), len(steps))
+    return (first, *steps[:check_index], *rest, *steps[check_index:])
 
 
 def expected_settings(
@@ -132,12 +132,12 @@ def expected_settings(
 def _settings(
     kind: str, now: AutoscalerState, counts: Sequence[int], handling: Handling
 ) -> list[tuple[AutoscalerState, AutoscalerState]]:
-    paused = _paused(kind, now, counts)
+    paused = _pause_state(kind, now, counts)
     last = _in_the_end(now, paused, counts[-1], handling)
     return [(now, paused)] if last == paused else [(now, paused), (paused, last)]
 
 
-def _paused(kind: str, now: AutoscalerState, counts: Sequence[int]) -> AutoscalerState:
+def _pause_state(kind: str, now: AutoscalerState, counts: Sequence[int]) -> AutoscalerState:
     """An HPA must have every count of the plan within its bounds, as it brings others back even where it is paused."""
     running = [count for count in counts if count > 0]
     if kind != "HorizontalPodAutoscaler" or not running:
@@ -152,7 +152,7 @@ def _in_the_end(now: AutoscalerState, paused: AutoscalerState, count: int, handl
 
 
 def _step(owner: Autoscaler, before: AutoscalerState, after: AutoscalerState) -> SetAutoscaler:
-    kind = next(one for one in get_args(AutoscalerKind) if one == owner.kind)
+    kind = next(known for known in get_args(AutoscalerKind) if known == owner.kind)
     return SetAutoscaler(owner.name, kind, before, after, SET_LIMIT_S)
 
 

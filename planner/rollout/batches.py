@@ -21,7 +21,7 @@ MOST_CELLS = 2_000_000
 """Trials of each batch that is compared with all at once, and bounds for large groups: trials x queues x members."""
 MOST_BATCHES = 3
 CLEARLY = 0.1
-"""By which share each further rebalance must make a way cheaper to be worth it."""
+"""By which share each further rebalance must make a plan cheaper to be worth it."""
 _LAST = "\uffff"
 """Newcomers are taken to sort behind every id that is there."""
 
@@ -43,7 +43,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One rebalance on the way: ``outcome`` is the group after it, ``choice`` who stops where that is known."""
+    """One of the plan's rebalances: ``outcome`` is the group after it, ``choice`` who stops where that is known."""
 
     before: int
     outcome: CandidateOutcome
@@ -61,8 +61,8 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A group's way to its new size: one batch after the other, each once the group has settled from the last.
+class BatchPlan:
+    """How a group gets to its new size: one batch after the other, each once the group has settled from the last.
 
     ``cost`` is in seconds of one consumer, ``None`` where not even the moved queues are known.
     """
@@ -85,55 +85,57 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """All ways that were compared, the cheapest by the upper end first; one more rebalance must be worth it clearly."""
+class BatchPlans:
+    """All plans that were compared, cheapest upper bound first; one more rebalance must be worth it clearly."""
 
-    compared: tuple[Way, ...]
+    compared: tuple[BatchPlan, ...]
 
     @property
-    def best(self) -> Way:
-        """The one to go."""
+    def best(self) -> BatchPlan:
+        """The plan to carry out."""
         return self.compared[0]
 
 
-def find_ways(
+def find_batch_plans(
     snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, prices: Prices, *, has_pods: bool
-) -> Ways:
-    """Return the ways from the present members to ``chosen``, which must be of another count, the cheapest first.
+) -> BatchPlans:
+    """Return the batch plans from the present members to ``chosen``, which must be of another count, cheapest first.
 
     Each batch is simulated on the group as the one before leaves it. With ``has_pods`` victims are chosen, and the
-    queues that move are exact; without, they lie between the best and the worst choice. Ways whose moved queues alone
-    cost more than all of another way are not looked into further. Where no dynamics can be run, ways are compared by
-    moved queues alone.
+    queues that move are exact; without, they lie between the best and the worst choice. Plans whose moved
+    queues alone cost more than all of another plan are not simulated further. Where no dynamics can be run, plans are
+    compared by moved queues alone.
 
     Raises ``RefusedError`` where victims are to be chosen and cannot be.
     """
     present = snapshot.count
-    at_once = _priced(Way((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
-    ways = [at_once]
+    at_once = _with_cost(BatchPlan((_at_once(snapshot, digest, chosen, has_pods=has_pods),)), prices)
+    batch_plans = [at_once]
     for counts in _sequences(present, chosen.count):
-        way = _priced(_in_batches(snapshot, counts, has_pods=has_pods), prices)
-        if at_once.is_timed and _may_be_cheaper(way, at_once):
-            way = _priced(_timed(snapshot, digest, way), prices)
-        ways.append(way)
-    if at_once.is_timed and any(not way.is_timed and _may_be_cheaper(way, at_once) for way in ways):
-        ways = [replace(way, cost=_by_moves(way, prices)) for way in ways]
-    return Ways(in_order(ways))
+        batch_plan = _with_cost(_in_batches(snapshot, counts, has_pods=has_pods), prices)
+        if at_once.is_timed and _may_be_cheaper(batch_plan, at_once):
+            batch_plan = _with_cost(_with_transitions(snapshot, digest, batch_plan), prices)
+        batch_plans.append(batch_plan)
+    if at_once.is_timed and any(
+        not batch_plan.is_timed and _may_be_cheaper(batch_plan, at_once) for batch_plan in batch_plans
+    ):
+        batch_plans = [replace(batch_plan, cost=_by_moves(batch_plan, prices)) for batch_plan in batch_plans]
+    return BatchPlans(in_order(batch_plans))
 
 
-def _may_be_cheaper(way: Way, other: Way) -> bool:
-    return way.cost is not None and other.cost is not None and way.cost.least < other.cost.most
+def _may_be_cheaper(batch_plan: BatchPlan, other: BatchPlan) -> bool:
+    return batch_plan.cost is not None and other.cost is not None and batch_plan.cost.least < other.cost.most
 
 
-def in_order(ways: Sequence[Way]) -> tuple[Way, ...]:
-    """Return the ways by the upper ends of their costs, unknown ones last."""
-    return tuple(sorted(ways, key=_upper_end))
+def in_order(batch_plans: Sequence[BatchPlan]) -> tuple[BatchPlan, ...]:
+    """Return the plans by the upper bounds of their costs, unknown ones last."""
+    return tuple(sorted(batch_plans, key=_upper_end))
 
 
-def _upper_end(way: Way) -> tuple[float, int]:
-    """Costs that lie nearer than the trials can tell speak for fewer rebalances."""
-    rebalances = len(way.batches)
-    return way.cost.most * (1 + CLEARLY * (rebalances - 1)) if way.cost else math.inf, rebalances
+def _upper_end(batch_plan: BatchPlan) -> tuple[float, int]:
+    """Costs too close for the trials to distinguish count in favour of fewer rebalances."""
+    rebalances = len(batch_plan.batches)
+    return batch_plan.cost.most * (1 + CLEARLY * (rebalances - 1)) if batch_plan.cost else math.inf, rebalances
 
 
 def _sequences(present: int, target: int) -> Iterator[tuple[int, ...]]:
@@ -155,7 +157,7 @@ def _at_once(snapshot: GroupSnapshot, digest: str, chosen: CandidateOutcome, *, 
     return Batch(present, with_transition(exact, snapshot, digest), choice)
 
 
-def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: bool) -> Way:
+def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: bool) -> BatchPlan:
     batches: list[Batch] = []
     for count in counts:
         present = snapshot.count
@@ -163,17 +165,17 @@ def _in_batches(snapshot: GroupSnapshot, counts: Sequence[int], *, has_pods: boo
         outcome = simulate_candidate(snapshot, count, snapshot.strategy or "", choice.staying if choice else None)
         batches.append(Batch(present, outcome, choice))
         snapshot = after(snapshot, outcome)
-    return Way(tuple(batches))
+    return BatchPlan(tuple(batches))
 
 
-def _timed(snapshot: GroupSnapshot, digest: str, way: Way) -> Way:
-    """Return the way with what each of its batches costs."""
+def _with_transitions(snapshot: GroupSnapshot, digest: str, batch_plan: BatchPlan) -> BatchPlan:
+    """Return the plan with the cost of each of its batches."""
     batches: list[Batch] = []
-    for batch in way.batches:
+    for batch in batch_plan.batches:
         trials = _trials(snapshot, batch.count)
         batches.append(replace(batch, outcome=with_transition(batch.outcome, snapshot, digest, trials)))
         snapshot = after(snapshot, batch.outcome)
-    return replace(way, batches=tuple(batches))
+    return replace(batch_plan, batches=tuple(batches))
 
 
 def _trials(snapshot: GroupSnapshot, count: int) -> int:
@@ -196,29 +198,29 @@ def _pods_of(snapshot: GroupSnapshot, members: Sequence[str]) -> int:
     return len(members) // (snapshot.members_per_pod or 1)
 
 
-def _priced(way: Way, prices: Prices) -> Way:
-    """Return the way with its cost: moved queues, and whatever else is known of it."""
-    moves = _by_moves(way, prices)
-    return replace(way, cost=_with_times(way, moves, prices) if moves and way.is_timed else moves)
+def _with_cost(batch_plan: BatchPlan, prices: Prices) -> BatchPlan:
+    """Return the plan with its cost: moved queues, and whatever else is known of it."""
+    moves = _by_moves(batch_plan, prices)
+    return replace(batch_plan, cost=_with_times(batch_plan, moves, prices) if moves and batch_plan.is_timed else moves)
 
 
-def _by_moves(way: Way, prices: Prices) -> Span | None:
-    moved = way.moved
+def _by_moves(batch_plan: BatchPlan, prices: Prices) -> Span | None:
+    moved = batch_plan.moved
     if moved.fewest is None or moved.most is None:
         return None
     return Span(moved.fewest, moved.most).times(prices.moved_queue_s)
 
 
-def _with_times(way: Way, moves: Span, prices: Prices) -> Span:
-    """Add messages that come twice, and the consumers that are missing or not gone until the group has settled."""
-    cost, target = moves, way.batches[-1].count
-    for batch in way.batches:
+def _with_times(batch_plan: BatchPlan, moves: Span, prices: Prices) -> Span:
+    """Add duplicates, and the consumers that are missing or not gone until the group has settled."""
+    cost, target = moves, batch_plan.batches[-1].count
+    for batch in batch_plan.batches:
         transition = batch.outcome.transition
         assert transition is not None
         assert transition.settle_s is not None
-        settle, twice = transition.settle_s, transition.duplicates
+        settle, duplicates = transition.settle_s, transition.duplicates
         cost += Span(settle.p05, settle.p95).times(abs(target - batch.before))
-        cost += Span(twice.p05, twice.p95).times(prices.duplicate_s)
+        cost += Span(duplicates.p05, duplicates.p95).times(prices.duplicate_s)
     return cost
 
 

@@ -1,4 +1,4 @@
-"""What a policy lets any plan do, whoever wrote or approved it: a plan is free text until it was compared with this."""
+"""What a policy lets any plan do, whatever its author or approver: a plan is free text until compared with this."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -129,14 +129,14 @@ def _autoscaler(plan: RolloutPlan, bounds: PolicyBounds) -> Iterator[str]:
     expected = expected_settings(steps[0], _counts_of(plan), bounds.autoscaler)
     if states != expected:
         yield (
-            f"the plan sets {steps[0].named} {_told(states)}, spec.autoscaler of policy {bounds.policy} asks for "
-            f"{_told(expected)}"
+            f"the plan sets {steps[0].named} {_describe(states)}, spec.autoscaler of policy {bounds.policy} asks for "
+            f"{_describe(expected)}"
         )
     if not _encloses(plan.steps):
         yield f"the plan changes replicas while {steps[0].named} is not paused"
 
 
-def _told(states: Sequence[tuple[AutoscalerState, AutoscalerState]]) -> str:
+def _describe(states: Sequence[tuple[AutoscalerState, AutoscalerState]]) -> str:
     return ", then ".join(f"from {before} to {after}" for before, after in states)
 
 

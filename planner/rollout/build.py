@@ -12,7 +12,7 @@ from planner.forecast.words import count_between
 from planner.model.queues import Queue
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
-from planner.rollout.batches import Batch, Way, Ways, find_ways
+from planner.rollout.batches import Batch, BatchPlan, BatchPlans, find_batch_plans
 from planner.rollout.plan import (
     Cost,
     Forecast,
@@ -93,14 +93,14 @@ def build_plan(
 ) -> RolloutPlan:
     """Return the plan that carries out ``decision``, which must not be a hold; ``chosen`` is its outcome.
 
-    Raises ``RefusedError`` where victims cannot be told, and ``ValueError`` for a hold or an outcome of another count:
-    both are faults of the caller.
+    Raises ``RefusedError`` where victims cannot be chosen, and ``ValueError`` for a hold or an outcome of another
+    count: both are faults of the caller.
     """
     if decision.is_hold or chosen.count != decision.target:
         raise ValueError(f"no plan for group {decision.group}: {decision.reason} (outcome of {chosen.count})")
     has_pods = snapshot.deployment is not None
-    ways = find_ways(snapshot, snapshot_digest, chosen, settings.prices, has_pods=has_pods)
-    steps = build_steps(snapshot.clients, ways.best, settings)
+    batch_plans = find_batch_plans(snapshot, snapshot_digest, chosen, settings.prices, has_pods=has_pods)
+    steps = build_steps(snapshot.clients, batch_plans.best, settings)
     return RolloutPlan(
         policy=settings.policy,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
@@ -111,31 +111,31 @@ def build_plan(
         reason=decision.reason,
         rejected=decision.rejected,
         preconditions=Preconditions(decision.current, snapshot.clients, chosen.strategy, len(snapshot.data_queues)),
-        forecast=_forecast_of(snapshot, ways.best, chosen),
+        forecast=_forecast_of(snapshot, batch_plans.best, chosen),
         steps=with_autoscaler(steps, snapshot.deployment, decision.current, settings.autoscaler),
         policy_digest=settings.policy_digest,
         target_replicas=decision.target,
-        ways=tuple(tell_ways(ways, snapshot.system)),
+        ways=tuple(explain_batches(batch_plans, snapshot.system)),
         ttl_seconds_after_finished=settings.ttl_s,
         bill=decision.bill,
     )
 
 
-def build_steps(members: Sequence[str], way: Way, settings: RolloutSettings) -> tuple[Step, ...]:
-    """Return the steps that go the way from the present members, and hold the forecast against what was seen.
+def build_steps(members: Sequence[str], batch_plan: BatchPlan, settings: RolloutSettings) -> tuple[Step, ...]:
+    """Return the steps of the batch plan for the present members, and the comparison of the forecast with observations.
 
     New before old: a batch that adds has no stop, one that removes has no start. The next batch begins when the group
     has settled.
     """
     steps: list[Step] = []
-    for batch in way.batches:
-        steps += _started(batch, settings) if batch.count > batch.before else _stopped(members, batch, settings)
+    for batch in batch_plan.batches:
+        steps += _start_steps(batch, settings) if batch.count > batch.before else _stop_steps(members, batch, settings)
         steps.append(AwaitSettled(batch.outcome.members, batch.outcome.strategy, settings.settled_limit_s))
         members = [load.client for load in batch.outcome.loads]
     return (*steps, CheckForecast(settings.settled_limit_s))
 
 
-def _started(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
+def _start_steps(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
     limit_s = settings.ready_limit_s
     return (
         StartConsumers(batch.before, batch.count, limit_s, batch.moved, undo=_back(batch, settings)),
@@ -143,7 +143,7 @@ def _started(batch: Batch, settings: RolloutSettings) -> tuple[Step, ...]:
     )
 
 
-def _stopped(members: Sequence[str], batch: Batch, settings: RolloutSettings) -> Iterator[Step]:
+def _stop_steps(members: Sequence[str], batch: Batch, settings: RolloutSettings) -> Iterator[Step]:
     if batch.choice is not None:
         yield MarkVictims(batch.choice.victims, MARK_LIMIT_S)
     staying = {load.client for load in batch.outcome.loads}
@@ -158,34 +158,34 @@ def _back(batch: Batch, settings: RolloutSettings) -> str:
     return f"set the replicas of {settings.deployment} back to {batch.before}"
 
 
-def tell_ways(ways: Ways, system: str) -> Iterator[str]:
-    """Yield in a sentence why this way and not another one; nothing where there was only one."""
-    best, *others = ways.compared
+def explain_batches(batch_plans: BatchPlans, system: str) -> Iterator[str]:
+    """Yield in a sentence why these batches were chosen; nothing where there was only one plan."""
+    best, *others = batch_plans.compared
     if not others or best.cost is None:
         return
-    costs = ", ".join(f"{_batches(way).lower()} {_costs(way, system)}" for way in others)
+    costs = ", ".join(f"{_batches(batch_plan).lower()} {_costs(batch_plan, system)}" for batch_plan in others)
     what = "costs least" if best.is_timed else "moves fewest, and pauses and duplicates are not known"
     yield f"{_batches(best)} {what}: {_costs(best, system)}; {costs}."
 
 
-def _batches(way: Way) -> str:
-    return "All at once" if len(way.batches) == 1 else f"In {len(way.batches)} batches"
+def _batches(batch_plan: BatchPlan) -> str:
+    return "All at once" if len(batch_plan.batches) == 1 else f"In {len(batch_plan.batches)} batches"
 
 
-def _costs(way: Way, system: str) -> str:
-    moved = f"{count_between(way.moved.fewest or 0, way.moved.most or 0)} moved {queue_nouns(system)}"
-    if not way.is_timed or way.cost is None:
+def _costs(batch_plan: BatchPlan, system: str) -> str:
+    moved = f"{count_between(batch_plan.moved.fewest or 0, batch_plan.moved.most or 0)} moved {queue_nouns(system)}"
+    if not batch_plan.is_timed or batch_plan.cost is None:
         return moved
-    return f"{moved}, worth {count_between(round(way.cost.least), round(way.cost.most))} consumer-seconds"
+    return f"{moved}, worth {count_between(round(batch_plan.cost.least), round(batch_plan.cost.most))} consumer-seconds"
 
 
-def _forecast_of(snapshot: GroupSnapshot, way: Way, chosen: CandidateOutcome) -> Forecast:
-    """Return what is expected of the way: the group that it ends in, at the cost of it all."""
-    last = way.batches[-1]
+def _forecast_of(snapshot: GroupSnapshot, batch_plan: BatchPlan, chosen: CandidateOutcome) -> Forecast:
+    """Return what is expected of the batch plan: the group after its last batch, at the cost of all batches."""
+    last = batch_plan.batches[-1]
     forecast = forecast_outcome(snapshot, last.outcome if last.choice else chosen)
-    costs = [cost_of(batch.outcome.transition) for batch in way.batches if batch.outcome.transition]
-    known = len(costs) == len(way.batches)
-    return replace(forecast, moved_queues=way.moved, cost=costs_together(costs) if known else None)
+    costs = [cost_of(batch.outcome.transition) for batch in batch_plan.batches if batch.outcome.transition]
+    known = len(costs) == len(batch_plan.batches)
+    return replace(forecast, moved_queues=batch_plan.moved, cost=costs_together(costs) if known else None)
 
 
 def forecast_outcome(snapshot: GroupSnapshot, chosen: CandidateOutcome) -> Forecast:
@@ -219,8 +219,8 @@ def cost_of(transition: Transition) -> Cost:
 def costs_together(costs: Sequence[Cost]) -> Cost:
     """Return what several rebalances one after the other cost: the longest pause, the sum of messages and times.
 
-    Sums of the ends of intervals: the true interval of the sum lies within them. The last one tells when no backlog is
-    left.
+    Sums of the bounds of intervals: the true interval of the sum lies within them. The last one tells when no backlog
+    is left.
     """
     return Cost(
         pause_seconds=_longest([cost.pause_seconds for cost in costs]),
@@ -243,7 +243,9 @@ def _all_seconds(spans: Sequence[Seconds | None]) -> Seconds | None:
     known = [span for span in spans if span is not None]
     if len(known) < len(spans):
         return None
-    return Seconds(*(round(sum(ends), DECIMALS) for ends in zip(*((s.p05, s.p50, s.p95) for s in known), strict=True)))
+    return Seconds(
+        *(round(sum(values), DECIMALS) for values in zip(*((s.p05, s.p50, s.p95) for s in known), strict=True))
+    )
 
 
 def _all_messages(spans: Sequence[Messages]) -> Messages:
@@ -254,13 +256,15 @@ def _compact(owned: Iterable[tuple[str, Queue]], consumers: Sequence[str]) -> tu
     queues: dict[str, list[Queue]] = {consumer: [] for consumer in consumers}
     for consumer, queue in owned:
         queues[consumer].append(queue)
-    return tuple(OwnedQueues(consumer, compact_queues(of_one)) for consumer, of_one in queues.items())
+    return tuple(OwnedQueues(consumer, compact_queues(owned_queues)) for consumer, owned_queues in queues.items())
 
 
 def compact_queues(queues: Iterable[Queue]) -> tuple[str, ...]:
-    """Return one entry for each place with the queue numbers as ranges: ``orders/broker-a/0-3,6``."""
-    by_place = groupby(sorted(queues), key=lambda queue: queue.place)
-    return tuple(f"{'/'.join(place)}/{_ranges([queue.number for queue in at_place])}" for place, at_place in by_place)
+    """Return one entry for each location with the queue numbers as ranges: ``orders/broker-a/0-3,6``."""
+    by_location = groupby(sorted(queues), key=lambda queue: queue.place)
+    return tuple(
+        f"{'/'.join(location)}/{_ranges([queue.number for queue in queues_at])}" for location, queues_at in by_location
+    )
 
 
 def _ranges(ids: Sequence[int]) -> str:

@@ -73,12 +73,12 @@ def _key(rejection: Rejection, is_short: bool) -> tuple[str, ...]:
 
 def tell_step(step: Step, system: str = "rocketmq") -> str:
     """Return one step in words: what is done, how long at most, what moves, how to go back."""
-    parts = [f"{step.action}, at most {duration(step.time_limit_seconds)}"]
+    clauses = [f"{step.action}, at most {duration(step.time_limit_seconds)}"]
     if isinstance(step, StartConsumers | StopConsumers | UpdateTemplate):
-        parts.append(tell_moves(step.forecast, system))
+        clauses.append(tell_moves(step.forecast, system))
     undo = f" Undo: {step.undo}." if step.undo else ""
     final = " There is no way back." if step.is_final else ""
-    return f"{'; '.join(parts)}.{undo}{final}"
+    return f"{'; '.join(clauses)}.{undo}{final}"
 
 
 def tell_moves(moved: MovedQueues, system: str = "rocketmq") -> str:
@@ -97,20 +97,20 @@ def tell_cost(forecast: Forecast, of_all: int, system: str = "rocketmq") -> str:
     """
     moved, cost = forecast.moved_queues, forecast.cost
     if cost is None or moved.fewest is None or moved.most is None:
-        parts = [tell_moves(moved, system)]
+        clauses = [tell_moves(moved, system)]
     else:
-        parts = [f"{count_between(moved.fewest, moved.most)} of {queues(of_all, system)} move"]
-    return "; ".join([*parts, *(_cost_parts(cost, system) if cost else ())])
+        clauses = [f"{count_between(moved.fewest, moved.most)} of {queues(of_all, system)} move"]
+    return "; ".join([*clauses, *(_cost_clauses(cost, system) if cost else ())])
 
 
-def _cost_parts(cost: Cost, system: str) -> Iterator[str]:
+def _cost_clauses(cost: Cost, system: str) -> Iterator[str]:
     noun = queue_nouns(system)
     if pause := cost.pause_seconds:
         yield f"the longest pause is {usually(pause.p50, pause.p95)}"
     if (stall := cost.stall_seconds) and stall.p95 > 0:
         yield f"{noun} that stay stall {usually(stall.p50, stall.p95)}"
-    twice, burst = cost.duplicates, cost.burst_messages
-    yield f"messages that come twice: {usual_count(twice.p50, twice.p95)}"
+    duplicates, burst = cost.duplicates, cost.burst_messages
+    yield f"messages that come twice: {usual_count(duplicates.p50, duplicates.p95)}"
     yield f"a burst of {_messages(burst.p50, burst.p95)} as the moved {noun} start again"
     if settle := cost.settle_seconds:
         yield f"settled after {usually(settle.p50, settle.p95)}"

@@ -64,11 +64,11 @@ def ranges_of(entry: str) -> tuple[str, tuple[tuple[int, int], ...]]:
 
     Raises ``ValueError`` for what is no such entry: a plan is free text, and its ranges are counted out.
     """
-    place, _, ranges = entry.rpartition("/")
-    if not place or _RANGES.fullmatch(ranges) is None:
+    location, _, ranges = entry.rpartition("/")
+    if not location or _RANGES.fullmatch(ranges) is None:
         raise ValueError(f"queues like orders/broker-a/0-3,6, not {entry[:80]!r}")
-    bounds = [part.partition("-") for part in ranges.split(",")]
-    return place, tuple((int(first), int(last or first)) for first, _, last in bounds)
+    bounds = [span.partition("-") for span in ranges.split(",")]
+    return location, tuple((int(first), int(last or first)) for first, _, last in bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Forecast:
 
     def __post_init__(self) -> None:
         for owned in (self.owners_before, self.owners_after):
-            counts = [ranges_of(entry)[1] for one in owned for entry in one.queues]
+            counts = [ranges_of(entry)[1] for consumer in owned for entry in consumer.queues]
             queues = sum(last - first + 1 for ranges in counts for first, last in ranges)
             if queues > MOST_QUEUES:
                 raise ValueError(f"a forecast to name {MOST_QUEUES} queues at most, not {queues}")

@@ -1,4 +1,4 @@
-"""Which pod a ReplicaSet stops first when nobody tells it: ``ActivePodsWithRanks``, Kubernetes 1.36."""
+"""Which pod a ReplicaSet stops first when no cost is set: ``ActivePodsWithRanks``, Kubernetes 1.36."""
 
 import math
 from collections import Counter
@@ -25,32 +25,32 @@ def stop_order(pods: Iterable[Pod], now: datetime) -> tuple[Pod, ...]:
     active = [pod for pod in pods if not pod.has_finished and not pod.is_ending]
     on_node = Counter(pod.node for pod in active)
 
-    def compare(one: Pod, other: Pod) -> int:
-        # The first rule that tells the two apart decides; what it takes for smaller goes first.
-        return next((found for found in _differences(one, other, on_node, now) if found), 0)
+    def compare(pod: Pod, other: Pod) -> int:
+        # The first rule that distinguishes the two decides; what it takes for smaller goes first.
+        return next((difference for difference in _differences(pod, other, on_node, now) if difference), 0)
 
     return tuple(sorted(sorted(active, key=lambda pod: pod.name), key=cmp_to_key(compare)))
 
 
-def _differences(one: Pod, other: Pod, on_node: Counter[str | None], now: datetime) -> Iterator[int]:
-    yield bool(one.node) - bool(other.node)
-    yield _PHASES.get(one.phase, 0) - _PHASES.get(other.phase, 0)
-    yield one.is_ready - other.is_ready
-    yield one.deletion_cost - other.deletion_cost
-    yield on_node[other.node] - on_node[one.node]
-    if one.is_ready and other.is_ready:
-        yield _by_age(one.ready_at, other.ready_at, one, other, now)
-    yield other.restarts - one.restarts
-    yield _by_age(one.created_at, other.created_at, one, other, now)
+def _differences(pod: Pod, other: Pod, on_node: Counter[str | None], now: datetime) -> Iterator[int]:
+    yield bool(pod.node) - bool(other.node)
+    yield _PHASES.get(pod.phase, 0) - _PHASES.get(other.phase, 0)
+    yield pod.is_ready - other.is_ready
+    yield pod.deletion_cost - other.deletion_cost
+    yield on_node[other.node] - on_node[pod.node]
+    if pod.is_ready and other.is_ready:
+        yield _by_age(pod.ready_at, other.ready_at, pod, other, now)
+    yield other.restarts - pod.restarts
+    yield _by_age(pod.created_at, other.created_at, pod, other, now)
 
 
-def _by_age(mine: datetime | None, others: datetime | None, one: Pod, other: Pod, now: datetime) -> int:
+def _by_age(mine: datetime | None, others: datetime | None, pod: Pod, other: Pod, now: datetime) -> int:
     """Return which of two times is later; by their logarithm, then by uid, where both are known."""
     if mine == others:
         return 0
     if mine is None or others is None:
         return (mine is not None) - (others is not None)
-    return _logarithm(mine, now) - _logarithm(others, now) or (-1 if one.uid < other.uid else 1)
+    return _logarithm(mine, now) - _logarithm(others, now) or (-1 if pod.uid < other.uid else 1)
 
 
 def _logarithm(time: datetime, now: datetime) -> int:

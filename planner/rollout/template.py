@@ -33,9 +33,9 @@ class ContainerChange:
             raise ValueError(f"a change of container {self.container}, not none")
 
     def __str__(self) -> str:
-        return f"{', '.join(self._parts())} in container {self.container}"
+        return f"{', '.join(self._changes())} in container {self.container}"
 
-    def _parts(self) -> Iterator[str]:
+    def _changes(self) -> Iterator[str]:
         if self.image is not None:
             yield f"image {self.image}"
         if self.arguments is not None:
@@ -67,9 +67,9 @@ class TemplateChange:
                 raise ValueError(f"a template change to name each thing once, not {', '.join(names)}")
 
     def __str__(self) -> str:
-        parts = [
+        changes = [
             *map(str, self.containers),
             *(f"annotation {setting}" for setting in self.annotations),
             *(f"nodes with {setting}" for setting in self.node_labels),
         ]
-        return "; ".join(parts)
+        return "; ".join(changes)

@@ -72,9 +72,10 @@ def pods_of_members(snapshot: GroupSnapshot) -> tuple[Victim, ...]:
 def choose_victims(snapshot: GroupSnapshot, stop: int, loss: Callable[[Sequence[str]], Loss] | None = None) -> Choice:
     """Return which ``stop`` pods should go; the same snapshot gives the same choice.
 
-    Members of one pod go together. ``loss`` tells of those who stay what the stop of the others loses; it decides
-    among choices that move equally many queues, after it what the ReplicaSet would take first. All choices are weighed
-    where that is quick; else the cheapest is computed where the strategy allows, and searched for where it does not.
+    Members of one pod go together. ``loss`` returns for the members that stay what the stop of the others loses; it
+    decides among choices that move equally many queues, after it what the ReplicaSet would take first. All choices are
+    weighed where that is quick; else the cheapest is computed where the strategy allows, and searched for where it does
+    not.
 
     Raises ``RefusedError`` as ``pods_of_members`` does, ``ValueError`` for a count that is not between 1 and all.
     """
@@ -88,7 +89,7 @@ def choose_victims(snapshot: GroupSnapshot, stop: int, loss: Callable[[Sequence[
     best = min(equal, key=lambda choice: loss(weigh.staying(choice))) if loss and len(equal) > 1 else equal[0]
     fewest, unmarked = int(moved.min()), int(weigh.moved(weigh.own_pick(stop))[0])
     return Choice(
-        victims=tuple(sorted((pods[place] for place in np.flatnonzero(best)), key=lambda victim: victim.pod)),
+        victims=tuple(sorted((pods[index] for index in np.flatnonzero(best)), key=lambda victim: victim.pod)),
         staying=weigh.staying(best),
         moved=MovedQueues(fewest, fewest),
         unmarked=MovedQueues(unmarked, unmarked),
@@ -98,7 +99,7 @@ def choose_victims(snapshot: GroupSnapshot, stop: int, loss: Callable[[Sequence[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scale:
-    """Choices of pods, weighed by the members in them; ``pod_of`` is the place of each member's pod."""
+    """Choices of pods, weighed by the members in them; ``pod_of`` is the index of each member's pod."""
 
     leaving: Leaving
     pods: Sequence[Victim]
@@ -116,9 +117,9 @@ class _Scale:
         return _row(range(stop), len(self.pods))
 
     def in_order(self, choices: Choices) -> Choices:
-        """Return the choices, those first that the ReplicaSet is nearest to: their marks have least to turn round."""
-        places = [tuple(np.flatnonzero(choice).tolist()) for choice in choices]
-        return choices[sorted(range(len(choices)), key=lambda row: (sum(places[row]), places[row]))]
+        """Return the choices, those first that the ReplicaSet is nearest to: their marks have least to reverse."""
+        indices = [tuple(np.flatnonzero(choice).tolist()) for choice in choices]
+        return choices[sorted(range(len(choices)), key=lambda row: (sum(indices[row]), indices[row]))]
 
     def choices(self, stop: int) -> tuple[Choices, bool]:
         """Return the choices to weigh, and whether the best of all is among them."""
@@ -128,7 +129,7 @@ class _Scale:
         cheapest = self._cheapest(stop)
         if cheapest is not None:
             return np.concatenate([cheapest, self.own_pick(stop)]), True
-        return self._searched(stop), False
+        return self._search(stop), False
 
     def _cheapest(self, stop: int) -> Choices | None:
         """Return the cheapest choice where every pod is one member, so that the strategy's own order holds for pods."""
@@ -137,11 +138,11 @@ class _Scale:
         stays = self.leaving.cheapest(len(self.pods) - stop)
         return None if stays is None else _row(self.pod_of[~stays], len(self.pods))
 
-    def _searched(self, stop: int) -> Choices:
+    def _search(self, stop: int) -> Choices:
         """Return choices by rules and by chance, and the best of them with pods exchanged until nothing gets better."""
-        tried = np.concatenate([self._by_rules(stop), self._greedy(stop), self._drawn(stop)])
+        tried = np.concatenate([self._by_rules(stop), self._greedy(stop), self._draw(stop)])
         order = np.argsort(self.moved(tried), kind="stable")[:_IMPROVED]
-        return np.concatenate([tried, *(self._improved(tried[place]) for place in order)])
+        return np.concatenate([tried, *(self._improve(tried[index]) for index in order)])
 
     def _by_rules(self, stop: int) -> Choices:
         """The ReplicaSet's pick, those who own least, and the last and the first in the members' order."""
@@ -155,28 +156,28 @@ class _Scale:
         """Stop one pod after the other, each time the one that then moves fewest."""
         chosen: list[int] = []
         for _ in range(stop):
-            left = [place for place in range(len(self.pods)) if place not in chosen]
-            moved = self.moved(_rows([[*chosen, place] for place in left], len(self.pods)))
+            left = [index for index in range(len(self.pods)) if index not in chosen]
+            moved = self.moved(_rows([[*chosen, index] for index in left], len(self.pods)))
             chosen.append(left[int(moved.argmin())])
         return _row(chosen, len(self.pods))
 
-    def _drawn(self, stop: int) -> Choices:
+    def _draw(self, stop: int) -> Choices:
         random, count = np.random.default_rng(_SEED), len(self.pods)
         return _rows([random.permutation(count)[:stop].tolist() for _ in range(DRAWN)], count)
 
-    def _improved(self, choice: NDArray[np.bool_]) -> Choices:
+    def _improve(self, choice: NDArray[np.bool_]) -> Choices:
         """Return the choice with single pods exchanged for others, as long as that moves fewer queues."""
         random, moved = np.random.default_rng(_SEED), int(self.moved(choice[None])[0])
         for _ in range(_ROUNDS):
-            swapped = self._swapped(choice, random)
-            found = self.moved(swapped)
-            if found.min() >= moved:
+            swapped = self._swap(choice, random)
+            moves = self.moved(swapped)
+            if moves.min() >= moved:
                 break
-            choice, moved = swapped[int(found.argmin())], int(found.min())
+            choice, moved = swapped[int(moves.argmin())], int(moves.min())
         return choice[None]
 
-    def _swapped(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
-        """Return the choice with one pod exchanged, in every way; in a large group in some ways drawn at random."""
+    def _swap(self, choice: NDArray[np.bool_], random: np.random.Generator) -> Choices:
+        """Return the choice with one pod exchanged, every pair; in a large group some pairs drawn at random."""
         pairs = np.array([(gone, left) for gone in np.flatnonzero(choice) for left in np.flatnonzero(~choice)])
         if len(pairs) > _MOST_SWAPS:
             pairs = pairs[random.choice(len(pairs), _MOST_SWAPS, replace=False)]
@@ -186,19 +187,19 @@ class _Scale:
         return swapped
 
 
-def _scale(found: Leaving, pods: Sequence[Victim]) -> _Scale:
-    places = {member: place for place, pod in enumerate(pods) for member in pod.members}
-    return _Scale(found, pods, np.array([places[member] for member in found.members], dtype=np.intp))
+def _scale(departure: Leaving, pods: Sequence[Victim]) -> _Scale:
+    pod_index_of = {member: index for index, pod in enumerate(pods) for member in pod.members}
+    return _Scale(departure, pods, np.array([pod_index_of[member] for member in departure.members], dtype=np.intp))
 
 
-def _row(places: Sequence[int] | NDArray[np.intp], count: int) -> Choices:
-    return _rows([places], count)
+def _row(indices: Sequence[int] | NDArray[np.intp], count: int) -> Choices:
+    return _rows([indices], count)
 
 
-def _rows(places: Sequence[Sequence[int] | NDArray[np.intp]], count: int) -> Choices:
-    rows = np.zeros((len(places), count), dtype=np.bool_)
-    chosen = np.array(places, dtype=np.intp).reshape(len(places), -1)
-    rows[np.arange(len(places))[:, None], chosen] = True
+def _rows(index_sets: Sequence[Sequence[int] | NDArray[np.intp]], count: int) -> Choices:
+    rows = np.zeros((len(index_sets), count), dtype=np.bool_)
+    chosen = np.array(index_sets, dtype=np.intp).reshape(len(index_sets), -1)
+    rows[np.arange(len(index_sets))[:, None], chosen] = True
     return rows
 
 
@@ -214,13 +215,15 @@ def _check_joined(
     if len(set(snapshot.clients)) < len(snapshot.clients):
         raise _no_victims(f"group {snapshot.group} has a member id twice: give each process an id of its own")
     if homeless:
-        raise _no_victims(f"no pod of {deployment.workload} could be told to run {_listed('member', homeless)}")
+        raise _no_victims(f"no pod of {deployment.workload} could be told to run {_list_names('member', homeless)}")
     if empty:
-        raise _no_victims(f"{_listed('pod', empty)} of {deployment.workload} runs no member that could be recognised")
-    if unready or ending:
-        found = [*unready, *ending]
         raise _no_victims(
-            f"{_listed('pod', found)} of {deployment.workload} is not ready or is ending: such pods go first, "
+            f"{_list_names('pod', empty)} of {deployment.workload} runs no member that could be recognised"
+        )
+    if unready or ending:
+        blocking = [*unready, *ending]
+        raise _no_victims(
+            f"{_list_names('pod', blocking)} of {deployment.workload} is not ready or is ending: such pods go first, "
             "whatever they are marked with; wait until all are ready"
         )
     if len(templates) > 1:
@@ -233,5 +236,5 @@ def _no_victims(sentence: str) -> Exception:
     return refused(Refusal.VICTIMS_CANNOT_BE_CHOSEN, sentence)
 
 
-def _listed(noun: str, names: Sequence[str]) -> str:
+def _list_names(noun: str, names: Sequence[str]) -> str:
     return f"{noun} {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")

@@ -43,7 +43,7 @@ class ChangeWindow:
         return next(opening for opening in openings if opening > at and opening.weekday() in self.days)
 
 
-def closed(windows: Sequence[ChangeWindow], at: datetime) -> str | None:
+def why_closed(windows: Sequence[ChangeWindow], at: datetime) -> str | None:
     """Return the sentence that no window is open at ``at`` and when the next one opens; ``None`` when one is."""
     if any(window.is_open(at) for window in windows):
         return None

@@ -18,7 +18,7 @@ from planner.model.queues import MessageQueue, Queue
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.simulation.counts import largest_share, relieves, useful_counts
 from planner.simulation.figures import outcome_of
-from planner.simulation.leaving import ByName, ByPlace, ByShare, Leaving, owned_by
+from planner.simulation.leaving import ByName, ByPosition, ByShare, Leaving, count_owned
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 from planner.simulation.partitions import COMPARED as COMPARED_ASSIGNORS
@@ -212,7 +212,7 @@ def _simulate_pods(
         leaves = leaving(snapshot)
         moves = pod_leave_range(snapshot, leaves, count)
         if moves is not None:
-            least = tuple(leaves.members[place] for place in moves.fewest_stay)
+            least = tuple(leaves.members[position] for position in moves.fewest_stay)
             outcome = _simulate_members(snapshot, members, strategy_name, least)
             stopped = counted(snapshot.count - count, "pod")
             unknown = f"which {stopped} of {snapshot.count} stop: shown for those that move the fewest queues"
@@ -279,11 +279,11 @@ def leaving(snapshot: GroupSnapshot) -> Leaving:
     topics, members = topics_of(snapshot), snapshot.clients
     if shares_messages(snapshot):
         nobody: list[Owners] = [np.full(size, NOBODY) for size in topics.sizes]
-        return ByPlace(members, np.zeros(len(members), dtype=np.intp), nobody, lambda _: nobody)
+        return ByPosition(members, np.zeros(len(members), dtype=np.intp), nobody, lambda _: nobody)
     before = topics.owners(strategy, members)
-    owned = owned_by(before, len(members))
+    owned = count_owned(before, len(members))
     if strategy.is_positional:
-        return ByPlace(members, owned, before, cache(lambda count: topics.owners(strategy, _placeholders(count))))
+        return ByPosition(members, owned, before, cache(lambda count: topics.owners(strategy, _placeholders(count))))
     if isinstance(strategy, ConsistentHash):
         return ByShare(members, owned, sum(topics.sizes), has_quota=False)
     return ByName(members, owned, strategy, topics.queues, before)
@@ -315,7 +315,7 @@ def _moves(
 
 
 def _with_rooms(snapshot: GroupSnapshot, strategy: MachineRoomNearby, clients: Sequence[str]) -> MachineRoomNearby:
-    """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs cannot be told."""
+    """Return the strategy with a room for the new ones. Raises ``BadInputError`` where theirs is unknown."""
     if (why := why_no_more(snapshot, snapshot.strategy or "")) is not None:
         raise BadInputError(f"cannot simulate {why}: try counts up to {snapshot.count}")
     rooms = _present_rooms(snapshot, strategy)

@@ -36,20 +36,20 @@ class Leaving(ABC):
 
     @abstractmethod
     def cheapest(self, count: int) -> Stays | None:
-        """Return one choice of ``count`` stayers; none moves fewer queues. ``None`` where only trying tells."""
+        """Return one choice of ``count`` stayers; none moves fewer queues. ``None`` where only trying shows it."""
 
     def range_of(self, staying: Collection[str]) -> MoveRange:
-        """Return what moves when exactly these stay, with their places."""
+        """Return what moves when exactly these stay, with their positions."""
         stays = np.array([[member in staying for member in self.members]])
-        moved, places = int(self.moved(stays)[0]), tuple(np.flatnonzero(stays[0]).tolist())
-        return MoveRange(moved, moved, places, places)
+        moved, positions = int(self.moved(stays)[0]), tuple(np.flatnonzero(stays[0]).tolist())
+        return MoveRange(moved, moved, positions, positions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ByPlace(Leaving):
-    """Strategies that count by the place in the order of members (AVG, AVG_BY_CIRCLE, MACHINE_ROOM, range, roundrobin).
+class ByPosition(Leaving):
+    """Strategies that count by the position among members (AVG, AVG_BY_CIRCLE, MACHINE_ROOM, range, roundrobin).
 
-    ``before`` and what ``after`` returns for so many members are each topic's owners, by place.
+    ``before`` and what ``after`` returns for so many members are each topic's owners, by position.
     """
 
     most_choices: ClassVar[int] = 20_000
@@ -65,8 +65,8 @@ class ByPlace(Leaving):
         moved = np.full(len(stays), int(self.owned.sum()), dtype=np.intp)
         for count in np.unique(counts[counts > 0]).tolist():
             rows = stays[counts == count]
-            places = np.maximum(np.cumsum(rows, axis=1) - 1, 0)
-            common = self._common(count)[np.arange(len(self.members)), places]
+            positions = np.maximum(np.cumsum(rows, axis=1) - 1, 0)
+            common = self._common(count)[np.arange(len(self.members)), positions]
             moved[counts == count] -= np.where(rows, common, 0).sum(axis=1)
         return moved
 
@@ -116,7 +116,7 @@ class ByShare(Leaving):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByName(Leaving):
-    """Strategies that look at the members' names: each choice is allocated anew."""
+    """Strategies that go by the members' names: each choice is allocated anew."""
 
     most_choices: ClassVar[int] = 500
 
@@ -137,15 +137,15 @@ class ByName(Leaving):
     def _moved(self, stays: Stays) -> int:
         staying = [member for member, stays_here in zip(self.members, stays.tolist(), strict=True) if stays_here]
         # One entry more: what nobody owned has the last index, -1.
-        places = np.append(np.where(stays, np.cumsum(stays) - 1, NOBODY), NOBODY)
+        positions = np.append(np.where(stays, np.cumsum(stays) - 1, NOBODY), NOBODY)
         moved = 0
         for queues, before in zip(self.topics, self.before, strict=True):
             after = self.strategy.owners(queues, staying)
-            moved += int(((before != NOBODY) & ((places[before] == NOBODY) | (places[before] != after))).sum())
+            moved += int(((before != NOBODY) & ((positions[before] == NOBODY) | (positions[before] != after))).sum())
         return moved
 
 
-def owned_by(before: Sequence[Owners], members: int) -> Counts:
+def count_owned(before: Sequence[Owners], members: int) -> Counts:
     """Return how many queues each member owns, topics added up."""
     owners = np.concatenate([*before, np.empty(0, dtype=np.intp)])
     return np.bincount(owners[owners != NOBODY], minlength=members)

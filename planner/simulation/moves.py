@@ -1,4 +1,4 @@
-"""How many queues change their owner, exactly, while the newcomers' place in the order is not known."""
+"""How many queues change their owner, exactly, while the newcomers' position in the order is not known."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who really owns what when the members of one group do not see the same: split brain, as pure computation.
+"""Owners of queues when the members of one group do not have the same view: split brain, as pure computation.
 
 Every RocketMQ client allocates alone, from its own strategy, route, member list and subscription. Where those differ,
 a queue can have several owners (every message is consumed several times) or none (nobody reads it).
@@ -54,14 +54,14 @@ class Ownership:
 
 
 def ownership(views: Iterable[MemberView]) -> Ownership:
-    """Return who owns what when every process follows its own view.
+    """Return each queue's owners when every process follows its own view.
 
     8 queues, c0 with AVG and c1 with AVG_BY_CIRCLE: c0 owns 0 1 2 3, c1 owns 1 3 5 7; 1 and 3 are doubled, 4 and 6
     orphans.
     """
     views = list(views)
-    seen = sorted_queues({queue for view in views for queue in view.queues})
-    owners: dict[MessageQueue, tuple[str, ...]] = dict.fromkeys(seen, ())
+    known_queues = sorted_queues({queue for view in views for queue in view.queues})
+    owners: dict[MessageQueue, tuple[str, ...]] = dict.fromkeys(known_queues, ())
     answers: dict[tuple[int, tuple[MessageQueue, ...], tuple[str, ...]], dict[str, list[MessageQueue]]] = {}
     for view in views:
         key = (id(view.strategy), view.queues, view.members)

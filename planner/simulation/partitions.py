@@ -1,7 +1,7 @@
 """Candidate counts of a Kafka group: the assignors, seen from what the coordinator shows.
 
-``range`` and ``roundrobin`` count by a member's place in the order, so that what a change moves is exact over every
-place that a newcomer may take. The sticky assignors and the server's ``uniform`` start from what members own: which
+``range`` and ``roundrobin`` count by a member's position, so that what a change moves is exact over every
+position that a newcomer may take. The sticky assignors and the server's ``uniform`` start from what members own: which
 partitions move depends on hash order, how many does not (kafka.md 1.2).
 """
 
@@ -21,7 +21,7 @@ from planner.model.queues import Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot
 from planner.simulation.counts import largest_share, relieves
 from planner.simulation.figures import outcome_of
-from planner.simulation.leaving import ByPlace, ByShare, Leaving, owned_by
+from planner.simulation.leaving import ByPosition, ByShare, Leaving, count_owned
 from planner.simulation.moves import MoveRange, common_queues, move_range
 from planner.simulation.outcome import CandidateOutcome
 
@@ -80,7 +80,7 @@ def simulate_partitions(
 ) -> CandidateOutcome:
     """Return what ``count`` members would mean under ``assignor``; ``staying`` are those left where that is known.
 
-    Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part cannot be told
+    Raises ``UnknownNameError`` for an assignor not known here, ``BadInputError`` where a newcomer's part is unknown
     (``why_not_simulated``).
     """
     if assignor not in ASSIGNORS:
@@ -91,7 +91,7 @@ def simulate_partitions(
     ring = in_ring_order(snapshot.members)
     moves = leaving_partitions(snapshot, assignor).range_of(staying) if staying else _moves(snapshot, assignor, count)
     stay = moves.fewest_stay if count < len(ring) else range(len(ring))
-    clients = (*(ring[place].member_id for place in stay), *_newcomers(count - len(ring)))
+    clients = (*(ring[position].member_id for position in stay), *_newcomers(count - len(ring)))
     sizes = useful_sizes(snapshot, assignor)
     return outcome_of(
         snapshot,
@@ -110,9 +110,9 @@ def leaving_partitions(snapshot: GroupSnapshot, assignor: str) -> Leaving:
     """Return what the stop of any members moves, members in the order of the ring."""
     members = tuple(member.member_id for member in in_ring_order(snapshot.members))
     before = _present_owners(snapshot)
-    owned = owned_by([before], len(members))
+    owned = count_owned([before], len(members))
     if assignor in POSITIONAL:
-        return ByPlace(members, owned, [before], cache(lambda count: [_by_position(snapshot, assignor, count)]))
+        return ByPosition(members, owned, [before], cache(lambda count: [_by_position(snapshot, assignor, count)]))
     return ByShare(members, owned, len(before), has_quota=True)
 
 
@@ -149,15 +149,15 @@ def _sticky_leave(before: IntArray, present: int, count: int) -> MoveRange:
 
 
 def _by_position(snapshot: GroupSnapshot, assignor: str, count: int) -> IntArray:
-    """Return each partition's owner as a place in the order of ``count`` members."""
+    """Return each partition's owner as a position among ``count`` members."""
     return ASSIGNORS[assignor](equal_group(_topics(snapshot), count)).owners
 
 
 def _present_owners(snapshot: GroupSnapshot) -> IntArray:
-    """Return each partition's owner by the members' own word, as a place in the ring."""
-    places = {member.member_id: place for place, member in enumerate(in_ring_order(snapshot.members))}
+    """Return each partition's owner as the members report it, as a position in the ring."""
+    positions = {member.member_id: position for position, member in enumerate(in_ring_order(snapshot.members))}
     states = sorted(snapshot.data_queues, key=lambda state: state.queue)
-    return np.array([places.get(state.owner or "", NOBODY) for state in states], dtype=np.intp)
+    return np.array([positions.get(state.owner or "", NOBODY) for state in states], dtype=np.intp)
 
 
 def _sizes(snapshot: GroupSnapshot) -> Mapping[str, int]:
@@ -189,11 +189,11 @@ def _owners(snapshot: GroupSnapshot, assignor: str, clients: Sequence[str]) -> d
 
     request = {"strategy": assignor, "partitions": _sizes(snapshot), "members": [member(client) for client in clients]}
     answer = assign(request)["assignments"]
-    found: dict[Queue, str | None] = dict.fromkeys(sorted(state.queue for state in snapshot.data_queues))
+    owner_of_partition: dict[Queue, str | None] = dict.fromkeys(sorted(state.queue for state in snapshot.data_queues))
     for name, partitions in answer.items():
         for topic, number in partitions:
-            found[TopicPartition(topic, number)] = name.removeprefix(LAST)
-    return found
+            owner_of_partition[TopicPartition(topic, number)] = name.removeprefix(LAST)
+    return owner_of_partition
 
 
 def _unknowns(snapshot: GroupSnapshot, assignor: str, count: int, *, are_named: bool) -> tuple[str, ...]:

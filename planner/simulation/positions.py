@@ -1,4 +1,4 @@
-"""What one join or one leave moves, for every client that may leave and every place that a newcomer may take.
+"""What one join or one leave moves, for every client that may leave and every position that a newcomer may take.
 
 A newcomer's id is not known beforehand (address, process id, start time). What can be known is where it may sort among
 the present ids and, for strategies that look into names, which of few kinds it is (its room, its host, its instance
@@ -30,7 +30,7 @@ _BAND = (0.05, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class JoinCase:
-    """One thing that a newcomer may turn out to be: its place in the sorted list, and its kind where that matters."""
+    """What a newcomer may turn out to be: its position in the sorted list, and its kind where that matters."""
 
     position: int
     kind: str
@@ -70,17 +70,17 @@ def departures(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> tu
     else:
         before = _names(strategy, topics, clients)
         moved = [
-            _changed(before, _names(strategy, topics, [*clients[:place], *clients[place + 1 :]]))
-            for place in range(len(clients))
+            _count_changed(before, _names(strategy, topics, [*clients[:position], *clients[position + 1 :]]))
+            for position in range(len(clients))
         ]
-    found = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
-    return tuple(sorted(found, key=lambda departure: departure.moved))
+    all_departures = (Departure(client, count) for client, count in zip(clients, moved, strict=True))
+    return tuple(sorted(all_departures, key=lambda departure: departure.moved))
 
 
 def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], count: int) -> MoveRange | None:
     """Return the exact range of moved queues when ``count`` of the clients stay, for strategies that go by names.
 
-    Under CONSISTENT_HASH nothing moves between those who stay, so the moved queues are those of the leaving ones,
+    Under CONSISTENT_HASH nothing moves between clients that stay, so the moved queues are those of the leaving ones,
     however many leave. Elsewhere one leave is tried for every client; ``None`` for several, as every choice would have
     to be tried.
     """
@@ -90,23 +90,23 @@ def leave_range(strategy: Strategy, topics: Topics, clients: Sequence[str], coun
         sizes = np.bincount(owners[owners != NOBODY], minlength=len(clients))
         order = np.argsort(sizes, kind="stable")
         fewest, most = int(sizes[order[:leaving]].sum()), int(sizes[order[count:]].sum())
-        return MoveRange(fewest, most, _places(order[leaving:]), _places(order[:count]))
+        return MoveRange(fewest, most, _positions(order[leaving:]), _positions(order[:count]))
     if leaving != 1:
         return None
-    found = departures(strategy, topics, clients)
-    cheapest, dearest = (list(clients).index(departure.client) for departure in (found[0], found[-1]))
-    others = [tuple(place for place in range(len(clients)) if place != gone) for gone in (cheapest, dearest)]
-    return MoveRange(found[0].moved, found[-1].moved, others[0], others[1])
+    all_departures = departures(strategy, topics, clients)
+    cheapest, dearest = (list(clients).index(departure.client) for departure in (all_departures[0], all_departures[-1]))
+    others = [tuple(position for position in range(len(clients)) if position != gone) for gone in (cheapest, dearest)]
+    return MoveRange(all_departures[0].moved, all_departures[-1].moved, others[0], others[1])
 
 
-def _places(order: NDArray[np.intp]) -> tuple[int, ...]:
+def _positions(order: NDArray[np.intp]) -> tuple[int, ...]:
     return tuple(sorted(order.tolist()))
 
 
 def join_range(
     strategy: Strategy, topics: Topics, clients: Sequence[str], samples: int = 400, seed: int = 1
 ) -> JoinRange:
-    """Return what one newcomer moves, over every place and kind; ``samples`` and ``seed`` serve the hashed case only.
+    """Return what one newcomer moves, over every position and kind; ``samples`` and ``seed`` are for the hashed case.
 
     16 queues under AVG with 4 clients: 4 when it sorts in the middle, 6 when last, 10 when first.
     """
@@ -116,7 +116,7 @@ def join_range(
         moved = _moved_by_position(strategy, topics, clients, len(clients) + 1)
         cases = [JoinCase(position, "any", count) for position, count in enumerate(moved)]
     else:
-        cases = _tried_joins(strategy, topics, clients)
+        cases = _try_joins(strategy, topics, clients)
     counts = [case.moved for case in cases]
     return JoinRange(min(counts), max(counts), float(np.mean(counts)), True, tuple(cases))
 
@@ -125,33 +125,33 @@ def _moved_by_position(strategy: Strategy, topics: Topics, clients: Sequence[str
     """Return the moved queues for every position that comes or goes, in one pass over the queues.
 
     With the extra client at position p of the larger list, the smaller list's client o stands at o below p and at
-    o + 1 from p on. A queue stays exactly when its two owners meet in that way.
+    o + 1 from p on. A queue stays exactly when its two owners correspond so.
     """
     larger = max(len(clients), count_after)
     same, shifted = np.zeros(larger + 1, dtype=np.intp), np.zeros(larger + 1, dtype=np.intp)
     owned = 0
     for queues in topics:
         before = strategy.owners(queues, clients)
-        after = strategy.owners(queues, [f"{place:09}" for place in range(count_after)])
+        after = strategy.owners(queues, [f"{position:09}" for position in range(count_after)])
         small, large = (before, after) if count_after == larger else (after, before)
-        held = (small != NOBODY) & (large != NOBODY)
-        same += np.bincount(small[held & (large == small)], minlength=larger + 1)
-        shifted += np.bincount(small[held & (large == small + 1)], minlength=larger + 1)
+        owned_in_both = (small != NOBODY) & (large != NOBODY)
+        same += np.bincount(small[owned_in_both & (large == small)], minlength=larger + 1)
+        shifted += np.bincount(small[owned_in_both & (large == small + 1)], minlength=larger + 1)
         owned += int((before != NOBODY).sum())
     stay_below = np.append(0, np.cumsum(same))[:larger]
     stay_from = shifted.sum() - np.append(0, np.cumsum(shifted))[:larger]
     return [int(moved) for moved in owned - stay_below - stay_from]
 
 
-def _tried_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[JoinCase]:
-    """Return what each place and kind of newcomer moves, each tried with an id that sorts there."""
+def _try_joins(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[JoinCase]:
+    """Return what each position and kind of newcomer moves, each tried with an id that sorts there."""
     before = _names(strategy, topics, clients)
     cases = []
     for position in range(len(clients) + 1):
         newcomer = (clients[position - 1] if position else "") + _LEAST
         joined = [*clients[:position], newcomer, *clients[position:]]
         for kind, adapted in newcomer_kinds(strategy, newcomer):
-            cases.append(JoinCase(position, kind, _changed(before, _names(adapted, topics, joined))))
+            cases.append(JoinCase(position, kind, _count_changed(before, _names(adapted, topics, joined))))
     return cases
 
 
@@ -173,13 +173,13 @@ def newcomer_kinds(strategy: Strategy, newcomer: str) -> list[tuple[str, Strateg
     else:
         return [("any", strategy)]
     return [
-        (kind, replace(strategy, name_of=_called(newcomer, name, strategy.name_of)))
+        (kind, replace(strategy, name_of=_rename_newcomer(newcomer, name, strategy.name_of)))
         for kind, name in names.items()
         if name is not None
     ]
 
 
-def _called(newcomer: str, name: str, name_of: Callable[[str], str]) -> Callable[[str], str]:
+def _rename_newcomer(newcomer: str, name: str, name_of: Callable[[str], str]) -> Callable[[str], str]:
     return lambda client: name if client == newcomer else name_of(client)
 
 
@@ -206,16 +206,16 @@ def _hashed_join(strategy: Strategy, topics: Topics, clients: Sequence[str], sam
     if not len(ring.points):
         everything = 0 if not strategy.virtual_nodes else len(points)
         return JoinRange(everything, everything, float(everything), True)
-    places = np.searchsorted(ring.points, points) % len(ring.points)
+    owner_points = np.searchsorted(ring.points, points) % len(ring.points)
     # 0 .. RING - 1 points ahead of the queue are the owner's to lose; on the owner's own point the later id wins.
-    ways = (ring.points[places] - points).astype(np.float64)
-    mean = float((1 - (1 - ways / RING) ** strategy.virtual_nodes).sum())
+    distances = (ring.points[owner_points] - points).astype(np.float64)
+    mean = float((1 - (1 - distances / RING) ** strategy.virtual_nodes).sum())
     random = np.random.default_rng(seed)
     moved = []
     for _ in range(samples):
         own = np.sort(random.integers(0, RING, strategy.virtual_nodes, dtype=np.uint32))
         mine = (own[np.searchsorted(own, points) % len(own)] - points).astype(np.float64)
-        moved.append(int((mine < ways).sum()))
+        moved.append(int((mine < distances).sum()))
     fewest, most = (int(value) for value in np.quantile(moved, _BAND, method="nearest"))
     return JoinRange(fewest, most, mean, False)
 
@@ -226,6 +226,6 @@ def _names(strategy: Strategy, topics: Topics, clients: Sequence[str]) -> list[s
     return [table[owner] for queues in topics for owner in strategy.owners(queues, clients).tolist()]
 
 
-def _changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
+def _count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
     """Return how many queues that had an owner have another one, or none, afterwards."""
     return sum(old is not None and old != new for old, new in zip(before, after, strict=True))

@@ -69,12 +69,12 @@ def _loads(snapshot: GroupSnapshot, clients: Sequence[str]) -> tuple[ConsumerLoa
     each = None if rate is None else round(rate / len(clients), DECIMALS)
     capacity = known.sure_messages_per_s if (known := snapshot.consumer_capacity) else None
     return tuple(
-        load_of(client, len(states), each, _part(lag, number, len(clients)), capacity)
+        load_of(client, len(states), each, _backlog_share(lag, number, len(clients)), capacity)
         for number, client in enumerate(clients)
     )
 
 
-def _part(lag: int | None, number: int, clients: int) -> int | None:
+def _backlog_share(lag: int | None, number: int, clients: int) -> int | None:
     if lag is None:
         return None
     whole, rest = divmod(lag, clients)

@@ -39,30 +39,30 @@ def with_transition(
 ) -> CandidateOutcome:
     """Return the outcome with what the change to it costs, ``digest`` being the snapshot's.
 
-    Where it cannot be told, ``transition`` stays ``None`` and ``unknowns`` says why. Equal digest, group, strategy and
-    count draw the same numbers, whoever asks and in whatever order.
+    Where it is unknown, ``transition`` stays ``None`` and ``unknowns`` says why. Equal digest, group, strategy and
+    count draw the same numbers, whatever the caller and the order.
     """
     if outcome.is_current:
         return replace(outcome, transition=NO_TRANSITION)
     try:
         requests = transition_requests(outcome, snapshot, digest, trials)
-        found = pool_totals([run_totals(request) for request in requests]).document()
+        document = pool_totals([run_totals(request) for request in requests]).document()
     except PlannerError as error:
         why = f"what the change itself costs in pauses and duplicates: {str(error).rstrip('.')}"
         return replace(outcome, unknowns=(*outcome.unknowns, why))
     assumed = SYSTEMS[snapshot.system].assumed(outcome, snapshot)
-    return replace(outcome, transition=_transition(found), unknowns=(*outcome.unknowns, *assumed))
+    return replace(outcome, transition=_transition(document), unknowns=(*outcome.unknowns, *assumed))
 
 
 def transition_requests(
     outcome: CandidateOutcome, snapshot: GroupSnapshot, digest: str, trials: int = TRIALS
 ) -> tuple[Document, ...]:
-    """Return the forecasts to run: one where every input is known, else one for each end of what is not.
+    """Return the forecasts to run: one where every input is known, else one for each bound of what is not.
 
     Raises ``BadInputError`` with what is not known and has no interval either.
     """
     lower, upper = (SYSTEMS[snapshot.system].request(outcome, snapshot, end) for end in ENDS)
-    return _shared(lower, upper, seed_of(digest, snapshot.group, outcome.strategy, outcome.count), trials)
+    return _share_trials(lower, upper, seed_of(digest, snapshot.group, outcome.strategy, outcome.count), trials)
 
 
 def transition_of(
@@ -70,21 +70,21 @@ def transition_of(
 ) -> Transition:
     """Return what a change costs that keeps the count; ``current`` is the outcome of the group as it is.
 
-    ``changes`` are the lower and the upper end of what is known of it as an interval, equal where all is known. Raises
-    ``BadInputError`` as ``transition_requests`` does, and for a change that has no forecast.
+    ``changes`` are the lower and the upper bound of what is known of it as an interval, equal where all is known.
+    Raises ``BadInputError`` as ``transition_requests`` does, and for a change that has no forecast.
     """
     lower, upper = (
         {**SYSTEMS[snapshot.system].request(current, snapshot, end), "change": change}
         for end, change in zip(ENDS, changes, strict=True)
     )
     seed = seed_of(digest, snapshot.group, current.strategy, current.count)
-    totals = pool_totals([run_totals(one) for one in _shared(lower, upper, seed, trials)])
-    found = totals.document()
+    totals = pool_totals([run_totals(request) for request in _share_trials(lower, upper, seed, trials)])
+    document = totals.document()
     # Where queues pass through several hands others deliver them in between: a pause is then as long as nobody does.
-    return _transition(found if totals.unread_s is None else {**found, "pause_s": interval(totals.unread_s)})
+    return _transition(document if totals.unread_s is None else {**document, "pause_s": interval(totals.unread_s)})
 
 
-def _shared(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:
+def _share_trials(lower: Document, upper: Document, seed: int, trials: int) -> tuple[Document, ...]:
     """Return one request with all trials, or one a half where the ends differ."""
     if lower == upper:
         return ({**lower, "trials": trials, "seed": seed},)
@@ -98,15 +98,15 @@ def seed_of(digest: str, group: str, strategy: str, count: int) -> int:
     return int.from_bytes(hashlib.sha256(named.encode()).digest()[:8], "big") >> 2 << 1
 
 
-def _transition(found: Mapping[str, Any]) -> Transition:
+def _transition(document: Mapping[str, Any]) -> Transition:
     def seconds(name: str) -> Seconds | None:
-        return Seconds(**found[name]) if found[name] else None
+        return Seconds(**document[name]) if document[name] else None
 
     return Transition(
         seconds("pause_s"),
         seconds("stall_s"),
-        Messages(**found["duplicates"]),
-        Messages(**found["burst_messages"]),
+        Messages(**document["duplicates"]),
+        Messages(**document["burst_messages"]),
         seconds("settle_s"),
         seconds("drained_s"),
     )

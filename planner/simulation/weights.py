@@ -35,8 +35,8 @@ def largest_loads(
 ) -> Loads:
     """Return the largest load of one consumer, all topics together, for the counts 1 to ``highest``.
 
-    Where names decide (``is_positional`` is false), ``clients`` says who is there: the first n of them at count n, in
-    the order in which they would start. Queues that nobody owns weigh on nobody.
+    Where names decide (``is_positional`` is false), ``clients`` are those present: the first n of them at count n, in
+    the order in which they would start. Queues without an owner weigh on no client.
     """
     if highest < 1 or not topics:
         return np.zeros(max(0, highest))
@@ -45,7 +45,7 @@ def largest_loads(
         return _row_maxima(lambda counts, table: [add(strategy, topic, counts, table) for topic in topics], highest)
     if isinstance(strategy, ConsistentHash) and strategy.virtual_nodes and clients and _are_distinct(clients):
         return _hash_loads(strategy, topics, clients[:highest])
-    return _one_by_one(strategy, topics, highest, clients)
+    return _loads_by_allocation(strategy, topics, highest, clients)
 
 
 def _are_distinct(clients: Sequence[str]) -> bool:
@@ -85,10 +85,10 @@ def _add_rooms(strategy: Strategy, topic: Topic, counts: Counts, table: Loads) -
     """Add MACHINE_ROOM's loads: equal blocks, and the remainder one each from the tail."""
     assert isinstance(strategy, MachineRoom)
     weights = topic[1][strategy.kept(topic[0])]
-    places = np.arange(len(weights), dtype=np.intp)
+    indices = np.arange(len(weights), dtype=np.intp)
     share = (len(weights) // counts)[:, None]
     regular = share * counts[:, None]
-    owners = np.where(places < regular, places // np.maximum(share, 1), places - regular)
+    owners = np.where(indices < regular, indices // np.maximum(share, 1), indices - regular)
     _add_owned(owners, weights, table)
 
 
@@ -96,8 +96,8 @@ def _add_owned(owners: NDArray[np.intp], weights: Loads, table: Loads) -> None:
     """Add the weights to their owners' cells, row by row of ``owners``."""
     rows, width = table.shape
     cells = owners + (np.arange(rows, dtype=np.intp) * width)[:, None]
-    spread = np.broadcast_to(weights, owners.shape)
-    table += np.bincount(cells.ravel(), weights=spread.ravel(), minlength=rows * width).reshape(rows, width)
+    row_weights = np.broadcast_to(weights, owners.shape)
+    table += np.bincount(cells.ravel(), weights=row_weights.ravel(), minlength=rows * width).reshape(rows, width)
 
 
 _ADDITIONS: dict[type, Callable[[Strategy, Topic, Counts, Loads], None]] = {
@@ -117,13 +117,13 @@ def _hash_loads(strategy: ConsistentHash, topics: Sequence[Topic], clients: Sequ
     queues = [queue for topic in topics for queue in topic[0]]
     weights = np.concatenate([topic[1] for topic in topics])
     rank_of = {client: rank for rank, client in enumerate(java_sorted(clients))}
-    place_of = np.empty(len(clients), dtype=np.intp)
-    for place, client in enumerate(clients):
-        place_of[len(clients) - 1 - rank_of[client]] = place
+    client_of_rank = np.empty(len(clients), dtype=np.intp)
+    for index, client in enumerate(clients):
+        client_of_rank[len(clients) - 1 - rank_of[client]] = index
     nearest = _nearest(queue_points(queues), clients, strategy.virtual_nodes)
     lowered = np.array([len(clients) - 1 - rank_of[client] for client in clients], dtype=np.uint64)
     best = np.minimum.accumulate((nearest << np.uint64(32)) | lowered, axis=1)
-    owners = place_of[(best & np.uint64(0xFFFFFFFF)).astype(np.intp)].T
+    owners = client_of_rank[(best & np.uint64(0xFFFFFFFF)).astype(np.intp)].T
 
     def fill(counts: Counts, table: Loads) -> None:
         _add_owned(owners[counts[0] - 1 : counts[-1]], weights, table)
@@ -132,16 +132,18 @@ def _hash_loads(strategy: ConsistentHash, topics: Sequence[Topic], clients: Sequ
 
 
 def _nearest(points: NDArray[np.uint32], clients: Sequence[str], virtual_nodes: int) -> NDArray[np.uint64]:
-    """Return for each queue and client the way round the ring to the client's next virtual node."""
-    ways = np.empty((len(points), len(clients)), dtype=np.uint64)
+    """Return for each queue and client the distance round the ring to the client's next virtual node."""
+    distances = np.empty((len(points), len(clients)), dtype=np.uint64)
     step = max(1, _CELLS // max(1, len(points) * virtual_nodes))
     for first in range(0, len(clients), step):
         own = np.stack([client_points(client, 0, virtual_nodes) for client in clients[first : first + step]], axis=1)
-        ways[:, first : first + step] = (own[:, None, :] - points[:, None]).min(axis=0)
-    return ways
+        distances[:, first : first + step] = (own[:, None, :] - points[:, None]).min(axis=0)
+    return distances
 
 
-def _one_by_one(strategy: Strategy, topics: Sequence[Topic], highest: int, clients: Sequence[str] | None) -> Loads:
+def _loads_by_allocation(
+    strategy: Strategy, topics: Sequence[Topic], highest: int, clients: Sequence[str] | None
+) -> Loads:
     """Return the largest loads by allocating at every count; without names, clients stand for positions."""
     names = clients if clients is not None else [f"{position:09}" for position in range(highest)]
     largest = []

@@ -51,8 +51,8 @@ def read_past(policy: ConsumerScalingPolicy, since: datetime, until: datetime) -
     server = source.prometheus
     if server is None:
         return None
-    from planner.sources.prometheus import Access, Prometheus, Wanted, history  # noqa: PLC0415  needs the extra
+    from planner.sources.prometheus import Access, GroupQuery, Prometheus, history  # noqa: PLC0415  needs the extra
 
-    query = Wanted(source.system, source.group, None, source.topics, server.labels, server.matchers)
+    query = GroupQuery(source.system, source.group, None, source.topics, server.labels, server.matchers)
     with Prometheus(Access(server.url, server.bearer_token_file, server.basic_auth_file, server.ca_file)) as prometheus:
         return replace(history(prometheus, query, since, until), cluster=source.cluster)

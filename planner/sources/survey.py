@@ -53,7 +53,7 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class OpenInstallation:
     """An installation that is open for readings: its groups, and a function that reads them.
 
     ``problems`` say which brokers did not list theirs, so that groups may be missing.
@@ -73,7 +73,7 @@ def open_rocketmq(
     account: Path | None = None,
     uses_tls: bool = False,
     ca_file: Path | None = None,
-) -> Iterator[Ground]:
+) -> Iterator[OpenInstallation]:
     """Hold the connections to a RocketMQ installation; no ``groups`` means all that its brokers know.
 
     ``account`` is a file with ``accessKey`` and ``secretKey``, ``ca_file`` holds the authorities to trust, and means
@@ -96,7 +96,7 @@ def open_rocketmq(
     with RocketMQAdmin(name_servers, credentials=credentials, tls=tls) as admin:
         listed = GroupList(tuple(dict.fromkeys(groups)), ()) if groups else list_groups(admin, cluster)
         _check(listed.names, listed.problems, name_servers)
-        yield Ground(
+        yield OpenInstallation(
             listed.names,
             lambda names, at: observe_groups(admin, groups=names, cluster=cluster, at=at),
             listed.problems,
@@ -104,7 +104,7 @@ def open_rocketmq(
 
 
 @contextmanager
-def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = None) -> Iterator[Ground]:
+def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = None) -> Iterator[OpenInstallation]:
     """Hold the connections to a Kafka cluster as ``open_rocketmq`` does; share and other groups are left out.
 
     ``account`` is a file of client properties (SASL, TLS).
@@ -121,7 +121,7 @@ def open_kafka(bootstrap: str, groups: Sequence[str], *, account: Path | None = 
         def read(asked: Sequence[str], at: datetime) -> Iterator[tuple[str, GroupSample | PlannerError]]:
             yield from observe_groups(admin, cluster=None, groups=dict.fromkeys(asked), at=at).items()
 
-        yield Ground(names, read, problems)
+        yield OpenInstallation(names, read, problems)
 
 
 def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
@@ -131,7 +131,7 @@ def _check(names: Sequence[str], problems: Sequence[str], where: str) -> None:
         raise BadInputError(f"{where} knows no consumer group yet: start a consumer, or check address and cluster")
 
 
-def survey(installation: Ground, watch_s: float, show: ShowProgress, *, named: bool) -> Survey:
+def survey(installation: OpenInstallation, watch_s: float, show: ShowProgress, *, named: bool) -> Survey:
     """Return what readings of all groups showed over ``watch_s`` seconds, two at least.
 
     ``named`` says that the groups were asked for by name: then one that does not exist is a failure, else it is
@@ -152,7 +152,13 @@ def survey(installation: Ground, watch_s: float, show: ShowProgress, *, named: b
 
 
 def _read_once(
-    result: Survey, installation: Ground, groups: Sequence[str], number: int, show: ShowProgress, *, named: bool
+    result: Survey,
+    installation: OpenInstallation,
+    groups: Sequence[str],
+    number: int,
+    show: ShowProgress,
+    *,
+    named: bool,
 ) -> None:
     """Read these groups once. When no server answers at all, earlier samples are kept, and marked as older.
 

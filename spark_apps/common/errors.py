@@ -71,10 +71,10 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
 
     Spark passes the worker's traceback on as text only.
     """
-    found = _RAISED_BY_A_WORKER.findall(str(error))
-    if not found:
+    matches = _RAISED_BY_A_WORKER.findall(str(error))
+    if not matches:
         return None
-    name, sentence = found[-1]
+    name, sentence = matches[-1]
     kind = getattr(errors, name, PlannerError)
     return kind(sentence) if issubclass(kind, PlannerError) else PlannerError(sentence)
 

@@ -24,9 +24,9 @@ class Folder:
     uri: str
 
     @classmethod
-    def of(cls, spark: SparkSession, place: Path | str) -> "Folder":
+    def of(cls, spark: SparkSession, location: Path | str) -> "Folder":
         """Return the folder at a URI or a local path."""
-        text = str(place)
+        text = str(location)
         return cls(spark, text.rstrip("/") if _SCHEME.match(text) else f"file://{Path(text).absolute()}")
 
     @property
@@ -34,12 +34,12 @@ class Folder:
         """The last part of the URI."""
         return self.uri.rpartition("/")[2]
 
-    def under(self, *parts: str) -> "Folder":
+    def under(self, *names: str) -> "Folder":
         """Return what lies below."""
-        return Folder(self.spark, "/".join((self.uri, *parts)))
+        return Folder(self.spark, "/".join((self.uri, *names)))
 
     def exists(self) -> bool:
-        """Tell whether there is anything at the URI."""
+        """Return whether anything exists at the URI."""
         return bool(self._ask("exists"))
 
     def folders(self) -> list["Folder"]:
@@ -64,11 +64,11 @@ class Folder:
 
     def write(self, content: bytes) -> None:
         """Put the content there; a reader sees all of it or no file."""
-        part = Folder(self.spark, f"{self.uri}.part")
-        stream = part._ask("create", True)
+        partial = Folder(self.spark, f"{self.uri}.part")
+        stream = partial._ask("create", True)
         stream.write(bytearray(content))
         stream.close()
-        part.move_to(self)
+        partial.move_to(self)
 
     def create(self, content: bytes) -> bool:
         """Put the content there and return true, or return false where there is a file already."""
@@ -100,8 +100,8 @@ class Folder:
     def _children(self) -> list[tuple[str, bool, int]]:
         if not self.exists():
             return []
-        found = [(item.getPath().getName(), item.isDirectory(), item.getLen()) for item in self._ask("listStatus")]
-        return sorted(found)
+        children = [(item.getPath().getName(), item.isDirectory(), item.getLen()) for item in self._ask("listStatus")]
+        return sorted(children)
 
     @property
     def _jvm(self) -> Any:

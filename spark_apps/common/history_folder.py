@@ -57,13 +57,13 @@ def version_of(history: Folder) -> int | None:
                 "away"
             )
         return None
-    found = HISTORY_VERSION.parse(file.read(), file.uri).version
-    if found > VERSION:
+    version = HISTORY_VERSION.parse(file.read(), file.uri).version
+    if version > VERSION:
         raise NewerVersionError(
-            f"{history.uri}: found a history of version {found}, this planner reads version {VERSION}: "
+            f"{history.uri}: found a history of version {version}, this planner reads version {VERSION}: "
             "use the planner version that wrote it, or another data folder"
         )
-    return found
+    return version
 
 
 def _version_file(history: Folder) -> Folder:
@@ -77,10 +77,10 @@ def _version_file(history: Folder) -> Folder:
 
 def check_version(history: Folder) -> None:
     """Raise ``DocumentError`` unless the folder is a history of this version, or none yet."""
-    found = version_of(history)
-    if found not in (None, VERSION):
+    version = version_of(history)
+    if version not in (None, VERSION):
         raise DocumentError(
-            f"{history.uri}: found a history of version {found}, expected {VERSION}: run the history app once, "
+            f"{history.uri}: found a history of version {version}, expected {VERSION}: run the history app once, "
             "it brings the folder up to date"
         )
 
@@ -103,16 +103,16 @@ def name_of_micros(micros: int) -> str:
 
 def read_days(history: Folder, table: str, schema: StructType, first: date, last: date) -> DataFrame:
     """Return the rows of the days from ``first`` to ``last``, both included; none is an empty frame."""
-    folders = [place for place in day_folders(history, table) if first <= day_of(place) <= last]
+    folders = [folder for folder in day_folders(history, table) if first <= day_of(folder) <= last]
     return _read(history.under(table), folders, schema)
 
 
 def read_intervals(history: Folder, schema: StructType, since: datetime, until: datetime) -> DataFrame:
     """Return the intervals that ended after ``since`` and on no later day than ``until``; none is an empty frame.
 
-    A file of one run tells by its name when its last row ended, so that older ones are not even opened.
+    The name of a run's file says when its last row ended, so that older ones are not even opened.
     """
-    folders = [place for place in day_folders(history, "intervals") if since.date() <= day_of(place) <= until.date()]
+    folders = [folder for folder in day_folders(history, "intervals") if since.date() <= day_of(folder) <= until.date()]
     files = [file for folder in folders for file in folder.files() if not _ended_before(file, since)]
     return _read(history.under("intervals"), files, schema).where(F.col("ended_at") > F.lit(since))
 
@@ -122,12 +122,12 @@ def _ended_before(file: Folder, since: datetime) -> bool:
     return is_time_name(last) and last < time_name(since)
 
 
-def _read(base: Folder, places: Sequence[Folder], schema: StructType) -> DataFrame:
-    if not places:
+def _read(base: Folder, folders: Sequence[Folder], schema: StructType) -> DataFrame:
+    if not folders:
         return base.spark.createDataFrame([], schema)
     reader = base.spark.read.schema(schema).option("basePath", base.uri)
     # Parquet columns are nullable on reading, whatever was promised on writing.
-    return reader.parquet(*(place.uri for place in places)).select(*(F.col(name) for name in schema.fieldNames()))
+    return reader.parquet(*(folder.uri for folder in folders)).select(*(F.col(name) for name in schema.fieldNames()))
 
 
 def day_folders(history: Folder, table: str) -> list[Folder]:
@@ -173,9 +173,9 @@ class Change:
         staged.write(HISTORY_VERSION.dump(HistoryVersion(VERSION)))
         self.moves.append((staged.uri, self.history.under(VERSION_FILE).uri))
 
-    def delete(self, places: Sequence[Folder]) -> None:
+    def delete(self, targets: Sequence[Folder]) -> None:
         """Let files or folders go with this change."""
-        self.deletes.extend(place.uri for place in places)
+        self.deletes.extend(target.uri for target in targets)
 
     def commit(self) -> None:
         """Make the change visible: first written down as a whole, then carried out."""
@@ -201,7 +201,7 @@ _JOURNAL_TYPE: TypeAdapter[_Journal] = TypeAdapter(_Journal)
 def recover(history: Folder) -> None:
     """Carry on a change that an earlier run had written down, and forget one that it had not.
 
-    Raises ``StorageError``, before anything is removed, where a file of the change is neither staged nor in its place.
+    Raises ``StorageError``, before anything is removed, where a file of the change is neither staged nor at its target.
     """
     staging = _staging(history)
     journal = staging.under(_JOURNAL)
@@ -209,8 +209,8 @@ def recover(history: Folder) -> None:
         moves, deletes = parse_journal(journal.read(), history.uri)
         for source, target in moves:
             _carry_on(Folder(history.spark, source), Folder(history.spark, target))
-        for place in deletes:
-            Folder(history.spark, place).delete()
+        for uri in deletes:
+            Folder(history.spark, uri).delete()
     staging.delete()
 
 
@@ -255,10 +255,10 @@ def _staging(history: Folder) -> Folder:
 
 def files_by_source(folder: Folder) -> dict[str, list[Folder]]:
     """Return the files of a folder by the source that their names begin with."""
-    found: dict[str, list[Folder]] = {}
+    by_source: dict[str, list[Folder]] = {}
     for file in folder.files():
-        found.setdefault(file.name.partition("-")[0], []).append(file)
-    return found
+        by_source.setdefault(file.name.partition("-")[0], []).append(file)
+    return by_source
 
 
 def day_name(at: datetime | date) -> str:

@@ -30,7 +30,7 @@ def policy_frame(spark: SparkSession, policies: Sequence[ConsumerScalingPolicy])
         source = policy.spec.source
         document = policy.model_dump_json(by_alias=True)
         rows.append((policy.metadata.name, source.system, source.cluster, source.group, document))
-    columns = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(POLICIES))]
+    columns = [pa.array([row[column] for row in rows], pa.string()) for column in range(len(POLICIES))]
     return spark.createDataFrame(pa.Table.from_arrays(columns, POLICIES.fieldNames()), POLICIES)
 
 

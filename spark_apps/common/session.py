@@ -44,10 +44,10 @@ LOCAL = {
 def session(name: str) -> Iterator[SparkSession]:
     """Yield a session whose executors can import the planner; it is stopped at the end.
 
-    The master is the one that spark-submit names, ``local[*]`` when there is none. What spark-submit was told takes
-    precedence over our settings.
+    The master is the one that spark-submit names, ``local[*]`` when there is none. Settings passed to spark-submit take
+    precedence over ours.
     """
-    stated = _told()
+    stated = _submitted_conf()
     master = stated.get("spark.master") or "local[*]"
     is_local = re.match(r"local(\[|$)", master) is not None
     if is_local:
@@ -66,10 +66,10 @@ def session(name: str) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def _told() -> SparkConf:
-    """Return what spark-submit was told, nothing where it did not start us."""
+def _submitted_conf() -> SparkConf:
+    """Return the settings passed to spark-submit, nothing where it did not start us."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        # It told its JVM, to which nobody is connected yet: until then the settings are empty.
+        # They are in its JVM, to which nothing is connected yet: until then the settings are empty.
         SparkContext._ensure_initialized()
     return SparkConf()
 

@@ -33,7 +33,7 @@ class StageReport:
 
     def sentence(self) -> str:
         """Return the report as one line for people."""
-        return f"{_listed(self.figures.read)} -> {_listed(self.figures.written)} in {self.seconds:.1f} s"
+        return f"{_list_counts(self.figures.read)} -> {_list_counts(self.figures.written)} in {self.seconds:.1f} s"
 
 
 def run_stage(spark: SparkSession, name: str, work: Callable[[], Figures]) -> StageReport:
@@ -50,12 +50,12 @@ def run_stage(spark: SparkSession, name: str, work: Callable[[], Figures]) -> St
 def counting_rows(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
     """Return the frame and a function: how many rows it had, once it was written or collected.
 
-    They are counted on their way, without another pass. An empty input that Spark left out of its plan is no row.
+    They are counted in passing, without another pass. An empty input that Spark left out of its plan is no row.
     """
     observation = Observation()
     counting = frame.observe(observation, F.count(F.lit(1)).alias("rows"))
     return counting, lambda: int(observation.get.get("rows", 0))
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {noun}" for noun, count in counts.items())

@@ -29,18 +29,18 @@ def write_decisions(policies: DataFrame, outcomes: DataFrame, run: RunFolder) ->
 
 def _writer(run: RunFolder) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
-        rows = [write_one(policy_of(row), outcomes) for row in policies.itertuples()]
+        rows = [write_policy(policy_of(row), outcomes) for row in policies.itertuples()]
         return pd.DataFrame(rows, columns=DECISIONS.fieldNames())
 
-    def write_one(policy: ConsumerScalingPolicy, outcomes: pd.DataFrame) -> tuple[str, str]:
+    def write_policy(policy: ConsumerScalingPolicy, outcomes: pd.DataFrame) -> tuple[str, str]:
         name = policy.metadata.name
-        result = attempt(name, "decide", _write_one, policy, outcomes, run)
+        result = attempt(name, "decide", _write_decision, policy, outcomes, run)
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result
 
     return write
 
 
-def _write_one(policy: ConsumerScalingPolicy, rows: pd.DataFrame, run: RunFolder) -> str:
+def _write_decision(policy: ConsumerScalingPolicy, rows: pd.DataFrame, run: RunFolder) -> str:
     name = policy.metadata.name
     if not run.snapshot(name).exists():
         return _without_snapshot(policy, run)

@@ -78,8 +78,8 @@ class Updated:
 def main() -> None:
     """Run with the arguments of the command line."""
     given = _parser().parse_args()
-    place = given.history or str(history_folder(given.data))
-    settings = given.until, given.sample_every, place, given.keep_days
+    location = given.history or str(history_folder(given.data))
+    settings = given.until, given.sample_every, location, given.keep_days
     with session("history") as spark:
         run_stage(spark, "history", lambda: run_history(spark, given.data, *settings, is_rebuilt=given.rebuild))
 
@@ -89,22 +89,22 @@ def run_history(
     data: Path,
     until: datetime,
     sample_every_s: float,
-    place: str,
+    location: str,
     keep_days: int,
     *,
     is_rebuilt: bool = False,
 ) -> Figures:
-    """Bring the history at ``place`` up to date and tidy it; return what was read and written."""
-    history = Folder.of(spark, place)
-    done = update(spark, data, until, sample_every_s, place)
+    """Bring the history at ``location`` up to date and tidy it; return what was read and written."""
+    history = Folder.of(spark, location)
+    done = update(spark, data, until, sample_every_s, location)
     imported = import_metrics(history, data)
     if is_rebuilt:
         rebuild(history, sample_every_s)
     tidy(history, until, keep_days)
     late = f", {done.late} of them too late for it: run the history app with --rebuild to add them" if done.late else ""
     if imported:
-        print(f"history: {imported} intervals and points of metrics in {place}")  # noqa: T201
-    print(f"history: {done.samples} samples up to {until.isoformat()} in {place}{late}")  # noqa: T201
+        print(f"history: {imported} intervals and points of metrics in {location}")  # noqa: T201
+    print(f"history: {done.samples} samples up to {until.isoformat()} in {location}{late}")  # noqa: T201
     return Figures({"samples": done.samples, "groups": done.groups}, {"intervals": done.intervals + imported})
 
 
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def update(
-    spark: SparkSession, data: Path, until: datetime, sample_every_s: float, place: Path | str | None = None
+    spark: SparkSession, data: Path, until: datetime, sample_every_s: float, location: Path | str | None = None
 ) -> Updated:
     """Add the samples that landed up to ``until`` to the history, pack them and remove the files of those read back.
 
@@ -125,7 +125,7 @@ def update(
     the history or a file is broken. Raises ``StorageError`` while another run changes the history, and where packed
     samples cannot be read back.
     """
-    history = Folder.of(spark, place or history_folder(data))
+    history = Folder.of(spark, location or history_folder(data))
     version_of(history)  # a newer planner's is left alone, without so much as a lock
     with only_run(history):
         return _update(history, data, until, sample_every_s)
@@ -223,7 +223,7 @@ def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[L
     """
     newest = {sample.key: sample for sample in sorted(landed, key=lambda sample: sample.time_name)}
     older = [sample for sample in landed if newest[sample.key] != sample]
-    packed, new = _packed(older, history), set(fresh)
+    packed, new = _find_packed(older, history), set(fresh)
     kept_days = {day_of(folder) for folder in day_folders(history, "samples")}
     lost = []
     for sample in older:
@@ -239,7 +239,7 @@ def _forget_all_but_the_newest(landed: Sequence[LandedSample], fresh: Sequence[L
         )
 
 
-def _packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[GroupKey, str, str]]:
+def _find_packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[GroupKey, str, str]]:
     """Return which samples the history gives back on the days of these: group, time and fingerprint."""
     if not samples:
         return set()
@@ -247,12 +247,12 @@ def _packed(samples: Sequence[LandedSample], history: Folder) -> set[tuple[Group
     keys = history.spark.createDataFrame(list({sample.key for sample in samples}), list(GROUP_KEY))
     first, last = (time_of_name(bound(sample.time_name for sample in samples)) for bound in (min, max))
     rows = read_days(history, "samples", SAMPLES, min(days), max(days)).where(F.col("at").between(first, last))
-    told = rows.join(keys, list(GROUP_KEY), "left_semi").select(
+    packed_rows = rows.join(keys, list(GROUP_KEY), "left_semi").select(
         *GROUP_KEY, F.unix_micros("at").alias("micros"), F.sha2("document", 256).alias("fingerprint")
     )
     return {
         ((row.system, row.cluster, row.group), name_of_micros(row.micros), row.fingerprint)
-        for row in told.distinct().collect()
+        for row in packed_rows.distinct().collect()
     }
 
 

@@ -1,4 +1,4 @@
-"""Arrow tables in and out of ``planner.history.traces``: all queues of one place (topic and broker) of one group."""
+"""Arrow tables in and out of ``planner.history.traces``: all queues of one topic and broker of one group."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.history.traces import IntervalColumns, Ints, Trace, TraceState, trace_intervals
-from spark_apps.history.schemas import INTERVALS, PLACE_KEY, STATES
+from spark_apps.history.schemas import BROKER_TOPIC_KEY, INTERVALS, STATES
 
 MICROS = 1_000_000.0
 TIME = pa.timestamp("us", tz="UTC")
@@ -49,9 +49,9 @@ class Continued:
 
 
 def intervals_of(traces: pa.Table, states: pa.Table, sample_every_s: float) -> pa.Table:
-    """Return the ``INTERVALS`` that the traces of one place add to its states."""
+    """Return the ``INTERVALS`` that the traces of one topic and broker add to its states."""
     owners = OwnerLists()
-    queues = list(_continued(traces, states, owners, sample_every_s))
+    queues = list(_continue(traces, states, owners, sample_every_s))
     if not queues:
         return INTERVALS_ARROW.empty_table()
     columns = _interval_arrays([queue.intervals for queue in queues], owners)
@@ -60,9 +60,9 @@ def intervals_of(traces: pa.Table, states: pa.Table, sample_every_s: float) -> p
 
 
 def states_after(traces: pa.Table, states: pa.Table, sample_every_s: float) -> pa.Table:
-    """Return the ``STATES`` of one place after its traces."""
+    """Return the ``STATES`` of one topic and broker after its traces."""
     owners = OwnerLists()
-    queues = list(_continued(traces, states, owners, sample_every_s))
+    queues = list(_continue(traces, states, owners, sample_every_s))
     if not queues:
         return STATES_ARROW.empty_table()
     kept = [queue.state for queue in queues]
@@ -79,13 +79,13 @@ def states_after(traces: pa.Table, states: pa.Table, sample_every_s: float) -> p
     return _table(STATES_ARROW, traces if len(traces) else states, [queue.queue_id for queue in queues], columns)
 
 
-def _continued(traces: pa.Table, states: pa.Table, owners: OwnerLists, sample_every_s: float) -> Iterator[Continued]:
-    """Yield every queue of the place by its number, continued from its state."""
-    seen = _by_queue(traces)
+def _continue(traces: pa.Table, states: pa.Table, owners: OwnerLists, sample_every_s: float) -> Iterator[Continued]:
+    """Yield every queue of the topic and broker by its number, continued from its state."""
+    rows_of_queue = _by_queue(traces)
     known = {row["queue_id"]: row for row in states.to_pylist()}
     rows = _TraceRows.of(traces, owners)
-    for queue_id in sorted(seen.keys() | known.keys()):
-        trace = rows.trace(seen.get(queue_id, []))
+    for queue_id in sorted(rows_of_queue.keys() | known.keys()):
+        trace = rows.trace(rows_of_queue.get(queue_id, []))
         past = known.get(queue_id)
         intervals, state = trace_intervals(trace, past and _state(past, owners), sample_every_s)
         if state is not None:
@@ -117,7 +117,7 @@ def _micros(at: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _TraceRows:
-    """The lists of a table of traces as plain arrays, and where each row's part of them ends."""
+    """The lists of a table of traces as plain arrays, and where each row's stretch of them ends."""
 
     ends: Ints
     whole: Trace
@@ -141,8 +141,8 @@ class _TraceRows:
 
     def trace(self, rows: list[int]) -> Trace:
         """Return what the rows hold together, in the order of time and each time once."""
-        parts = [np.arange(self.ends[row], self.ends[row + 1]) for row in rows]
-        chosen = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        ranges = [np.arange(self.ends[row], self.ends[row + 1]) for row in rows]
+        chosen = np.concatenate(ranges) if ranges else np.empty(0, dtype=np.int64)
         chosen = chosen[np.unique(self.whole.at[chosen], return_index=True)[1]]
         whole = self.whole
         return Trace(
@@ -164,16 +164,16 @@ def _known(lists: pa.ChunkedArray) -> tuple[Ints, Any]:
 
 def _owner_numbers(traces: pa.Table, ends: Ints, owners: OwnerLists) -> Ints:
     numbers, _ = _known(traces["owners"])
-    found = np.zeros(len(numbers), dtype=np.int64)
+    all_numbers = np.zeros(len(numbers), dtype=np.int64)
     for row, lists in enumerate(traces["owner_lists"].to_pylist()):
-        part = slice(ends[row], ends[row + 1])
-        found[part] = np.array([owners.number(names) for names in lists], dtype=np.int64)[numbers[part]]
-    return found
+        span = slice(ends[row], ends[row + 1])
+        all_numbers[span] = np.array([owners.number(names) for names in lists], dtype=np.int64)[numbers[span]]
+    return all_numbers
 
 
-def _interval_arrays(parts: list[IntervalColumns], owners: OwnerLists) -> dict[str, pa.Array]:
+def _interval_arrays(tables: list[IntervalColumns], owners: OwnerLists) -> dict[str, pa.Array]:
     def joined(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
+        return np.concatenate([getattr(table, name) for table in tables])
 
     started_at, ended_at = joined("started_at"), joined("ended_at")
     moved_from = joined("moved_from")
@@ -199,14 +199,14 @@ def _times(micros: Any) -> pa.Array:
     return pa.array(micros, pa.int64()).cast(TIME)
 
 
-def _lists(parts: list[Ints], of_type: pa.DataType) -> pa.Array:
-    ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    values = pa.array(np.concatenate(parts), pa.int64()).cast(of_type)
+def _lists(lists: list[Ints], of_type: pa.DataType) -> pa.Array:
+    ends = np.concatenate([[0], np.cumsum([len(numbers) for numbers in lists])])
+    values = pa.array(np.concatenate(lists), pa.int64()).cast(of_type)
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
 
 
-def _table(schema: pa.Schema, place: pa.Table, queue_ids: Any, columns: dict[str, pa.Array]) -> pa.Table:
-    """Return the columns with the place's own names before them."""
-    names = {name: pa.repeat(place[name][0], len(queue_ids)) for name in PLACE_KEY}
+def _table(schema: pa.Schema, broker_topic: pa.Table, queue_ids: Any, columns: dict[str, pa.Array]) -> pa.Table:
+    """Return the columns with the names of group, topic and broker before them."""
+    names = {name: pa.repeat(broker_topic[name][0], len(queue_ids)) for name in BROKER_TOPIC_KEY}
     ids = pa.array(queue_ids, pa.int32())
     return pa.table({**names, "queue_id": ids, **columns}).select(schema.names).cast(schema)

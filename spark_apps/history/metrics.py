@@ -104,6 +104,6 @@ def _of_queue(interval: QueueInterval) -> dict[str, object]:
 
 
 def _of_point(point: GroupPoint) -> dict[str, object]:
-    """Rates without offsets: which queue they belong to, nobody told."""
+    """Rates without offsets: which queue they belong to is unknown."""
     figures = {name: getattr(point, name) for name in HISTORY.names if hasattr(point, name)}
     return figures | {"started_at": point.at - timedelta(seconds=point.seconds), "ended_at": point.at}

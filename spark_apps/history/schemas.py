@@ -14,8 +14,8 @@ from pyspark.sql.types import (
 )
 
 GROUP_KEY = ("system", "cluster", "group")
-PLACE_KEY = (*GROUP_KEY, "topic", "broker")
-QUEUE_KEY = (*PLACE_KEY, "queue_id")
+BROKER_TOPIC_KEY = (*GROUP_KEY, "topic", "broker")
+QUEUE_KEY = (*BROKER_TOPIC_KEY, "queue_id")
 
 
 def _columns(**types: DataType) -> list[StructField]:
@@ -31,7 +31,7 @@ BATCHES = StructType([StructField("paths", ArrayType(TEXT), nullable=False)])
 """Sample files that one task reads in one go, all of one group."""
 
 SAMPLES = StructType([*GROUP, *_columns(at=TIME, document=TEXT)])
-"""One look at one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""
+"""One sample of one group, packed: the whole document, byte for byte; ``at`` to the millisecond."""
 
 TRACES = StructType(
     [

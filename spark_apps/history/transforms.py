@@ -15,7 +15,7 @@ from planner.model.samples import GroupSample
 from planner.storage.landing import LandedSample
 from planner.storage.layout import time_of_name
 from spark_apps.history.columns import OwnerLists, intervals_of, states_after
-from spark_apps.history.schemas import INTERVALS, PLACE_KEY, SAMPLES, STATES, TRACES
+from spark_apps.history.schemas import BROKER_TOPIC_KEY, INTERVALS, SAMPLES, STATES, TRACES
 
 SAMPLED = "sample"
 """The source of intervals that come from samples."""
@@ -37,15 +37,17 @@ def _traces_of_batches(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def traces_of(samples: list[GroupSample]) -> list[dict[str, object]]:
-    """Return one row of ``TRACES`` for each queue that the samples of one group speak of."""
+    """Return one row of ``TRACES`` for each queue in the samples of one group."""
     by_queue: dict[Queue, dict[str, list[object]]] = {}
     lists: dict[Queue, OwnerLists] = {}
     for sample in samples:
         owners = sample.owners
-        for told in sample.offsets:
-            row = by_queue.setdefault(told.queue, {name: [] for name in TRACES.names[len(PLACE_KEY) + 1 : -1]})
-            number = lists.setdefault(told.queue, OwnerLists()).number(owners.get(told.queue, ()))
-            values = (sample.at, told.broker_offset, told.consumer_offset, told.lag, number)
+        for offsets in sample.offsets:
+            row = by_queue.setdefault(
+                offsets.queue, {name: [] for name in TRACES.names[len(BROKER_TOPIC_KEY) + 1 : -1]}
+            )
+            number = lists.setdefault(offsets.queue, OwnerLists()).number(owners.get(offsets.queue, ()))
+            values = (sample.at, offsets.broker_offset, offsets.consumer_offset, offsets.lag, number)
             for column, value in zip(row.values(), values, strict=True):
                 column.append(value)
     return [{**_key(samples[0], queue), **row, "owner_lists": lists[queue].lists} for queue, row in by_queue.items()]
@@ -83,11 +85,11 @@ def _document(path: Path) -> dict[str, object]:
 def derive_intervals(traces: DataFrame, states: DataFrame, sample_every_s: float) -> DataFrame:
     """Return the intervals that the traces add to the states: ``HISTORY`` without its partition columns.
 
-    ``planner.history.intervals`` says the same for one group. Sightings that a state knows already add nothing.
+    ``planner.history.intervals`` gives the same for one group. Samples that a state knows already add nothing.
     """
-    by_place = traces.groupBy(*PLACE_KEY).cogroup(states.groupBy(*PLACE_KEY))
+    by_broker_topic = traces.groupBy(*BROKER_TOPIC_KEY).cogroup(states.groupBy(*BROKER_TOPIC_KEY))
     derive = partial(intervals_of, sample_every_s=sample_every_s)
-    return with_rates(by_place.applyInArrow(derive, INTERVALS), F.lit(SAMPLED))
+    return with_rates(by_broker_topic.applyInArrow(derive, INTERVALS), F.lit(SAMPLED))
 
 
 def with_rates(intervals: DataFrame, source: Column) -> DataFrame:
@@ -108,9 +110,9 @@ def _rate(difference: str) -> Column:
 
 def continue_states(traces: DataFrame, states: DataFrame, sample_every_s: float) -> DataFrame:
     """Return the ``STATES`` of all queues after the traces."""
-    by_place = traces.groupBy(*PLACE_KEY).cogroup(states.groupBy(*PLACE_KEY))
+    by_broker_topic = traces.groupBy(*BROKER_TOPIC_KEY).cogroup(states.groupBy(*BROKER_TOPIC_KEY))
     carry_on = partial(states_after, sample_every_s=sample_every_s)
-    return by_place.applyInArrow(carry_on, STATES)
+    return by_broker_topic.applyInArrow(carry_on, STATES)
 
 
 def states_of_history(history: DataFrame) -> DataFrame:

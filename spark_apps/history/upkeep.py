@@ -55,18 +55,18 @@ def compact(history: Folder, table: str, folder: Folder) -> None:
     """Merge the files of a day's folder, those of each source by themselves, where there are more than it needs."""
     change = Change(history)
     for source, files in files_by_source(folder).items():
-        wanted = ceil(sum(file.size() for file in files) / FILE_BYTES)
-        if len(files) > wanted:
-            _merge(change, table, folder, source, files, wanted)
+        needed = ceil(sum(file.size() for file in files) / FILE_BYTES)
+        if len(files) > needed:
+            _merge(change, table, folder, source, files, needed)
     if change.moves:
         change.commit()
 
 
-def _merge(change: Change, table: str, folder: Folder, source: str, files: Sequence[Folder], wanted: int) -> None:
+def _merge(change: Change, table: str, folder: Folder, source: str, files: Sequence[Folder], needed: int) -> None:
     schema = StructType([field for field in _WITHIN_A_DAY[table] if field.name not in ("day", "system")])
     order = _ORDER[table]
     rows = folder.spark.read.schema(schema).parquet(*(file.uri for file in files))
-    merged = rows.coalesce(1) if wanted == 1 else rows.repartitionByRange(wanted, *order)
+    merged = rows.coalesce(1) if needed == 1 else rows.repartitionByRange(needed, *order)
     day, system = folder.uri.split("/")[-2:]
     change.write(merged.sortWithinPartitions(*order), table, day, system, source=source)
     change.delete(files)

@@ -39,11 +39,11 @@ def main() -> None:
 
 def stages_of(spark: SparkSession, given: Namespace) -> Mapping[str, Callable[[], Figures]]:
     """Return what each stage does, in their order. Raises ``BadInputError`` for a folder without usable policies."""
-    data, at, place = given.data, given.at, given.history or str(history_folder(given.data))
+    data, at, location = given.data, given.at, given.history or str(history_folder(given.data))
     policies = read_policies(given.policies)
     return {
-        "history": lambda: run_history(spark, data, at, given.sample_every, place, given.keep_days),
-        "snapshot": lambda: run_snapshot(spark, data, policies, at, place),
+        "history": lambda: run_history(spark, data, at, given.sample_every, location, given.keep_days),
+        "snapshot": lambda: run_snapshot(spark, data, policies, at, location),
         "simulate": lambda: run_simulate(spark, data, policies, at),
         "decide": lambda: run_decide(spark, data, policies, at),
         "plan": lambda: run_plan(spark, data, policies, at),

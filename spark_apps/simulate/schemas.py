@@ -10,7 +10,7 @@ CANDIDATES = StructType(
         StructField("count", IntegerType(), nullable=False),
     ]
 )
-"""What is to be simulated; ``position`` is the place in the order of ``planner.pipeline.candidates``."""
+"""What is to be simulated; ``position`` is the index in ``planner.pipeline.candidates``."""
 
 COSTS = (
     ("pause_s", DoubleType()),

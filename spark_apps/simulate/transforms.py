@@ -32,8 +32,8 @@ def list_candidates(policies: DataFrame, run: RunFolder) -> DataFrame:
 
 def simulate(candidates: DataFrame, run: RunFolder, tasks: int) -> DataFrame:
     """Return one outcome a candidate: ``OUTCOMES``, spread over ``tasks`` so that large groups do not block one."""
-    spread = candidates.repartition(tasks, "policy", "strategy", "count").sortWithinPartitions("policy")
-    return spread.mapInPandas(_simulator(run), OUTCOMES)
+    balanced = candidates.repartition(tasks, "policy", "strategy", "count").sortWithinPartitions("policy")
+    return balanced.mapInPandas(_simulator(run), OUTCOMES)
 
 
 def _lister(run: RunFolder) -> Callable[[Frames], Frames]:
@@ -42,14 +42,14 @@ def _lister(run: RunFolder) -> Callable[[Frames], Frames]:
             rows: list[tuple[str, int, str, int]] = []
             for row in frame.itertuples():
                 name = str(row.policy)
-                candidates = attempt(name, "simulate", list_one, policy_of(row))
+                candidates = attempt(name, "simulate", candidates_of, policy_of(row))
                 if isinstance(candidates, PlannerError):
                     give_up(run, name, candidates)
                 else:
                     rows += [(name, position, *candidate) for position, candidate in enumerate(candidates)]
             yield pd.DataFrame(rows, columns=CANDIDATES.fieldNames())
 
-    def list_one(policy: ConsumerScalingPolicy) -> Sequence[tuple[str, int]]:
+    def candidates_of(policy: ConsumerScalingPolicy) -> Sequence[tuple[str, int]]:
         path = run.snapshot(policy.metadata.name)
         return tuple(pipeline.candidates(SNAPSHOT.read(path), policy)) if path.exists() else ()
 
@@ -62,24 +62,24 @@ def _simulator(run: RunFolder) -> Callable[[Frames], Frames]:
             rows: list[tuple[object, ...]] = []
             candidates = frame.itertuples(index=False, name=None)
             for policy, of_policy in groupby(candidates, key=itemgetter(0)):
-                outcomes = attempt(policy, "simulate", simulate_one, policy, list(of_policy))
+                outcomes = attempt(policy, "simulate", simulate_policy, policy, list(of_policy))
                 if isinstance(outcomes, PlannerError):
                     give_up(run, policy, outcomes)
                 else:
                     rows += outcomes
             yield pd.DataFrame(rows, columns=OUTCOMES.fieldNames())
 
-    def simulate_one(policy: str, candidates: Sequence[Candidate]) -> Sequence[tuple[object, ...]]:
+    def simulate_policy(policy: str, candidates: Sequence[Candidate]) -> Sequence[tuple[object, ...]]:
         path = run.snapshot(policy)
-        # Another worker may have given the policy up: its reason stands already.
+        # Another worker may have given the policy up: its reason is written already.
         return tuple(_rows(SNAPSHOT.read(path), candidates)) if path.exists() else ()
 
     return simulate_all
 
 
-def _rows(snapshot: GroupSnapshot, wanted: Sequence[Candidate]) -> Iterator[tuple[object, ...]]:
-    outcomes = pipeline.simulate_candidates(snapshot, [(strategy, count) for _, _, strategy, count in wanted])
-    for candidate, outcome in zip(wanted, outcomes, strict=True):
+def _rows(snapshot: GroupSnapshot, candidates: Sequence[Candidate]) -> Iterator[tuple[object, ...]]:
+    outcomes = pipeline.simulate_candidates(snapshot, [(strategy, count) for _, _, strategy, count in candidates])
+    for candidate, outcome in zip(candidates, outcomes, strict=True):
         (body,) = OUTCOMES_FILE.body((outcome,))
         yield (
             *candidate,
@@ -96,5 +96,5 @@ def _rows(snapshot: GroupSnapshot, wanted: Sequence[Candidate]) -> Iterator[tupl
 
 def _costs(transition: Transition | None) -> tuple[float | None, ...]:
     """Return the intervals in the order of ``COSTS``, ``None`` where they are not known."""
-    found = [getattr(transition, name, None) for name, _ in COSTS]
-    return tuple(getattr(interval, level, None) for interval in found for level in LEVELS)
+    intervals = [getattr(transition, name, None) for name, _ in COSTS]
+    return tuple(getattr(interval, level, None) for interval in intervals for level in LEVELS)

@@ -35,16 +35,16 @@ def main() -> None:
     """Run with the arguments of the command line."""
     given = arguments.run_parser(__doc__).parse_args()
     policies = read_policies(given.policies)
-    place = given.history or str(history_folder(given.data))
+    location = given.history or str(history_folder(given.data))
     with session("snapshot") as spark:
-        run_stage(spark, "snapshot", lambda: run_snapshot(spark, given.data, policies, given.at, place))
+        run_stage(spark, "snapshot", lambda: run_snapshot(spark, given.data, policies, given.at, location))
 
 
 def run_snapshot(
-    spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime, place: str
+    spark: SparkSession, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime, location: str
 ) -> Figures:
-    """Take every policy's snapshot from the history at ``place``; return what was read and written."""
-    missing = take_snapshots(spark, data, policies, at, place)
+    """Take every policy's snapshot from the history at ``location``; return what was read and written."""
+    missing = take_snapshots(spark, data, policies, at, location)
     for sentence in missing:
         print(one_line(sentence))  # noqa: T201
     return Figures({"policies": len(policies)}, {"snapshots": len(policies) - len(missing)})
@@ -55,10 +55,10 @@ def take_snapshots(
     data: Path,
     policies: Sequence[ConsumerScalingPolicy],
     at: datetime,
-    place: Path | str | None = None,
+    location: Path | str | None = None,
 ) -> Sequence[str]:
     """Write the snapshots of a run afresh; return one sentence for each policy that has none."""
-    history = Folder.of(spark, place or history_folder(data))
+    history = Folder.of(spark, location or history_folder(data))
     check_version(history)
     run = RunFolder.of(data, at)
     shutil.rmtree(run.snapshots, ignore_errors=True)
@@ -74,10 +74,10 @@ def packed_samples(
     history: Folder, data: Path, policies: Sequence[ConsumerScalingPolicy], at: datetime
 ) -> dict[GroupKey, str]:
     """Return the newest packed document up to ``at`` of each group whose landed files are all newer: a run repeated."""
-    wanted = [key for key in map(key_of, policies) if landed_later_only(data, key, at)]
-    if not wanted:
+    due_keys = [key for key in map(key_of, policies) if landed_later_only(data, key, at)]
+    if not due_keys:
         return {}
-    keys = history.spark.createDataFrame(wanted, list(GROUP_KEY))
+    keys = history.spark.createDataFrame(due_keys, list(GROUP_KEY))
     samples = read_days(history, "samples", PACKED, date.min, at.date()).where(F.col("at") <= F.lit(at))
     newest = samples.join(keys, on=list(GROUP_KEY), how="left_semi").groupBy(*GROUP_KEY)
     rows = newest.agg(F.max_by("document", "at").alias("document")).collect()

@@ -26,19 +26,19 @@ from spark_apps.snapshot.schemas import GROUP_KEY, INTERVAL_COLUMNS, RESULTS
 
 
 def reach(policies: Sequence[ConsumerScalingPolicy]) -> timedelta:
-    """Return how far back the history is needed: the longest window with its gaps, and the picture of the past."""
+    """Return how far back the history is needed: the longest window with its gaps, and the overview of the past."""
     windows = (timedelta(seconds=REACH_FACTOR * policy.snapshot_settings.window_s) for policy in policies)
     return max(RECENT, *windows)
 
 
 def key_of(policy: ConsumerScalingPolicy) -> GroupKey:
-    """Return whose group a policy speaks of."""
+    """Return the key of the policy's group."""
     source = policy.spec.source
     return source.system, source.cluster, source.group
 
 
 def landed_later_only(data: Path, key: GroupKey, at: datetime) -> bool:
-    """Tell whether a group has sample files and all are newer than ``at``."""
+    """Return whether a group has sample files and all are newer than ``at``."""
     names = [path.stem for path in group_folder(data, *key).glob("*.json")]
     return bool(names) and min(names) > time_name(at)
 
@@ -64,10 +64,10 @@ def _writer(
     data: Path, run: RunFolder, at: datetime, packed: Mapping[GroupKey, str]
 ) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]:
     def write(policies: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-        rows = [write_one(policy_of(row), intervals) for row in policies.itertuples()]
+        rows = [write_policy(policy_of(row), intervals) for row in policies.itertuples()]
         return pd.DataFrame(rows, columns=RESULTS.fieldNames())
 
-    def write_one(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
+    def write_policy(policy: ConsumerScalingPolicy, intervals: pd.DataFrame) -> tuple[str, str | None]:
         name = policy.metadata.name
         result = attempt(name, "snapshot", take, policy, intervals)
         return name, give_up(run, name, result) if isinstance(result, PlannerError) else result

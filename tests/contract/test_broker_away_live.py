@@ -9,7 +9,7 @@ import pytest
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import PLAN, read_document
 from planner.documents.policy import read_policy
-from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import AwaitSettled
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
@@ -76,7 +76,7 @@ def test_members_that_join_another_group_turn_the_plan_back_and_are_named(
     loop.cluster.wait_until("an owner of each queue", lambda: is_shared_out(loop, rocketmq), WAIT_S)
     policy, before = loop.write_policy(LIMITS), loop.deployment()["spec"]["template"]
     taken, wanted = SNAPSHOT.read(loop.snapshot(policy)), read_policy(policy)
-    found = ground(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
+    found = read_context(taken, SNAPSHOT.digest(taken), wanted.rollout_settings)
     revision = int(loop.deployment()["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
     change = TemplateChange((ContainerChange("main", env=(Setting("GROUP", OTHER),)),))
     made = plan_of(update(found, change, revision, surge=1), found, datetime.now(UTC))

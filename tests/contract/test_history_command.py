@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.documents.data import METRIC_HISTORY
-from planner.sources.prometheus import Access, Prometheus, Wanted, history
+from planner.sources.prometheus import Access, GroupQuery, Prometheus, history
 from tests.clusters.prometheus import PrometheusServer
 from tests.sample_builders import kafka_policy
 from tests.unit.cli.test_cli import Found, planner, refused
@@ -39,7 +39,7 @@ def test_json_is_the_history_that_the_library_gives(url: str) -> None:
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)
     with Prometheus(Access(url)) as client:
-        expected = history(client, Wanted("kafka", "shop"), BEGIN, END, 10.0)
+        expected = history(client, GroupQuery("kafka", "shop"), BEGIN, END, 10.0)
     assert answer["groups"] == [METRIC_HISTORY.body(expected)]
     assert len(answer["groups"][0]["points"]) > 10
     assert (answer["since"], answer["until"], answer["unread"]) == (BEGIN.isoformat(), END.isoformat(), [])

@@ -121,12 +121,12 @@ def test_a_rocketmq_group_begins_at_cloned_offsets_and_at_a_time(
     ends = shop.cluster.produced(shop.topic)
 
     wanted = clone(shop.old, shop.green)
-    assert not actions.see(shop.policy, wanted).is_set
+    assert not actions.state(shop.policy, wanted).is_set
     assert members(shop.policy, shop.green) == (), "no broker knows it yet"
     assert members(shop.policy, shop.old) == (), "all brokers say that it is offline"
     for _ in range(2):
         actions.set(shop.policy, wanted)
-        assert actions.see(shop.policy, wanted).is_set
+        assert actions.state(shop.policy, wanted).is_set
         assert shop.committed(shop.green) == read
     assert members(shop.policy, shop.green) == (), "it has nothing but offsets"
     backlog = sum(ends.values()) - sum(offset or 0 for offset in read.values())
@@ -143,10 +143,10 @@ def test_a_rocketmq_group_begins_at_cloned_offsets_and_at_a_time(
     ((*_, time_ms), together) = stored.most_common(1)[0]
     assert together > 1, "a burst has several messages of a queue in one millisecond"
     wanted = reset(shop.green, at(time_ms))
-    assert not actions.see(shop.policy, wanted).is_set
+    assert not actions.state(shop.policy, wanted).is_set
     for _ in range(2):
         actions.set(shop.policy, wanted)
-        assert actions.see(shop.policy, wanted).is_set
+        assert actions.state(shop.policy, wanted).is_set
     since = [one for one in delivered if one.stored_ms >= time_ms]
     again = shop.stop(shop.consume(shop.green, len(since)), shop.green)
     starts, exact = first_offsets(again), first_offsets(since)
@@ -167,7 +167,7 @@ def test_a_new_broker_refuses_a_reset_of_a_group_that_it_has_no_settings_for(
         OffsetActions(installation).set(asked, wanted)
     cluster.create_group("offsets-nobody")
     OffsetActions(installation).set(asked, wanted)
-    assert OffsetActions(installation).see(asked, wanted).is_set
+    assert OffsetActions(installation).state(asked, wanted).is_set
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -182,11 +182,11 @@ def test_a_kafka_group_begins_at_cloned_offsets_and_at_a_time(kafka_cluster: Kaf
     actions, clients = OffsetActions(installation), kafka_cluster.load("librdkafka").start()
 
     wanted = clone(old, green)
-    assert not actions.see(asked, wanted).is_set
+    assert not actions.state(asked, wanted).is_set
     assert members(asked, green) == members(asked, old) == (), "the one is not there, the other is empty"
     for _ in range(2):
         actions.set(asked, wanted)
-        assert actions.see(asked, wanted).is_set
+        assert actions.state(asked, wanted).is_set
     _consume(clients, "first", green, topic, protocol, expected := sum(60 - offset for offset in read.values()))
     assert len(members(asked, green) or ()) == 1
     with pytest.raises(ConflictError, match=f"group {green} has members"):
@@ -205,7 +205,7 @@ def test_a_kafka_group_begins_at_cloned_offsets_and_at_a_time(kafka_cluster: Kaf
     wanted = reset(green, at(time_ms))
     for _ in range(2):
         actions.set(asked, wanted)
-        assert actions.see(asked, wanted).is_set
+        assert actions.state(asked, wanted).is_set
     since = {(one.partition, one.offset) for one in everything if one.made_ms >= time_ms}
     _consume(clients, "second", green, topic, protocol, len(since))
     clients.stop_consumer("second")

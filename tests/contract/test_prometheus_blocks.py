@@ -15,7 +15,7 @@ from planner.errors import UnknownNameError
 from planner.model.points import MetricHistory
 from planner.model.queues import TopicPartition
 from planner.sources.past import read_past
-from planner.sources.prometheus import Access, AmbiguousSeriesError, Prometheus, Wanted, history, list_groups
+from planner.sources.prometheus import Access, AmbiguousSeriesError, GroupQuery, Prometheus, history, list_groups
 from planner.sources.prometheus import observe_group as observe
 from tests.clusters.prometheus import PrometheusServer
 from tests.sample_builders import kafka_policy
@@ -56,7 +56,7 @@ class Exposition:
 class World:
     prometheus: Prometheus
 
-    def read(self, wanted: Wanted, seconds: float, step_s: float = 60.0) -> MetricHistory:
+    def read(self, wanted: GroupQuery, seconds: float, step_s: float = 60.0) -> MetricHistory:
         return history(self.prometheus, wanted, END - timedelta(seconds=seconds), END, step_s)
 
 
@@ -103,7 +103,7 @@ def _fourteen_days(text: Exposition) -> None:
 
 
 def test_fourteen_days_come_in_one_go(world: World) -> None:
-    told = world.read(Wanted("kafka", "long"), DAYS * 86_400, 300.0)
+    told = world.read(GroupQuery("kafka", "long"), DAYS * 86_400, 300.0)
     each = DAYS * 288
     assert (told.source, told.period_s, told.newest_at) == ("prometheus/kafka-exporter", 300.0, END)
     assert len(told.intervals) == 2 * each
@@ -129,7 +129,7 @@ def _churn(text: Exposition) -> None:
 
 
 def test_a_label_that_changes_is_no_second_lag(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "churn"), HOUR)
+    told = world.read(GroupQuery("rocketmq", "churn"), HOUR)
     lags = [(round((one.at - END).total_seconds()) + HOUR, one.lag) for one in told.points]
     assert {lag for at, lag in lags if at < 1800} == {1000}
     assert {lag for at, lag in lags if at >= 1800} == {40}
@@ -143,9 +143,9 @@ def _twins(text: Exposition) -> None:
 
 def test_two_clusters_behind_equal_names_are_refused_until_one_is_named(world: World) -> None:
     with pytest.raises(AmbiguousSeriesError, match=r"instance is '(eu|us):9308' and '(eu|us):9308'") as caught:
-        world.read(Wanted("kafka", "twins"), HOUR)
+        world.read(GroupQuery("kafka", "twins"), HOUR)
     assert "matcher" in str(caught.value)
-    told = world.read(Wanted("kafka", "twins", matchers={"instance": "us:9308"}), HOUR)
+    told = world.read(GroupQuery("kafka", "twins", matchers={"instance": "us:9308"}), HOUR)
     assert {one.lag for one in told.points} == {70}
 
 
@@ -161,7 +161,7 @@ def _hidden_reset(text: Exposition) -> None:
 
 
 def test_a_restart_within_one_step_is_seen_and_no_rate_made_of_it(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "reset", cluster="main"), 5700, 600.0)
+    told = world.read(GroupQuery("rocketmq", "reset", cluster="main"), 5700, 600.0)
     around = {round((one.at - END).total_seconds()) + 3 * HOUR: one.arrival_rate for one in told.points}
     # The counter stood at 0 at 5100 s and at 3000 at 5700 s, which looks like 5 messages a second.
     assert around[5700] is None
@@ -176,7 +176,7 @@ def _hole(text: Exposition) -> None:
 
 
 def test_a_hole_is_a_gap_with_a_true_mean_and_an_unknown_lag(world: World) -> None:
-    told = world.read(Wanted("kafka", "hole"), 2 * HOUR)
+    told = world.read(GroupQuery("kafka", "hole"), 2 * HOUR)
     (gap,) = [one for one in told.intervals if one.is_gap]
     assert (gap.seconds, gap.arrived, gap.arrival_rate) == (1200.0, 4800, 4.0)
     assert sum(one.is_gap for one in told.points) == 1
@@ -190,7 +190,7 @@ def _never_committed(text: Exposition) -> None:
 
 
 def test_minus_one_is_unknown(world: World) -> None:
-    told = world.read(Wanted("kafka", "shy"), HOUR)
+    told = world.read(GroupQuery("kafka", "shy"), HOUR)
     silent = [one for one in told.intervals if one.queue.number == 1]
     assert {(one.consumer_offset, one.lag, one.consumed, one.arrival_rate) for one in silent} == {(None, None, None, 1)}
     assert {one.lag for one in told.points} == {50}
@@ -198,7 +198,7 @@ def test_minus_one_is_unknown(world: World) -> None:
 
 
 def test_no_member_counted_is_unknown_where_the_exporter_cannot_see_all(world: World) -> None:
-    told = world.read(Wanted("kafka", "shy"), HOUR)
+    told = world.read(GroupQuery("kafka", "shy"), HOUR)
     assert {one.members for one in told.points} == {None}
 
 
@@ -218,7 +218,7 @@ def _lag_exporter(text: Exposition) -> None:
 
 
 def test_a_partition_that_changes_hands_stays_one_and_nan_is_unknown(world: World) -> None:
-    told = world.read(Wanted("kafka", "named"), HOUR)
+    told = world.read(GroupQuery("kafka", "named"), HOUR)
     assert (told.source, told.cluster, told.refresh_s) == ("prometheus/kafka-lag-exporter", "prod", 30.0)
     owned = [one for one in told.intervals if one.queue.number == 0]
     assert (len(owned), {one.consumption_rate for one in owned}) == (60, {2.0})
@@ -227,7 +227,7 @@ def test_a_partition_that_changes_hands_stays_one_and_nan_is_unknown(world: Worl
 
 
 def test_the_age_counts_what_the_exporter_may_have_waited(world: World) -> None:
-    told = world.read(Wanted("kafka", "named"), HOUR)
+    told = world.read(GroupQuery("kafka", "named"), HOUR)
     assert told.age_s(END + timedelta(seconds=10)) == 40.0
 
 
@@ -240,10 +240,10 @@ def _renamed(text: Exposition) -> None:
 
 def test_renamed_labels_are_found_by_setting(world: World) -> None:
     labels = {"group": "exported_group", "topic": "mq_topic"}
-    told = world.read(Wanted("kafka", "moved", labels=labels), HOUR)
+    told = world.read(GroupQuery("kafka", "moved", labels=labels), HOUR)
     assert {one.arrival_rate for one in told.intervals} == {3.0}
     with pytest.raises(UnknownNameError, match="knows no kafka group moved"):
-        world.read(Wanted("kafka", "moved"), HOUR)
+        world.read(GroupQuery("kafka", "moved"), HOUR)
 
 
 def _two_clusters(text: Exposition) -> None:
@@ -253,8 +253,8 @@ def _two_clusters(text: Exposition) -> None:
 
 def test_a_group_in_two_clusters_needs_one_named(world: World) -> None:
     with pytest.raises(AmbiguousSeriesError, match=r"2 clusters \(east, west\)"):
-        world.read(Wanted("rocketmq", "both"), HOUR)
-    assert {one.lag for one in world.read(Wanted("rocketmq", "both", cluster="west"), HOUR).points} == {9}
+        world.read(GroupQuery("rocketmq", "both"), HOUR)
+    assert {one.lag for one in world.read(GroupQuery("rocketmq", "both", cluster="west"), HOUR).points} == {9}
 
 
 def _two_families(text: Exposition) -> None:
@@ -263,7 +263,7 @@ def _two_families(text: Exposition) -> None:
 
 
 def test_the_best_family_is_read_and_the_other_told(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "rich"), HOUR)
+    told = world.read(GroupQuery("rocketmq", "rich"), HOUR)
     assert told.source == "prometheus/rocketmq-broker"
     assert told.problems[0] == "metrics of rocketmq-broker are read; those of rocketmq-exporter are there, too"
 
@@ -274,7 +274,7 @@ def _lost_broker(text: Exposition) -> None:
 
 
 def test_a_sum_without_a_broker_is_unknown_until_the_broker_is_gone_for_good(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "torn"), 3 * HOUR)
+    told = world.read(GroupQuery("rocketmq", "torn"), 3 * HOUR)
     lags = {round((one.at - END).total_seconds()) + 3 * HOUR: (one.lag, one.arrival_rate) for one in told.points}
     assert lags[HOUR - 60] == (15, 3.0)
     assert lags[HOUR + 1800] == (None, None)
@@ -288,7 +288,7 @@ def _small_types(text: Exposition) -> None:
 
 
 def test_a_kind_of_message_that_appears_later_counts_from_its_first(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "types"), 3 * HOUR)
+    told = world.read(GroupQuery("rocketmq", "types"), 3 * HOUR)
     rates = {round((one.at - END).total_seconds()) + 3 * HOUR: one.arrival_rate for one in told.points}
     assert (rates[7140], rates[7200], rates[7260]) == (1.0, 11.0, 2.0)  # 600 of them came before they were first seen
 
@@ -298,24 +298,24 @@ def _set_back(text: Exposition) -> None:
 
 
 def test_an_offset_that_is_set_back_is_no_consumption_and_no_negative_one(world: World) -> None:
-    told = world.read(Wanted("rocketmq", "back"), 3 * HOUR)
+    told = world.read(GroupQuery("rocketmq", "back"), 3 * HOUR)
     consumed = {round((one.at - END).total_seconds()) + 3 * HOUR: one.consumption_rate for one in told.points}
     assert (consumed[2 * HOUR - 60], consumed[2 * HOUR], consumed[2 * HOUR + 60]) == (1.0, None, 1.0)
 
 
 def test_groups_are_listed_by_family(world: World) -> None:
-    listed = dict(list_groups(world.prometheus, Wanted("rocketmq", ""), END - timedelta(hours=1), END))
+    listed = dict(list_groups(world.prometheus, GroupQuery("rocketmq", ""), END - timedelta(hours=1), END))
     assert set(listed) == {"rocketmq-broker", "rocketmq-exporter"}
     assert listed["rocketmq-exporter"] == ("churn", "rich")
 
 
 def test_an_unknown_topic_lists_the_known(world: World) -> None:
     with pytest.raises(UnknownNameError, match="no topic other of group shy, but shy-topic"):
-        world.read(Wanted("kafka", "shy", topics=("other",)), HOUR)
+        world.read(GroupQuery("kafka", "shy", topics=("other",)), HOUR)
 
 
 def test_a_look_at_a_kafka_group_has_offsets_and_no_members(world: World) -> None:
-    sample = observe(world.prometheus, Wanted("kafka", "shy"), END)
+    sample = observe(world.prometheus, GroupQuery("kafka", "shy"), END)
     assert [(one.queue.number, one.broker_offset, one.consumer_offset, one.lag) for one in sample.offsets] == [
         (0, 3650, 3600, 50),
         (1, 3600, None, None),
@@ -325,12 +325,12 @@ def test_a_look_at_a_kafka_group_has_offsets_and_no_members(world: World) -> Non
 
 
 def test_a_look_after_the_series_ended_says_so(world: World) -> None:
-    sample = observe(world.prometheus, Wanted("rocketmq", "torn"), END + timedelta(hours=2))
+    sample = observe(world.prometheus, GroupQuery("rocketmq", "torn"), END + timedelta(hours=2))
     assert any("has no series" in problem for problem in sample.problems)
 
 
 def test_a_look_tells_how_old_it_is(world: World) -> None:
-    sample = observe(world.prometheus, Wanted("rocketmq", "churn"), END + timedelta(seconds=100))
+    sample = observe(world.prometheus, GroupQuery("rocketmq", "churn"), END + timedelta(seconds=100))
     assert sample.at == END
     assert any("may be 160 s old" in problem for problem in sample.problems)
 

@@ -19,10 +19,10 @@ from planner.model.points import GroupPoint, MetricHistory
 from planner.model.samples import GroupSample
 from planner.sources.prometheus import (
     Access,
+    GroupQuery,
     Prometheus,
     QueryError,
     RefusedError,
-    Wanted,
     history,
     list_groups,
     observe_group,
@@ -37,7 +37,7 @@ from tests.unit.cli.test_cli import planner
 
 pytestmark = pytest.mark.cluster
 
-SHOP = Wanted("rocketmq", "shop", cluster="DefaultCluster")
+SHOP = GroupQuery("rocketmq", "shop", cluster="DefaultCluster")
 SERVICE_MS = 40
 CAPACITY = 2 * 1000 / SERVICE_MS
 """Messages per second that two members with one thread each can do at most."""

@@ -11,7 +11,7 @@ import pytest
 
 from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import TopicPartition
-from planner.sources.prometheus import Access, Prometheus, Wanted, history, list_groups, observe_group
+from planner.sources.prometheus import Access, GroupQuery, Prometheus, history, list_groups, observe_group
 from tests.clusters.prometheus import PrometheusServer
 
 pytestmark = pytest.mark.cluster
@@ -46,7 +46,7 @@ def kafka() -> Iterator[Prometheus]:
 
 
 def of_kafka(client: Prometheus, group: str, step_s: float = 10.0) -> MetricHistory:
-    return history(client, Wanted("kafka", group, topics=("orders",)), BEGIN, END, step_s)
+    return history(client, GroupQuery("kafka", group, topics=("orders",)), BEGIN, END, step_s)
 
 
 @pytest.mark.parametrize("group", ["shop", "modern"])
@@ -92,7 +92,7 @@ def test_a_kip_848_group_has_members_that_the_exporter_does_not_see(kafka: Prome
 
 
 def test_a_group_that_left_keeps_its_offsets(kafka: Prometheus) -> None:
-    sample = observe_group(kafka, Wanted("kafka", "left"), END)
+    sample = observe_group(kafka, GroupQuery("kafka", "left"), END)
     assert [(str(one.queue), one.broker_offset, one.consumer_offset) for one in sample.offsets] == [
         ("returns/0", 50, 50),
         ("returns/1", 0, 0),
@@ -101,7 +101,7 @@ def test_a_group_that_left_keeps_its_offsets(kafka: Prometheus) -> None:
 
 
 def test_kafka_groups_are_listed(kafka: Prometheus) -> None:
-    listed = list_groups(kafka, Wanted("kafka", ""), BEGIN, END)
+    listed = list_groups(kafka, GroupQuery("kafka", ""), BEGIN, END)
     assert listed == (("kafka-exporter", ("left", "modern", "shop")),)
 
 
@@ -116,7 +116,7 @@ def rocketmq() -> Iterator[MetricHistory]:
     blocks = RECORDINGS / "rocketmq_exporter.om"
     with PrometheusServer(blocks=blocks) as server, Prometheus(Access(server.url)) as client:
         yield history(
-            client, Wanted("rocketmq", "shop"), moment(ROCKETMQ[0]["at"]), moment(ROCKETMQ[-1]["at"]), step_s=15.0
+            client, GroupQuery("rocketmq", "shop"), moment(ROCKETMQ[0]["at"]), moment(ROCKETMQ[-1]["at"]), step_s=15.0
         )
 
 

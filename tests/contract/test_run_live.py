@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.coverage import needs_one_look, read_coverage
+from planner.coverage import needs_single_read, read_coverage
 from planner.documents.data import SNAPSHOT
 from planner.documents.plan import read_plan_or_decision
 from planner.documents.policy import parse_policy
@@ -82,7 +82,7 @@ def test_a_run_beside_a_sampler_looks_once_and_decides_on_fresh_data(groups: str
     policies = [parse_policy(policy(groups, name), "p.yaml") for name in ("run-busy", "run-calm")]
     sampler.wait_until(
         "coverage of half a window",
-        lambda: needs_one_look(read_coverage(data), policies, datetime.now(UTC)),
+        lambda: needs_single_read(read_coverage(data), policies, datetime.now(UTC)),
         WAIT_S,
     )
     assert [status_of(port, path) for path in ("/healthz", "/readyz")] == [200, 200]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.coverage import needs_one_look, read_coverage
+from planner.coverage import needs_single_read, read_coverage
 from planner.documents.data import SNAPSHOT
 from planner.documents.policy import parse_policy
 from planner.stages import read_decision
@@ -65,7 +65,7 @@ def start_sampler(policies: Path, data: Path) -> ManagedProcess:
     wanted = [parse_policy(path.read_text(encoding="utf-8"), path.name) for path in policies.iterdir()]
     sampler.wait_until(
         "coverage",
-        lambda: all(needs_one_look(read_coverage(data), [policy], datetime.now(UTC)) for policy in wanted),
+        lambda: all(needs_single_read(read_coverage(data), [policy], datetime.now(UTC)) for policy in wanted),
         WAIT_S,
     )
     return sampler

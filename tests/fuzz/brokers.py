@@ -12,7 +12,7 @@ from planner.sources.kafka.errors import ProtocolError
 from planner.sources.kafka.subscription import read_assignment, read_subscription
 from planner.sources.kafka.wire import Reader as WireReader
 from planner.sources.prometheus.answers import error_of
-from planner.sources.prometheus.choice import Wanted, list_groups
+from planner.sources.prometheus.choice import GroupQuery, list_groups
 from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.history import history
 from planner.sources.rocketmq import fastjson
@@ -151,8 +151,8 @@ def read_prometheus(data: bytes) -> object:
     if not isinstance(answers, dict):
         return None
     server, system = _Scripted(answers), "rocketmq" if "rocketmq" in str(list(answers)) else "kafka"
-    list_groups(server, Wanted(system, "g"), _SINCE, _SINCE + _SPAN)
-    return history(server, Wanted(system, "g"), _SINCE, _SINCE + _SPAN)
+    list_groups(server, GroupQuery(system, "g"), _SINCE, _SINCE + _SPAN)
+    return history(server, GroupQuery(system, "g"), _SINCE, _SINCE + _SPAN)
 
 
 def prometheus_seeds() -> list[bytes]:

@@ -11,7 +11,7 @@ from planner.controller.agenda import Agenda
 from planner.controller.board import Board
 from planner.controller.records import Records
 from planner.controller.retention import finished_plan
-from planner.deployments.bodies import CLAIM, LIMITS_BEFORE, claim_of, kept_before, unclaimed
+from planner.deployments.bodies import CLAIM, LIMITS_BEFORE, claim_of, kept_before, unclaim_patch
 from planner.deployments.scalers import BEHAVIOR_BEFORE
 from planner.documents.plan import PLAN
 from planner.documents.status import dump_status
@@ -23,7 +23,7 @@ from planner.sources.kubernetes import KubernetesApi
 from planner.sources.kubernetes.objects import revision_of
 from planner.sources.kubernetes.workload import complete_workload, read_pods
 from planner.verification.judge import judge
-from planner.verification.seen import Seen
+from planner.verification.observed_change import ObservedChange
 from tests.fuzz.damage import changed_json
 from tests.fuzz.documents import folder, load_json
 from tests.fuzz.engine import Reader
@@ -41,8 +41,8 @@ def read_event(data: bytes) -> object:
     board = Board(Agenda(), lambda *_: None)
     for version in ("1", "2"):
         found["metadata"]["resourceVersion"] = version
-        board.hear(found)
-    Records(folder(), lambda _: None).hear(found)
+        board.note(found)
+    Records(folder(), lambda _: None).note(found)
     finished_plan(found)
     return board.counts()
 
@@ -77,7 +77,7 @@ def event_seeds() -> list[bytes]:
         },
         "status": dump_status(RolloutStatus(phase=Phase.RUNNING, steps=(StepProgress(0, "awaitReady", _AT),))),
     }
-    verdict = judge(plan.forecast, Seen(), _AT)
+    verdict = judge(plan.forecast, ObservedChange(), _AT)
     done = RolloutStatus(phase=Phase.SUCCEEDED, ended="new", phase_since=_AT, verdict=verdict)
     return [json.dumps(one).encode() for one in (document, approved, {**approved, "status": dump_status(done)})]
 
@@ -165,7 +165,7 @@ def read_objects(data: bytes) -> object:
     claim_of(annotations)
     revision_of(annotations)
     kept_before(found["annotations"].get(BEHAVIOR_BEFORE, "null"), BEHAVIOR_BEFORE)
-    return unclaimed(annotations, "1"), problems
+    return unclaim_patch(annotations, "1"), problems
 
 
 def object_seeds() -> list[bytes]:

@@ -25,7 +25,7 @@ from planner.orchestration.examples import EXAMPLES
 from planner.sources.capture import HEADER, HEADER_FILE, SAMPLES_FILE, open_capture, write_capture
 from planner.verification.calibration import calibration_record
 from planner.verification.judge import judge
-from planner.verification.seen import Between, Seen
+from planner.verification.observed_change import Between, ObservedChange
 from tests.builders import AT, clients, decided, kafka_snapshot, queues, snapshot
 from tests.fuzz.damage import changed_json, damaged_bytes, json_or_bytes
 from tests.fuzz.engine import Reader
@@ -238,7 +238,7 @@ def read_migration(data: bytes) -> object:
 def record_seeds() -> list[bytes]:
     """Return a record of how a forecast did."""
     plan = plan_for("app", ["a"], STEPS[:1])
-    seen = Seen(moved_queues=Between.exactly(3), pause_seconds=Between(1.0, 2.0))
+    seen = ObservedChange(moved_queues=Between.exactly(3), pause_seconds=Between(1.0, 2.0))
     return [CALIBRATION.dump(calibration_record(plan, judge(plan.forecast, seen, AT)))]
 
 

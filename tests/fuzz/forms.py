@@ -12,7 +12,7 @@ from dags import consumer_planner, consumer_planner_apply, consumer_planner_migr
 from planner import migration_stages
 from planner.errors import BadInputError
 from planner.handover import read_plan
-from planner.orchestration.approval import answered, typed_phrases, wrong_phrase
+from planner.orchestration.approval import answer_note, typed_phrases, wrong_phrase
 from planner.orchestration.examples import EXAMPLES
 from planner.orchestration.forms import chosen
 from planner.stages import _moment
@@ -64,7 +64,7 @@ def _read_answer(answer: Any) -> object:
         raise BadInputError("no fields")
     if not all(isinstance(option, str) for option in answer.get("chosen_options", ())):
         raise BadInputError("no options")
-    return typed_phrases(answer), wrong_phrase(answer, ("set the offsets",)), answered("plan", answer)
+    return typed_phrases(answer), wrong_phrase(answer, ("set the offsets",)), answer_note("plan", answer)
 
 
 def _observe(params: Mapping[str, Any]) -> object:

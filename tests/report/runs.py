@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from planner.execution.phases import Phase
 from planner.execution.ports import StoredPlan
 from planner.execution.progress import Approval, RolloutStatus, StepProgress
-from planner.report.run import Note, Run, Sight
+from planner.report.run import Note, Observation, Run
 from planner.rollout.plan import RolloutPlan
 from planner.rollout.steps import AwaitReady, AwaitSettled, MovedQueues, StartConsumers, Step, StopConsumers
 from planner.verification.judge import judge
@@ -30,7 +30,7 @@ def run() -> Run:
     up = (StartConsumers(2, 4, 60, MOVES, undo="set 2"), AwaitReady(4, 60), AwaitSettled(4, "AVG", 60))
     down = (StopConsumers(4, 2, MANY[2:], 60, MOVES, undo="set 4"), AwaitReady(2, 60), AwaitSettled(2, "AVG", 60))
     return Run(
-        sights=tuple(_sight(seconds) for seconds in range(0, END, 2)),
+        sights=tuple(_observation(seconds) for seconds in range(0, END, 2)),
         plans=(_plan("up", FEW, up, UP, moved=5), _plan("down", MANY, down, DOWN, moved=9)),
         notes=(Note(at(20), "load rises"), Note(at(120), "load falls")),
         real=("a broker",),
@@ -38,14 +38,14 @@ def run() -> Run:
     )
 
 
-def _sight(seconds: int) -> Sight:
+def _observation(seconds: int) -> Observation:
     members = MANY if UP + 6 <= seconds < DOWN + 4 else FEW
     owners = {queue: (member,) for member, queues in owned(members).items() for queue in queues}
     if seconds in (UP + 6, DOWN + 4):
         owners = {queue: () if queue.queue_id > 5 else names for queue, names in owners.items()}
     lag = 40 + max(0, 40 * (min(seconds, UP) - 20) - 60 * max(0, seconds - UP))
     replicas = 4 if UP <= seconds < DOWN else 2
-    return Sight(at(seconds), 200 * seconds + lag, 200 * seconds, lag, members, owners, replicas, len(members))
+    return Observation(at(seconds), 200 * seconds + lag, 200 * seconds, lag, members, owners, replicas, len(members))
 
 
 def _plan(name: str, members: Sequence[str], steps: Sequence[Step], begins: float, moved: int) -> StoredPlan:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.report.loads import MOST_STRIPS, WIDEST, axis_end, loads, place
+from planner.report.loads import MOST_STRIPS, WIDEST, axis_end, loads, stack_spots
 from planner.simulation.outcome import ConsumerLoad
 from tests import builders
 from tests.report import worlds
@@ -13,11 +13,11 @@ def at(*utilisations: float | None) -> list[ConsumerLoad]:
 
 
 def test_near_loads_are_stacked_far_ones_are_not() -> None:
-    assert place([0.5, 0.51, 0.9], 0.04) == [(0.5, 0), (0.51, 1), (0.9, 0)]
+    assert stack_spots([0.5, 0.51, 0.9], 0.04) == [(0.5, 0), (0.51, 1), (0.9, 0)]
 
 
 def test_equal_loads_all_stay_visible() -> None:
-    assert sorted(level for _, level in place([0.3] * 5, 0.04)) == [0, 1, 2, 3, 4]
+    assert sorted(level for _, level in stack_spots([0.3] * 5, 0.04)) == [0, 1, 2, 3, 4]
 
 
 def test_consumers_beyond_the_axis_are_told_not_drawn() -> None:

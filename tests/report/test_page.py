@@ -10,8 +10,8 @@ import pytest
 from planner.errors import BadInputError, MissingExtraError, StorageError
 from planner.printable import printable
 from planner.report import write_report
-from planner.report.charts import NARROW, WIDE, course_svg
-from planner.report.course import course
+from planner.report.charts import NARROW, WIDE, trend_svg
+from planner.report.trend import trend
 from planner.report.write import render
 from tests.builders import World
 from tests.report import worlds
@@ -80,13 +80,13 @@ def test_names_are_shown_as_they_are_and_never_taken_for_markup() -> None:
 
 
 def test_names_never_enter_the_charts() -> None:
-    svg = course_svg(course(worlds.case(worlds.hostile())), WIDE)
+    svg = trend_svg(trend(worlds.case(worlds.hostile())), WIDE)
     assert "alert" not in svg
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_every_colour_of_the_charts_is_one_of_the_page(width: int) -> None:
-    svg = str(course_svg(course(worlds.case(worlds.growing())), width))
+    svg = str(trend_svg(trend(worlds.case(worlds.growing())), width))
     colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', svg))
     assert colours - {"none", "transparent", "url(#gap)"} == {
         f"var(--{name})"
@@ -95,7 +95,7 @@ def test_every_colour_of_the_charts_is_one_of_the_page(width: int) -> None:
 
 
 def test_text_in_the_charts_stays_text() -> None:
-    svg = str(course_svg(course(worlds.case(worlds.growing())), WIDE))
+    svg = str(trend_svg(trend(worlds.case(worlds.growing())), WIDE))
     for title in ("Messages per second", "Messages waiting", "Consumers", "forecast"):
         assert f">{title}</text>" in svg
 

@@ -12,7 +12,7 @@ from planner.report.consumers import Marks
 from planner.report.ownership import ownership
 from planner.report.run import render, write_run
 from planner.report.run_charts import WIDE, run_spec
-from planner.report.run_views import done_step, facts, headline, plan_view
+from planner.report.run_views import done_step, facts, headline, plan_section
 from planner.verification.verdict import Fit
 from tests.pod_groups import QUEUES
 from tests.report.runs import DOWN, FEW, MANY, UP, at, run
@@ -31,7 +31,7 @@ def test_the_figures_on_top_are_those_of_the_verdicts_and_of_the_looks() -> None
 
 
 def test_a_plan_is_told_with_its_steps_checks_and_approver() -> None:
-    view = plan_view(2, run().plans[1])
+    view = plan_section(2, run().plans[1])
     assert view.title == "Plan 2: from 4 to 2"
     assert [step.took for step in view.steps] == ["5 s", "5 s", "5 s"]
     assert view.approved == "sha256:approved, 2026-11-22 10:02:27 UTC by maria"

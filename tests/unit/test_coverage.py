@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner import stages
-from planner.coverage import KEPT, MOST_SPANS, Coverage, Span, needs_one_look, read_coverage, write_coverage
+from planner.coverage import KEPT, MOST_SPANS, Coverage, Span, needs_single_read, read_coverage, write_coverage
 from planner.documents.policy import parse_policy
 from planner.sources.live import Installation, Pace
 from planner.storage.layout import sampling_record
@@ -49,17 +49,17 @@ def test_a_run_only_looks_back_when_fresh_reads_cover_the_window(
     coverage: Coverage, at: float, is_enough: bool
 ) -> None:
     assert coverage.is_enough(SHOP, after(at)) is is_enough
-    assert needs_one_look(coverage, [SHOP], after(at)) is is_enough
+    assert needs_single_read(coverage, [SHOP], after(at)) is is_enough
 
 
 def test_a_group_that_nobody_can_read_keeps_no_other_waiting_and_one_that_lacks_time_does() -> None:
     """Red when a misspelt group makes every run watch for ever, or when a group that was just added is not watched."""
     coverage = read_at(*range(10))
-    assert needs_one_look(coverage, [SHOP, BANK], after(10))
+    assert needs_single_read(coverage, [SHOP, BANK], after(10))
     added = coverage.add({("rocketmq", "DefaultCluster", "bank"): after(9.5)})
-    assert not needs_one_look(added, [SHOP, BANK], after(10))
-    assert not needs_one_look(coverage, [BANK], after(10))
-    assert not needs_one_look(None, [SHOP], after(10))
+    assert not needs_single_read(added, [SHOP, BANK], after(10))
+    assert not needs_single_read(coverage, [BANK], after(10))
+    assert not needs_single_read(None, [SHOP], after(10))
 
 
 def test_what_is_kept_of_a_group_stays_small_and_goes_with_the_group() -> None:

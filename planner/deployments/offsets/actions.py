@@ -43,8 +43,8 @@ Installation = Callable[[ConsumerScalingPolicy], AbstractContextManager[GroupOff
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsSeen:
-    """Whether a group's offsets are as a step wants them, and a fingerprint of what they are."""
+class OffsetsState:
+    """Whether a group's offsets are as a step sets them, and a fingerprint of what they are."""
 
     is_set: bool
     fingerprint: str
@@ -55,46 +55,46 @@ class OffsetActions:
     """Offset steps on the brokers that policies name.
 
     ``_cloned`` is what the last clone of a plan gave, by the plan's key. A group that goes on consuming is ahead of
-    its clone at once, so nobody else could tell that the clone is in: an executor that does not remember makes it anew,
+    its clone at once, so nothing else shows that the clone is in: an executor that does not remember makes it anew,
     which does no harm to a group without members.
     """
 
     installation: Installation
     _cloned: dict[str, Offsets] = field(default_factory=dict)
 
-    def see(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> OffsetsSeen:
+    def state(self, policy: ConsumerScalingPolicy, effect: SetOffsets) -> OffsetsState:
         """Return how the offsets are, read from the brokers.
 
         Raises ``BadInputError`` where there is nothing to set, ``OutOfReachError`` where that cannot be read.
         """
         with self.installation(policy) as offsets:
-            expected = self._expected(offsets, wanted)
-            found = offsets.committed(offsets_group(wanted.step))
-        return OffsetsSeen(expected.items() <= found.items(), _fingerprint(found))
+            expected = self._expected_offsets(offsets, effect)
+            committed = offsets.committed(offsets_group(effect.step))
+        return OffsetsState(expected.items() <= committed.items(), _fingerprint(committed))
 
-    def set(self, policy: ConsumerScalingPolicy, wanted: SetOffsets) -> None:
+    def set(self, policy: ConsumerScalingPolicy, effect: SetOffsets) -> None:
         """Set them. Doing it twice gives the same. Raises ``ConflictError`` where the group has members."""
-        group = offsets_group(wanted.step)
+        group = offsets_group(effect.step)
         with self.installation(policy) as offsets:
-            if isinstance(wanted.step, CloneOffsets):
-                offsets.clone(wanted.origin, group)
-                self._remember(offsets, wanted, group)
+            if isinstance(effect.step, CloneOffsets):
+                offsets.clone(effect.origin, group)
+                self._remember(offsets, effect, group)
             else:
-                offsets.commit(group, self._expected(offsets, wanted))
+                offsets.commit(group, self._expected_offsets(offsets, effect))
 
-    def _remember(self, offsets: GroupOffsets, wanted: SetOffsets, group: str) -> None:
-        cloned, origin = offsets.committed(group), offsets.committed(wanted.origin)
+    def _remember(self, offsets: GroupOffsets, effect: SetOffsets, group: str) -> None:
+        cloned, origin = offsets.committed(group), offsets.committed(effect.origin)
         if not origin.keys() <= cloned.keys():
             missing = ", ".join(sorted(str(queue) for queue in origin.keys() - cloned.keys())[:3])
-            raise ConflictError(f"group {wanted.origin} committed on {missing} while its offsets were cloned")
-        self._cloned[wanted.plan] = {queue: cloned[queue] for queue in origin}
+            raise ConflictError(f"group {effect.origin} committed on {missing} while its offsets were cloned")
+        self._cloned[effect.plan] = {queue: cloned[queue] for queue in origin}
 
-    def _expected(self, offsets: GroupOffsets, wanted: SetOffsets) -> Offsets:
-        step = wanted.step
+    def _expected_offsets(self, offsets: GroupOffsets, effect: SetOffsets) -> Offsets:
+        step = effect.step
         if isinstance(step, CloneOffsets):
             # A broker that was away during the clone has queues of the origin that it did not give.
-            expected: Offsets = {**offsets.committed(wanted.origin), **self._cloned.get(wanted.plan, {})}
-            what = f"group {wanted.origin} has no committed offset that group {step.to_group} could begin at"
+            expected: Offsets = {**offsets.committed(effect.origin), **self._cloned.get(effect.plan, {})}
+            what = f"group {effect.origin} has no committed offset that group {step.to_group} could begin at"
         else:
             expected = offsets.since(step.group, step.to_time)
             what = f"group {step.group} has committed on no topic, and its policy names none"
@@ -104,5 +104,5 @@ class OffsetActions:
 
 
 def _fingerprint(offsets: Offsets) -> str:
-    said = repr(sorted((str(queue), offset) for queue, offset in offsets.items()))
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    text = repr(sorted((str(queue), offset) for queue, offset in offsets.items()))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The brokers that a policy names, as a place to set offsets."""
+"""The brokers that a policy names, to set offsets at."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

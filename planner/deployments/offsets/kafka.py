@@ -31,20 +31,22 @@ class KafkaOffsets:
 
     def committed(self, group: str) -> Offsets:
         """Return the group's commits; a partition whose commit cannot be read is an error."""
-        commits = _known(self._admin.committed([group])[group])
+        commits = _unwrap(self._admin.committed([group])[group])
         for error in commits.errors.values():
             raise error
         return {
-            part: offset
-            for part, offset in commits.offsets.items()
-            if self._topics is None or part.topic in self._topics
+            partition: offset
+            for partition, offset in commits.offsets.items()
+            if self._topics is None or partition.topic in self._topics
         }
 
     def since(self, group: str, time: datetime) -> Offsets:
         """Return where the first record at or after a time lies, the partition's end where there is none."""
-        topics = self._topics if self._topics is not None else {part.topic for part in self._partitions(group)}
-        parts = [route.partition for told in self._admin.topics(topics).values() for route in _known(told)]
-        return {part: _known(offset) for part, offset in self._admin.offsets_at(parts, time).items()}
+        topics = (
+            self._topics if self._topics is not None else {partition.topic for partition in self._partitions(group)}
+        )
+        partitions = [route.partition for routes in self._admin.topics(topics).values() for route in _unwrap(routes)]
+        return {partition: _unwrap(offset) for partition, offset in self._admin.offsets_at(partitions, time).items()}
 
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` the commits of ``origin``."""
@@ -52,38 +54,43 @@ class KafkaOffsets:
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Set the group's offsets in one request, which the coordinator refuses where it has members."""
-        wanted = [TheirPartition(part.topic, part.number, offset) for part, offset in offsets.items()]
+        targets = [TheirPartition(partition.topic, partition.number, offset) for partition, offset in offsets.items()]
         library = Library(self._admin.bootstrap, self._admin.settings, REQUEST_S)
-        asked = [ConsumerGroupTopicPartitions(group, wanted)]
-        told = _said(group, library.results("alter_consumer_group_offsets", asked)[group])
-        for part in told.topic_partitions:
-            if part.error is not None:
-                _said(group, library.refusal(f"offset of group {group} on {part.topic}/{part.partition}", part.error))
+        asked = [ConsumerGroupTopicPartitions(group, targets)]
+        answer = _check_written(group, library.results("alter_consumer_group_offsets", asked)[group])
+        for partition in answer.topic_partitions:
+            if partition.error is not None:
+                _check_written(
+                    group,
+                    library.refusal(
+                        f"offset of group {group} on {partition.topic}/{partition.partition}", partition.error
+                    ),
+                )
 
     def _partitions(self, group: str) -> Iterable[TopicPartition]:
-        return (part for part in self.committed(group) if isinstance(part, TopicPartition))
+        return (partition for partition in self.committed(group) if isinstance(partition, TopicPartition))
 
 
-def _said(group: str, told: Any) -> Any:
-    if isinstance(told, AnswerError) and told.code in _IN_USE:
-        raise ConflictError(f"group {group} has members: its coordinator refuses to set its offsets") from told
-    if isinstance(told, AnswerError):
-        raise DeniedError(str(told)) from told
-    return _known(told)
+def _check_written(group: str, answer: Any) -> Any:
+    if isinstance(answer, AnswerError) and answer.code in _IN_USE:
+        raise ConflictError(f"group {group} has members: its coordinator refuses to set its offsets") from answer
+    if isinstance(answer, AnswerError):
+        raise DeniedError(str(answer)) from answer
+    return _unwrap(answer)
 
 
-def _known(told: Any) -> Any:
-    """Return what was told, or raise why not; a topic or group that is gone meanwhile may come back."""
-    if isinstance(told, OutOfReachError):
-        raise told
-    if isinstance(told, PlannerError):
-        raise OutOfReachError(str(told)) from told
-    return told
+def _unwrap(answer: Any) -> Any:
+    """Return the answer, or raise why there is none; a topic or group that is gone meanwhile may come back."""
+    if isinstance(answer, OutOfReachError):
+        raise answer
+    if isinstance(answer, PlannerError):
+        raise OutOfReachError(str(answer)) from answer
+    return answer
 
 
 @contextmanager
 def open_kafka(source: KafkaSource) -> Iterator[KafkaOffsets]:
-    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    """Give the offsets of the groups of one cluster, by the policy's address and account."""
     settings = KafkaSettings.read(source.properties_file) if source.properties_file else None
     with KafkaAdmin(source.bootstrap_servers, settings=settings) as admin:
         yield KafkaOffsets(admin, source.topics)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.deployments.offsets.actions import Offsets
-from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, cloned, committed
+from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, clone_request, commit_request
 from planner.documents.source import RocketMQSource
 from planner.errors import OutOfReachError
 from planner.execution.ports import ConflictError
@@ -18,7 +18,7 @@ from planner.sources.rocketmq.query_session import brokers_of
 from planner.sources.rocketmq.topics import DEAD_LETTER_PREFIX
 
 WRITE_WITHIN_S: Final = 10.0
-"""A write reaches its broker within so many seconds of the look that found the group without members, or not at all."""
+"""A write reaches its broker within so many seconds of the check that the group has no members, or not at all."""
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -42,11 +42,11 @@ class RocketMQOffsets:
     def committed(self, group: str) -> Offsets:
         """Return the group's commits at all masters (request 43, which never makes up a 0)."""
         return {
-            MessageQueue(one.topic, broker.broker, queue_id): offset
+            MessageQueue(group_offsets.topic, broker.broker, queue_id): offset
             for broker in self._masters()
-            for one in self._admin.all_offsets(broker.address)
-            if one.group == group and self._is_wanted(one.topic)
-            for queue_id, offset in one.offsets
+            for group_offsets in self._admin.all_offsets(broker.address)
+            if group_offsets.group == group and self._is_selected(group_offsets.topic)
+            for queue_id, offset in group_offsets.offsets
         }
 
     def since(self, group: str, time: datetime) -> Offsets:
@@ -66,38 +66,40 @@ class RocketMQOffsets:
 
     def clone(self, origin: str, group: str) -> None:
         """Give ``group`` the commits of ``origin``, topic by topic, in one step at each broker (request 314)."""
-        places = sorted({(queue.broker, queue.topic) for queue in self._message_queues(self.committed(origin))})
-        self._write(group, [(broker, cloned(origin, group, topic)) for broker, topic in places])
+        broker_topics = sorted({(queue.broker, queue.topic) for queue in self._message_queues(self.committed(origin))})
+        self._write(group, [(broker, clone_request(origin, group, topic)) for broker, topic in broker_topics])
 
     def commit(self, group: str, offsets: Offsets) -> None:
         """Set the group's offsets where they differ, queue by queue (request 15)."""
-        found = self.committed(group)
-        differing = [queue for queue in self._message_queues(offsets) if found.get(queue) != offsets[queue]]
-        self._write(group, [(queue.broker, committed(group, queue, offsets[queue])) for queue in sorted(differing)])
+        present = self.committed(group)
+        differing = [queue for queue in self._message_queues(offsets) if present.get(queue) != offsets[queue]]
+        self._write(
+            group, [(queue.broker, commit_request(group, queue, offsets[queue])) for queue in sorted(differing)]
+        )
 
     def _write(self, group: str, requests: Sequence[tuple[str, OffsetWrite]]) -> None:
         deadline = time.monotonic() + WRITE_WITHIN_S
         masters = self._masters()
         self._check_unused(group, masters)
         for broker in masters:
-            wanted = [request for name, request in requests if name == broker.broker]
-            if not wanted:
+            broker_requests = [request for name, request in requests if name == broker.broker]
+            if not broker_requests:
                 continue
             left_s = deadline - time.monotonic()
             with OffsetWriter(broker.address, left_s, self._credentials, self._tls) as writer:
-                for request in wanted:
+                for request in broker_requests:
                     writer.write(request)
 
     def _check_unused(self, group: str, masters: Iterable[BrokerAddress]) -> None:
         for broker in masters:
-            found = self._admin.connections(broker.address, group)
-            if found is not None and found.connections:
-                names = ", ".join(sorted(one.client_id for one in found.connections)[:3])
+            answer = self._admin.connections(broker.address, group)
+            if answer is not None and answer.connections:
+                names = ", ".join(sorted(connection.client_id for connection in answer.connections)[:3])
                 raise ConflictError(f"group {group} has members at broker {broker.broker}: {names}")
 
     def _masters(self) -> tuple[BrokerAddress, ...]:
         brokers = brokers_of(self._admin.cluster_info(), self._cluster)
-        slaves = [one.broker for one in brokers if not one.is_master]
+        slaves = [broker.broker for broker in brokers if not broker.is_master]
         if slaves:
             raise OutOfReachError(f"broker {slaves[0]} has no master now: offsets are read and set at masters only")
         return brokers
@@ -107,7 +109,7 @@ class RocketMQOffsets:
             return self._topics
         return frozenset(queue.topic for queue in self._message_queues(self.committed(group)))
 
-    def _is_wanted(self, topic: str) -> bool:
+    def _is_selected(self, topic: str) -> bool:
         if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
             return False
         return self._topics is None or topic in self._topics
@@ -119,7 +121,7 @@ class RocketMQOffsets:
 
 @contextmanager
 def open_rocketmq(source: RocketMQSource) -> Iterator[RocketMQOffsets]:
-    """Give the offsets of the groups of one cluster, by the policy's way in."""
+    """Give the offsets of the groups of one cluster, by the policy's address and account."""
     spec = source.tls
     account = Credentials.read(source.credentials_file) if source.credentials_file else None
     tls = Tls(spec.ca_file, spec.verify, spec.verify_names, spec.certificate_file, spec.key_file) if spec else None

@@ -40,11 +40,11 @@ class OffsetWrite:
             raise TypeError(f"request code {self.code!r} is not on the allow-list of requests that set offsets")
 
     def __str__(self) -> str:
-        wanted = ", ".join(f"{name} {value}" for name, value in self.fields.items())
-        return f"{self.code.name} ({self.code.value}) for {wanted}"
+        text = ", ".join(f"{name} {value}" for name, value in self.fields.items())
+        return f"{self.code.name} ({self.code.value}) for {text}"
 
 
-def cloned(origin: str, group: str, topic: str) -> OffsetWrite:
+def clone_request(origin: str, group: str, topic: str) -> OffsetWrite:
     """Give ``group`` all that ``origin`` has committed on a topic at that broker, in place of what it had there.
 
     The topic must be named: without one both versions clone the offsets of a topic ``null``. ``offline`` is said
@@ -54,7 +54,7 @@ def cloned(origin: str, group: str, topic: str) -> OffsetWrite:
     return OffsetWrite(WriteCode.CLONE_GROUP_OFFSET, fields)
 
 
-def committed(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
+def commit_request(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
     """Set a group's offset on one queue; a broker 5.5.0 must have settings for the group, 4.9.7 and 5.1.4 need none."""
     fields = {
         "consumerGroup": group,
@@ -66,7 +66,7 @@ def committed(group: str, queue: MessageQueue, offset: int) -> OffsetWrite:
 
 
 class OffsetWriter:
-    """A connection to one broker; a context manager. It is cut after ``within_s`` seconds, whatever is under way.
+    """A connection to one broker; a context manager. It is cut after ``within_s`` seconds, whatever is in progress.
 
     So nothing arrives long after its sender made sure that the group has no members.
     """
@@ -92,20 +92,20 @@ class OffsetWriter:
         self._stream.end()
 
     def write(self, request: OffsetWrite) -> None:
-        """Return once the broker has said that it is done.
+        """Return once the broker has answered that it is done.
 
         Raises ``DeniedError`` where it refuses, ``OutOfReachError`` where it has not answered: perhaps it is done.
         """
-        answer = self._asked(request)
+        answer = self._ask(request)
         if answer.code:
             remark = answer.remark.strip().partition("\n")[0]
-            said = self._credentials.redacted(remark) if self._credentials else remark
+            message = self._credentials.redacted(remark) if self._credentials else remark
             raise DeniedError(
-                f"{self.broker} answered {request} with code {answer.code}, expected 0, and says: {said}: create the "
-                "group there where it is missing, or grant the account the rights of docs/connect-rocketmq.md"
+                f"{self.broker} answered {request} with code {answer.code}, expected 0, and says: {message}: create "
+                "the group there where it is missing, or grant the account the rights of docs/connect-rocketmq.md"
             )
 
-    def _asked(self, request: OffsetWrite) -> codec.Command:
+    def _ask(self, request: OffsetWrite) -> codec.Command:
         opaque = next(self._opaque)
         fields = self._credentials.signed(request.fields) if self._credentials else request.fields
         try:
@@ -122,8 +122,8 @@ class OffsetWriter:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            part = self._stream.recv(size - len(data))
-            if not part:
+            chunk = self._stream.recv(size - len(data))
+            if not chunk:
                 raise ConnectionResetError("the connection ended before")
-            data += part
+            data += chunk
         return data

@@ -30,8 +30,8 @@ def ask_airflow(question: str, within_s: float) -> dict[str, Any]:
             raise OutOfReachError(
                 f"{question}: Airflow ended with {_last_line(output)!r}: correct that, then try again"
             )
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-        return found
+        result: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        return result
 
 
 def _run(command: list[str], output: Path, within_s: float) -> int | None:

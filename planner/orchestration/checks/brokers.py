@@ -38,13 +38,13 @@ def _check_group(policy: ConsumerScalingPolicy) -> tuple[bool, str]:
             f"policy {name}: {servers} answered, and not all of group {read.group} could be read: {read.problems[0]}"
         )
     topics = len({offset.queue.topic for offset in read.offsets})
-    seen = f"{counted(len(read.members), 'member')} on {counted(topics, 'topic')}"
-    return True, f"policy {name}: {servers} answered, group {read.group} was read: {seen}"
+    summary = f"{counted(len(read.members), 'member')} on {counted(topics, 'topic')}"
+    return True, f"policy {name}: {servers} answered, group {read.group} was read: {summary}"
 
 
 def _read_once(policy: ConsumerScalingPolicy) -> GroupSample:
-    with open_group(policy) as look:
-        return look(datetime.now(UTC))
+    with open_group(policy) as read_group:
+        return read_group(datetime.now(UTC))
 
 
 def _servers(policy: ConsumerScalingPolicy) -> tuple[str, ...]:

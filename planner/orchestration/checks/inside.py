@@ -30,15 +30,15 @@ def load_dags() -> dict[str, Any]:
 
     dags: set[str] = set()
     errors: dict[str, str] = {}
-    places = []
+    bundles = []
     for bundle in DagBundlesManager().get_all_dag_bundles():
         bundle.initialize()
-        places.append(f"{bundle.name} ({bundle.path})")
+        bundles.append(f"{bundle.name} ({bundle.path})")
         bag = BundleDagBag(bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
         dags |= {dag for dag in bag.dags if dag.startswith(DAG_ID)}
         errors |= {str(Path(bundle.path, path)): _last_line(text) for path, text in bag.import_errors.items()}
     ours = {path: text for path, text in errors.items() if OURS.search(_text_of(Path(path)))}
-    return {"dags": sorted(dags), "bundles": places, "errors": ours, "others": len(errors) - len(ours)}
+    return {"dags": sorted(dags), "bundles": bundles, "errors": ours, "others": len(errors) - len(ours)}
 
 
 def _text_of(path: Path) -> str:
@@ -99,12 +99,12 @@ def _reason(text: str) -> str:
     return sentences[-1].strip() if sentences else _last_line(text)
 
 
-PARTS: Final = {"load-dags": load_dags, "spark": submit_spark}
+QUESTIONS: Final = {"load-dags": load_dags, "spark": submit_spark}
 
 
 def main() -> None:
     """Find out what the second argument asks for; errors end the process with their trace."""
-    Path(sys.argv[1]).write_text(json.dumps(PARTS[sys.argv[2]]()), encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps(QUESTIONS[sys.argv[2]]()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ def check_java() -> int:
     java, output = java_version()
     version = re.search(r'version "(\d+)', output)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        found = f"version {version[1]}" if version else f"none at {java}"
+        actual = f"version {version[1]}" if version else f"none at {java}"
         raise OutOfReachError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, found {found}: install it "
+            f"Spark needs Java {OLDEST_JAVA} or newer, found {actual}: install it "
             f"(Debian, Ubuntu: apt-get install openjdk-{OLDEST_JAVA}-jre-headless), then run again"
         )
     return int(version[1])

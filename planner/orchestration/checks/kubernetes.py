@@ -57,7 +57,7 @@ def _answers(
 
 def _rights(login: Login, namespace: str, rights: "Iterable[Right]", what: str, where: str) -> tuple[bool, str]:
     from planner.deployments.api import RolloutApi  # noqa: PLC0415
-    from planner.deployments.rights import lacking, tell_rights  # noqa: PLC0415
+    from planner.deployments.rights import describe_rights, lacking  # noqa: PLC0415
 
     try:
         with RolloutApi.connect(*login) as api:
@@ -66,6 +66,6 @@ def _rights(login: Login, namespace: str, rights: "Iterable[Right]", what: str, 
     except PlannerError as error:
         return False, f"namespace {namespace}, to {what}: {error}"
     if missing:
-        problem = f"{server} does not let us {what} in namespace {namespace}: missing {tell_rights(missing)}"
+        problem = f"{server} does not let us {what} in namespace {namespace}: missing {describe_rights(missing)}"
         return False, f"{problem}: grant what {where} lists"
     return True, f"{server} lets us {what} in namespace {namespace}"

@@ -19,13 +19,16 @@ INSTALL: Final = f"pip install '{DISTRIBUTION}[airflow,spark,kafka,kubernetes,re
 def check_airflow(_: CheckSettings) -> Iterator[tuple[bool, str]]:
     """Say which Airflow is installed here, and whether it is one that the planner works with."""
     (expected,) = (requirement for requirement in _required() if requirement.name == AIRFLOW)
-    found = _installed(AIRFLOW)
-    if found is None:
+    installed = _installed(AIRFLOW)
+    if installed is None:
         yield False, f"Airflow is not installed here, expected {expected.specifier}: run {INSTALL}"
-    elif not expected.specifier.contains(found):
-        yield False, f"found Airflow {found}, expected {expected.specifier}: install one of these, or another planner"
+    elif not expected.specifier.contains(installed):
+        yield (
+            False,
+            f"found Airflow {installed}, expected {expected.specifier}: install one of these, or another planner",
+        )
     else:
-        yield True, f"Airflow {found} is installed"
+        yield True, f"Airflow {installed} is installed"
 
 
 def check_packages(_: CheckSettings) -> Iterator[tuple[bool, str]]:
@@ -40,10 +43,11 @@ def check_packages(_: CheckSettings) -> Iterator[tuple[bool, str]]:
 
 def _misfits() -> Iterator[str]:
     for requirement in _required():
-        found = _installed(requirement.name)
-        if found is None or not requirement.specifier.contains(found):
-            wanted = f"expected {requirement.specifier}"
-            yield f"package {requirement.name}: found {found or 'none'}, {wanted}: run {INSTALL} in this environment"
+        installed = _installed(requirement.name)
+        if installed is None or not requirement.specifier.contains(installed):
+            expected = f"expected {requirement.specifier}"
+            actual = f"found {installed or 'none'}, {expected}"
+            yield f"package {requirement.name}: {actual}: run {INSTALL} in this environment"
 
 
 def _unequal_pyspark() -> Iterator[str]:
@@ -67,13 +71,13 @@ def _required() -> tuple["Requirement", ...]:
         raise BadInputError(
             f"which versions fit is unknown, as package {missing} is not installed here: run {INSTALL}"
         ) from error
-    found = {
+    requirements = {
         requirement.name: requirement
         for requirement in map(Requirement, lines)
         for extra in EXTRAS
         if requirement.marker is not None and requirement.marker.evaluate({"extra": extra})
     }
-    return tuple(found[name] for name in sorted(found))
+    return tuple(requirements[name] for name in sorted(requirements))
 
 
 def _installed(name: str) -> str | None:

@@ -8,12 +8,12 @@ from planner.orchestration.checks.result import CheckSettings
 
 def check_spark(settings: CheckSettings) -> Iterator[tuple[bool, str]]:
     """Say on which master the app ran, and by which interpreter of the executors. Raises ``OutOfReachError``."""
-    found = ask_airflow("spark", settings.spark_s)
-    if "problem" in found:
-        yield False, found["problem"]
+    report = ask_airflow("spark", settings.spark_s)
+    if "problem" in report:
+        yield False, report["problem"]
         return
-    ran = f"connection {found['connection']}, {found['master']}: a job of one row ran"
-    row = found["answer"]
+    ran = f"connection {report['connection']}, {report['master']}: a job of one row ran"
+    row = report["answer"]
     if row is None:
         yield True, f"{ran}; its driver runs on the cluster, so the executors' interpreter is unknown here"
     else:

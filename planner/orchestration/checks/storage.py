@@ -34,11 +34,11 @@ def _write_and_read(folder: Path) -> None:
     path, content = folder / f".check-{uuid4().hex}", uuid4().hex
     try:
         write_atomically(path, content)
-        found = path.read_text(encoding="utf-8")
+        read_back = path.read_text(encoding="utf-8")
         path.unlink()
     except OSError as error:
         raise StorageError(f"{path} cannot be read back ({error.strerror}): check the mount and its rights") from error
-    if found != content:
+    if read_back != content:
         raise StorageError(f"{path} holds something else than was written: check the mount")
 
 

@@ -8,8 +8,8 @@ from planner.forecast.trials import Document
 from planner.model.queues import MessageQueue, Queue, TopicPartition
 from planner.model.snapshot import GroupSnapshot, QueueState
 from planner.rollout.build import cost_of, costs_together
-from planner.rollout.migrations.migration import Ground, Migration, timed
-from planner.rollout.migrations.rooms import settled
+from planner.rollout.migrations.machine_rooms import await_settled
+from planner.rollout.migrations.migration import Migration, MigrationContext, forecast_change
 from planner.rollout.plan import Cost
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
@@ -30,45 +30,47 @@ ASK_LIMIT_S = 3_600
 """How long a person has to raise the queues."""
 
 
-def expand(found: Ground, topic: str, each: int, consumers: int | None = None) -> Migration:
-    """Return the way to ``each`` queues of the topic on every broker (Kafka: partitions in all), and ``consumers``.
+def expand(context: MigrationContext, topic: str, each: int, consumers: int | None = None) -> Migration:
+    """Return the migration to ``each`` queues of the topic per broker (Kafka: partitions in all), and ``consumers``.
 
     Consumers start first and wait for their queues, so that no queue is read late by a group that is still growing.
     Raises ``RefusedError`` for more consumers than can be useful then, ``UnknownNameError`` for a topic that the group
     does not consume, ``BadInputError`` for fewer queues or consumers than there are.
     """
-    snapshot, wanted = found.snapshot, consumers or found.count
-    grown = _grown(snapshot, topic, each)
-    _check_count(found, grown, wanted)
-    joined = _joined(found, wanted)
-    before, after = (_owners(one, wanted, found.strategy) for one in (snapshot, grown))
+    snapshot, target_count = context.snapshot, consumers or context.count
+    grown = _grow(snapshot, topic, each)
+    _check_count(context, grown, target_count)
+    joined = _simulate_join(context, target_count)
+    before, after = (_owners(each_snapshot, target_count, context.strategy) for each_snapshot in (snapshot, grown))
     shifted = sum(owner is not None and after[queue] != owner for queue, owner in before.items())
-    costs = _costs(found, topic, each, joined)
+    costs = _costs(context, topic, each, joined)
     nouns, more = queue_nouns(snapshot.system), len(grown.data_queues) - len(snapshot.data_queues)
     return Migration(
         kind=KIND,
-        steps=tuple(_steps(found, topic, each, wanted, joined)),
+        steps=tuple(_steps(context, topic, each, target_count, joined)),
         must_be_true=(f"nothing that writes to {topic} counts on a key staying in its queue",),
         why=(
             f"Consumers first, then {nouns}: {topic} gets {more} more, "
             f"and {shifted} of those that are there change owner once more as the order shifts.",
         ),
-        moved=_moved(joined, shifted),
+        moved=_count_moved(joined, shifted),
         cost=costs if isinstance(costs, Cost) else None,
         unknowns=(costs,) if isinstance(costs, str) else (),
     )
 
 
-def _steps(found: Ground, topic: str, each: int, consumers: int, joined: CandidateOutcome | None) -> Iterator[Step]:
-    settings, count = found.settings, found.count
+def _steps(
+    context: MigrationContext, topic: str, each: int, consumers: int, joined: CandidateOutcome | None
+) -> Iterator[Step]:
+    settings, count = context.settings, context.count
     if joined is not None:
         moved = MovedQueues(joined.moved_fewest, joined.moved_most)
         undo = f"set the replicas of {settings.deployment} back to {count}"
         yield StartConsumers(count, consumers, settings.ready_limit_s, moved, undo)
         yield AwaitReady(consumers, settings.ready_limit_s)
-        yield settled(found, consumers)
-    yield PauseForPerson(_question(found.snapshot, topic, each), ASK_LIMIT_S)
-    yield settled(found, consumers)
+        yield await_settled(context, consumers)
+    yield PauseForPerson(_question(context.snapshot, topic, each), ASK_LIMIT_S)
+    yield await_settled(context, consumers)
     yield CheckForecast(settings.settled_limit_s)
 
 
@@ -79,12 +81,12 @@ def _question(snapshot: GroupSnapshot, topic: str, each: int) -> str:
     return f"Does topic {topic} have {each} read queues, and after them {each} write queues, on each of {brokers} now?"
 
 
-def _check_count(found: Ground, grown: GroupSnapshot, consumers: int) -> None:
-    if consumers < found.count:
+def _check_count(context: MigrationContext, grown: GroupSnapshot, consumers: int) -> None:
+    if consumers < context.count:
         raise BadInputError(
-            f"group {grown.group} has {found.count} consumers: expected as many or more, not {consumers}"
+            f"group {grown.group} has {context.count} consumers: expected as many or more, not {consumers}"
         )
-    if not simulate_candidate(grown, consumers, found.strategy).is_useful and consumers > found.count:
+    if not simulate_candidate(grown, consumers, context.strategy).is_useful and consumers > context.count:
         raise refused(
             Refusal.MORE_CONSUMERS_THAN_USEFUL,
             f"with {queues(len(grown.data_queues), grown.system)} {consumers} consumers relieve nobody whom "
@@ -92,13 +94,15 @@ def _check_count(found: Ground, grown: GroupSnapshot, consumers: int) -> None:
         )
 
 
-def _joined(found: Ground, consumers: int) -> CandidateOutcome | None:
-    if consumers == found.count:
+def _simulate_join(context: MigrationContext, consumers: int) -> CandidateOutcome | None:
+    if consumers == context.count:
         return None
-    return with_transition(simulate_candidate(found.snapshot, consumers, found.strategy), found.snapshot, found.digest)
+    return with_transition(
+        simulate_candidate(context.snapshot, consumers, context.strategy), context.snapshot, context.digest
+    )
 
 
-def _moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
+def _count_moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
     """A queue that moves as consumers join and again as the order shifts may come back: between none of it and all."""
     if joined is None:
         return MovedQueues(shifted, shifted)
@@ -107,15 +111,15 @@ def _moved(joined: CandidateOutcome | None, shifted: int) -> MovedQueues:
     return MovedQueues(0, joined.moved_most + shifted)
 
 
-def _costs(found: Ground, topic: str, each: int, joined: CandidateOutcome | None) -> Cost | str:
-    """Return what all rebalances cost, brokers being raised one after the other; else why that cannot be told."""
+def _costs(context: MigrationContext, topic: str, each: int, joined: CandidateOutcome | None) -> Cost | str:
+    """Return what all rebalances cost, brokers being raised one after the other; else why that is unknown."""
     costs: list[Cost] = []
     if joined is not None:
         if joined.transition is None:
             return joined.unknowns[-1]
         costs.append(cost_of(joined.transition))
-    for change in _changes(found.snapshot, topic, each):
-        raised = timed(found, (change, change))
+    for change in _changes(context.snapshot, topic, each):
+        raised = forecast_change(context, (change, change))
         if isinstance(raised, str):
             return raised
         costs.append(cost_of(raised))
@@ -141,28 +145,28 @@ def _brokers(snapshot: GroupSnapshot, topic: str) -> list[str]:
     return sorted({queue.broker for queue in queues if isinstance(queue, MessageQueue) and queue.topic == topic})
 
 
-def _grown(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
+def _grow(snapshot: GroupSnapshot, topic: str, each: int) -> GroupSnapshot:
     """Return the group with the topic's queues as they will be: the new ones are empty, and what arrives is shared."""
-    places: dict[tuple[str, ...], list[QueueState]] = {}
+    locations: dict[tuple[str, ...], list[QueueState]] = {}
     for state in snapshot.data_queues:
         if state.queue.topic == topic:
-            places.setdefault(state.queue.place, []).append(state)
-    if not places:
+            locations.setdefault(state.queue.place, []).append(state)
+    if not locations:
         known = sorted({state.queue.topic for state in snapshot.data_queues})
         raise UnknownNameError(
             f"group {snapshot.group} does not consume topic {topic!r}: it consumes {', '.join(known)}"
         )
-    most = max(len(states) for states in places.values())
+    most = max(len(states) for states in locations.values())
     if each <= most:
         raise BadInputError(
             f"topic {topic} has {most} queues in one place already: expected more than that, not {each}"
         )
     others = [state for state in snapshot.queues if state.queue.topic != topic]
-    raised = [state for states in places.values() for state in _raised(states, each)]
+    raised = [state for states in locations.values() for state in _raise_each(states, each)]
     return replace(snapshot, queues=tuple(sorted([*others, *raised], key=lambda state: state.queue)))
 
 
-def _raised(states: Sequence[QueueState], each: int) -> Iterator[QueueState]:
+def _raise_each(states: Sequence[QueueState], each: int) -> Iterator[QueueState]:
     share = len(states) / each
     for number in range(each):
         state = states[number] if number < len(states) else _empty(states[0], number)

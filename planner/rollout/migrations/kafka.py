@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from planner.errors import BadInputError, UnknownNameError
 from planner.forecast.trials import Document
 from planner.rollout.build import cost_of, costs_together
-from planner.rollout.migrations.green import CONTENT, Green, in_a_window, told
-from planner.rollout.migrations.migration import Ground, Migration, all_owned, known_cost, timed
+from planner.rollout.migrations.green import CONTENT, Green, explain_choice, in_a_window
+from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, forecast_change, known_cost
 from planner.rollout.migrations.requests import Variable
-from planner.rollout.migrations.update import rolled, update_steps
+from planner.rollout.migrations.update import roll_change, update_steps
 from planner.rollout.plan import Cost
 from planner.rollout.steps import Step
 from planner.rollout.template import ContainerChange, Setting, TemplateChange
@@ -22,31 +22,31 @@ JAVA_ASSIGNORS = {
 }
 SERVER_ASSIGNORS = ("uniform", "range-server")
 LIBRDKAFKA = "librdkafka"
-ONE_AT_A_TIME = 1
+ROLL_SURGE = 1
 _UNKNOWN_READY = "how long a pod takes until it is ready: none of the present ones tells"
 
 
-def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> Migration:
+def assignor(context: MigrationContext, to: str, variable: Variable, from_revision: int) -> Migration:
     """Return the rolls of Java members to the assignor ``to``: first both are in every list, then the new one alone.
 
     One member of the first roll without the other name would find none in common with the rest
     (INCONSISTENT_GROUP_PROTOCOL). Where every member has shown both already, the first roll is left out.
     Raises ``UnknownNameError`` for an assignor that Java's clients lack, ``BadInputError`` for the one that is there,
-    and where the policy tells that the members are librdkafka's, whose lists hold no classes.
+    and where by the policy the members are librdkafka's, whose lists hold no classes.
     """
-    old = found.strategy
-    _check(found, to)
-    _check_java(found, variable)
-    lists = [member.assignors for member in found.snapshot.members]
-    has_both = all(one is not None and {old, to} <= set(one) for one in lists)
-    wanted = [(to,)] if has_both else [(old, to), (to,)]
-    moved = all_owned(found)
+    old = context.strategy
+    _check(context, to)
+    _check_java(context, variable)
+    lists = [member.assignors for member in context.snapshot.members]
+    has_both = all(assignors is not None and {old, to} <= set(assignors) for assignors in lists)
+    stages = [(to,)] if has_both else [(old, to), (to,)]
+    moved = all_owned(context)
     steps: list[Step] = []
-    for number, names in enumerate(wanted):
-        roll = update_steps(found, _listing(variable, names), from_revision + number, ONE_AT_A_TIME, moved, names[0])
+    for number, names in enumerate(stages):
+        roll = update_steps(context, _listing(variable, names), from_revision + number, ROLL_SURGE, moved, names[0])
         # The forecast is checked once, at the end.
-        steps += roll if number == len(wanted) - 1 else roll[:-1]
-    forecast = _rolled(found, ({"to": to},) if has_both else ({"beside": to}, {"to": to}))
+        steps += roll if number == len(stages) - 1 else roll[:-1]
+    forecast = _cost_of_rolls(context, ({"to": to},) if has_both else ({"beside": to}, {"to": to}))
     return Migration(
         kind=ASSIGNOR,
         steps=tuple(steps),
@@ -66,39 +66,43 @@ def assignor(found: Ground, to: str, variable: Variable, from_revision: int) -> 
     )
 
 
-def assignor_in_a_window(found: Ground, to: str, change: TemplateChange, green: str) -> Migration:
-    """Return the way to ``to`` for members that refuse mixed lists (librdkafka, kafka-python): stop all, start all."""
-    _check(found, to)
-    way = in_a_window(found, Green(green, change, to))
-    moved = all_owned(found)
+def assignor_in_a_window(context: MigrationContext, to: str, change: TemplateChange, green: str) -> Migration:
+    """Return the change to ``to`` for members that refuse mixed lists (librdkafka): stop all, start all."""
+    _check(context, to)
+    takeover = in_a_window(context, Green(green, change, to))
+    moved = all_owned(context)
     return Migration(
         kind=ASSIGNOR,
-        steps=way.steps,
+        steps=takeover.steps,
         must_be_true=(f"the changed template makes every consumer assign by {to}", CONTENT),
-        why=tuple(told(way, [way])),
+        why=tuple(explain_choice(takeover, [takeover])),
         moved=moved,
-        cost=known_cost(way.transition),
-        unknowns=(way.unknown,) if way.unknown else (),
+        cost=known_cost(takeover.transition),
+        unknowns=(takeover.unknown,) if takeover.unknown else (),
     )
 
 
-def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int, to: str = "uniform") -> Migration:
+def consumer_protocol(
+    context: MigrationContext, change: TemplateChange, from_revision: int, to: str = "uniform"
+) -> Migration:
     """Return the roll of a classic group to the consumer protocol, which ``change`` of the template brings (KIP-848).
 
     The first member that comes by the new protocol converts the group: the server's assignor ``to`` takes over for all.
     """
-    if found.snapshot.system != "kafka" or to not in SERVER_ASSIGNORS:
+    if context.snapshot.system != "kafka" or to not in SERVER_ASSIGNORS:
         raise BadInputError(
-            f"group {found.snapshot.group} on {found.snapshot.system} to {to}: expected a Kafka group and one of "
+            f"group {context.snapshot.group} on {context.snapshot.system} to {to}: expected a Kafka group and one of "
             f"{', '.join(SERVER_ASSIGNORS)}"
         )
-    if found.strategy in SERVER_ASSIGNORS:
-        raise BadInputError(f"group {found.snapshot.group} has the consumer protocol already: nothing is to be changed")
-    moved = all_owned(found)
-    forecast = _rolled(found, ({"to": to},))
+    if context.strategy in SERVER_ASSIGNORS:
+        raise BadInputError(
+            f"group {context.snapshot.group} has the consumer protocol already: nothing is to be changed"
+        )
+    moved = all_owned(context)
+    forecast = _cost_of_rolls(context, ({"to": to},))
     return Migration(
         kind=PROTOCOL,
-        steps=update_steps(found, change, from_revision, ONE_AT_A_TIME, moved, to),
+        steps=update_steps(context, change, from_revision, ROLL_SURGE, moved, to),
         must_be_true=(
             "brokers are 4.0 or later with feature group.version 1",
             "group.consumer.migration.policy of the brokers allows upgrades",
@@ -115,47 +119,47 @@ def consumer_protocol(found: Ground, change: TemplateChange, from_revision: int,
 
 def _listing(variable: Variable, assignors: tuple[str, ...]) -> TemplateChange:
     """Return the template change that sets the variable to these assignors, in this order."""
-    value = ",".join(JAVA_ASSIGNORS[one] for one in assignors)
+    value = ",".join(JAVA_ASSIGNORS[name] for name in assignors)
     return TemplateChange((ContainerChange(variable.container, env=(Setting(variable.name, value),)),))
 
 
-def _check(found: Ground, to: str) -> None:
-    snapshot = found.snapshot
-    if snapshot.system != "kafka" or found.strategy not in JAVA_ASSIGNORS:
+def _check(context: MigrationContext, to: str) -> None:
+    snapshot = context.snapshot
+    if snapshot.system != "kafka" or context.strategy not in JAVA_ASSIGNORS:
         raise BadInputError(
-            f"group {snapshot.group} on {snapshot.system} with {found.strategy}: expected a classic Kafka group"
+            f"group {snapshot.group} on {snapshot.system} with {context.strategy}: expected a classic Kafka group"
         )
     if to not in JAVA_ASSIGNORS:
         raise UnknownNameError(f"assignor {to!r} is none of a client's: choose one of {', '.join(JAVA_ASSIGNORS)}")
-    if to == found.strategy:
+    if to == context.strategy:
         raise BadInputError(f"group {snapshot.group} has assignor {to} already: nothing is to be changed")
 
 
-def _check_java(found: Ground, variable: Variable) -> None:
-    timing = found.snapshot.timing
+def _check_java(context: MigrationContext, variable: Variable) -> None:
+    timing = context.snapshot.timing
     if timing is not None and timing.client.startswith(LIBRDKAFKA):
         raise BadInputError(
-            f"group {found.snapshot.group} has clients of {timing.client} (spec.timing of the policy), expected Java's "
-            f"for rolls by variable {variable.name}, which gets names of Java classes: name a green Deployment and a "
-            "change, so that all stop before any starts"
+            f"group {context.snapshot.group} has clients of {timing.client} (spec.timing of the policy), expected "
+            f"Java's for rolls by variable {variable.name}, which gets names of Java classes: name a green Deployment "
+            "and a change, so that all stop before any starts"
         )
 
 
-def _rolled(found: Ground, lists: Sequence[Document]) -> Cost | str:
-    """Return what rolls cost whose new pods list these assignors, or in half a sentence why that cannot be told.
+def _cost_of_rolls(context: MigrationContext, lists: Sequence[Document]) -> Cost | str:
+    """Return what rolls cost whose new pods list these assignors, or in half a sentence why that is unknown.
 
     As ``update_steps`` carries them out, one after the other: the next one begins when the group has settled.
     """
-    ready, deployment = found.ready_s(ONE_AT_A_TIME), found.deployment
+    ready, deployment = context.ready_s(ROLL_SURGE), context.deployment
     if ready is None:
         return _UNKNOWN_READY
     least, most = (
-        rolled(ONE_AT_A_TIME, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
+        roll_change(ROLL_SURGE, 0, ready_s, deployment.min_ready_s, deployment.grace_s)
         for ready_s in (ready.least, ready.most)
     )
     costs = []
     for listed in lists:
-        cost = timed(found, ({**least, **listed}, {**most, **listed}))
+        cost = forecast_change(context, ({**least, **listed}, {**most, **listed}))
         if isinstance(cost, str):
             return cost
         costs.append(cost_of(cost))

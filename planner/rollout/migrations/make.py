@@ -5,7 +5,7 @@ from planner.rollout.migrations.cluster import cluster
 from planner.rollout.migrations.expand import expand
 from planner.rollout.migrations.green import Green
 from planner.rollout.migrations.kafka import assignor, assignor_in_a_window, consumer_protocol
-from planner.rollout.migrations.migration import Ground, Migration
+from planner.rollout.migrations.migration import Migration, MigrationContext
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
 from planner.rollout.migrations.requests import (
@@ -25,64 +25,64 @@ from planner.rollout.migrations.strategy import strategy
 from planner.rollout.migrations.update import update
 
 
-def make_migration(found: Ground, request: Request) -> Migration:
+def make_migration(context: MigrationContext, request: Request) -> Migration:
     """Return the migration that does what is asked for.
 
     Raises ``RefusedError`` for what would do harm, ``BadInputError`` or ``UnknownNameError`` for what does not fit the
     group or its Deployment.
     """
-    _check_names(found, request)
+    _check_names(context, request)
     match request:
         case RelocateRequest():
-            made = relocate(found, request.change, request.green, request.room)
+            made = relocate(context, request.change, request.green, request.room)
         case ClusterRequest():
-            made = cluster(found, request.to, request.change, request.green)
+            made = cluster(context, request.to, request.change, request.green)
         case ResetRequest():
-            made = reset(found, request.to)
+            made = reset(context, request.to)
         case ExpandRequest():
-            made = expand(found, request.topic, request.queues, request.consumers)
+            made = expand(context, request.topic, request.queues, request.consumers)
         case UpdateRequest():
-            made = update(found, request.change, found.revision, request.surge)
+            made = update(context, request.change, context.revision, request.surge)
         case _:
-            made = _members_change(found, request)
+            made = _members_change(context, request)
     return made
 
 
 def _members_change(
-    found: Ground, request: StrategyRequest | RenameRequest | AssignorRequest | ConsumerProtocolRequest
+    context: MigrationContext, request: StrategyRequest | RenameRequest | AssignorRequest | ConsumerProtocolRequest
 ) -> Migration:
     """Return the migration of those after which members share out their queues, or name themselves, otherwise."""
     match request:
         case StrategyRequest():
             green = Green(request.green, request.change, request.to, None, request.options or None, request.room)
-            return strategy(found, green, request.new_group)
+            return strategy(context, green, request.new_group)
         case RenameRequest():
-            return rename(found, request.to, request.change, request.green)
+            return rename(context, request.to, request.change, request.green)
         case AssignorRequest():
-            return _assignor(found, request)
+            return _assignor(context, request)
         case ConsumerProtocolRequest():
-            return consumer_protocol(found, request.change, found.revision, request.to)
+            return consumer_protocol(context, request.change, context.revision, request.to)
 
 
-def _assignor(found: Ground, request: AssignorRequest) -> Migration:
+def _assignor(context: MigrationContext, request: AssignorRequest) -> Migration:
     if request.variable is not None:
-        return assignor(found, request.to, request.variable, found.revision)
+        return assignor(context, request.to, request.variable, context.revision)
     assert request.change is not None
     assert request.green is not None
-    return assignor_in_a_window(found, request.to, request.change, request.green)
+    return assignor_in_a_window(context, request.to, request.change, request.green)
 
 
-def _check_names(found: Ground, request: Request) -> None:
+def _check_names(context: MigrationContext, request: Request) -> None:
     """Raise for a container that the Deployment does not have, and for a green Deployment of the old one's name."""
-    there = [container.name for container in found.deployment.containers]
+    present = [container.name for container in context.deployment.containers]
     change, variable = getattr(request, "change", None), getattr(request, "variable", None)
-    named = [one.container for one in change.containers] if change else []
+    named = [container_change.container for container_change in change.containers] if change else []
     for name in [*named, *([variable.container] if variable else [])]:
-        if name not in there:
+        if name not in present:
             raise UnknownNameError(
-                f"{found.deployment.workload} has no container {name!r}: it has {', '.join(there) or 'none'}"
+                f"{context.deployment.workload} has no container {name!r}: it has {', '.join(present) or 'none'}"
             )
-    if getattr(request, "green", None) == found.settings.deployment:
+    if getattr(request, "green", None) == context.settings.deployment:
         raise BadInputError(
-            f"the green Deployment cannot be {found.settings.deployment}, which it takes over from: name another one"
+            f"the green Deployment cannot be {context.settings.deployment}, which it takes over from: name another one"
         )

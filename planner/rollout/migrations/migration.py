@@ -1,4 +1,4 @@
-"""What every migration is: steps, what must be true, what it costs, and why this way and no other."""
+"""What every migration is: steps, what must be true, what it costs, and why it is done so."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ from planner.simulation.transition import TRIALS, transition_of
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What a migration stands on: the group, its Deployment at rest, and the policy's names, limits and prices."""
+class MigrationContext:
+    """What a migration starts from: the group, its Deployment at rest, and the policy's names, limits and prices."""
 
     snapshot: GroupSnapshot
     digest: str
@@ -52,7 +52,7 @@ class Ground:
         return self.deployment.revision
 
     def ready_s(self, at_once: int) -> Span | None:
-        """How long a pod takes from its start until it is ready, where so many start at once; ``None``: none tells.
+        """How long a pod takes from its start until it is ready, where so many start at once; ``None``: unknown.
 
         By the present ones. Their times are whole seconds, so each took up to a second less or more. Pods that started
         together on one node had to share it: where fewer start at once, one takes at least its part of that time.
@@ -74,9 +74,9 @@ class Ground:
 class Migration:
     """One migration of a group, by the name of its ``kind``.
 
-    ``must_be_true`` are half sentences that somebody has to answer for, as nothing that the planner reads tells of
-    them. ``why`` are sentences about the ways that were compared. ``moved`` are the queues that have another owner in
-    the end; ``cost`` is what the way there costs, ``None`` where it cannot be told: ``unknowns`` then says why.
+    ``must_be_true`` are half sentences that a person has to answer for, as nothing that the planner reads shows them.
+    ``why`` are sentences about the alternatives that were compared. ``moved`` are the queues that have another owner in
+    the end; ``cost`` is what the migration costs, ``None`` where unknown: ``unknowns`` then says why.
     """
 
     kind: str
@@ -88,11 +88,11 @@ class Migration:
     unknowns: tuple[str, ...] = ()
 
 
-def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> Ground:
-    """Return what a migration of the group stands on, ``digest`` being the snapshot's.
+def read_context(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> MigrationContext:
+    """Return what a migration of the group starts from, ``digest`` being the snapshot's.
 
     Raises ``RefusedError`` where the Deployment is not at rest or not the planner's to change, or where the group's
-    strategy cannot be simulated, so that nobody could tell when it has settled.
+    strategy cannot be simulated, so that nothing shows when it has settled.
     """
     deployment, group = snapshot.deployment, snapshot.group
     if deployment is None:
@@ -126,46 +126,46 @@ def ground(snapshot: GroupSnapshot, digest: str, settings: RolloutSettings) -> G
             f"the members of group {group} share messages (POP): only their number can be planned, no migration",
         )
     current = simulate_candidate(snapshot, len(snapshot.clients), snapshot.strategy or "")
-    return Ground(snapshot, digest, deployment, settings, current)
+    return MigrationContext(snapshot, digest, deployment, settings, current)
 
 
-def check_orderly(found: Ground) -> None:
+def check_orderly(context: MigrationContext) -> None:
     """Raise ``RefusedError`` where pods of an orderly group are killed at once: locks outlive them by a minute."""
-    if found.snapshot.orderly and found.deployment.grace_s == 0:
+    if context.snapshot.orderly and context.deployment.grace_s == 0:
         raise refused(
             Refusal.ORDERLY_WITHOUT_SURGE,
-            f"group {found.snapshot.group} consumes in order, and {found.deployment.workload} kills its pods at once "
-            "(terminationGracePeriodSeconds 0), so that their locks stay up to 60 s: give them time to stop",
+            f"group {context.snapshot.group} consumes in order, and {context.deployment.workload} kills its pods at "
+            "once (terminationGracePeriodSeconds 0), so that their locks stay up to 60 s: give them time to stop",
         )
 
 
-def all_owned(found: Ground) -> MovedQueues:
+def all_owned(context: MigrationContext) -> MovedQueues:
     """Return what moves where every member is replaced: all queues that have an owner."""
-    owned = sum(owner.owner is not None for owner in found.current.owners)
+    owned = sum(owner.owner is not None for owner in context.current.owners)
     return MovedQueues(owned, owned)
 
 
-def known_cost(found: Transition | str | None) -> Cost | None:
-    """Return what ``timed`` told in the plan's words, ``None`` where it could not tell."""
-    return cost_of(found) if isinstance(found, Transition) else None
+def known_cost(forecast: Transition | str | None) -> Cost | None:
+    """Return what ``forecast_change`` gave as the plan's cost, ``None`` where it gave a sentence."""
+    return cost_of(forecast) if isinstance(forecast, Transition) else None
 
 
-def timed(found: Ground, changes: tuple[Document, Document]) -> Transition | str:
-    """Return what a change costs, or in half a sentence why that cannot be told."""
+def forecast_change(context: MigrationContext, changes: tuple[Document, Document]) -> Transition | str:
+    """Return what a change costs, or in half a sentence why that is unknown."""
     try:
-        return transition_of(found.current, found.snapshot, found.digest, changes, TRIALS)
+        return transition_of(context.current, context.snapshot, context.digest, changes, TRIALS)
     except PlannerError as error:
         return f"what the migration costs in pauses and duplicates: {str(error).rstrip('.')}"
 
 
-def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
+def plan_of(migration: Migration, context: MigrationContext, at: datetime) -> RolloutPlan:
     """Return the plan that carries the migration out, made at ``at``.
 
     Raises ``RefusedError`` where it cannot be carried out beside the Deployment's autoscaler.
     """
-    snapshot, settings = found.snapshot, found.settings
+    snapshot, settings = context.snapshot, context.settings
     forecast = replace(
-        forecast_outcome(snapshot, found.current),
+        forecast_outcome(snapshot, context.current),
         moved_queues=migration.moved,
         owners_after=(),
         unknowns=tuple(_unknowns(migration)),
@@ -175,14 +175,14 @@ def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
         policy=settings.policy,
         group=GroupRef(snapshot.system, snapshot.cluster, snapshot.group),
         deployment=settings.deployment,
-        snapshot=SnapshotRef(found.digest, snapshot.at),
+        snapshot=SnapshotRef(context.digest, snapshot.at),
         made_at=at,
         valid_until=at + timedelta(seconds=settings.valid_for_s),
         reason=f"Migration {migration.kind}, which somebody asked for.",
         rejected=(),
-        preconditions=Preconditions(found.count, snapshot.clients, found.strategy, len(snapshot.data_queues)),
+        preconditions=Preconditions(context.count, snapshot.clients, context.strategy, len(snapshot.data_queues)),
         forecast=forecast,
-        steps=with_autoscaler(migration.steps, found.deployment, found.count, settings.autoscaler),
+        steps=with_autoscaler(migration.steps, context.deployment, context.count, settings.autoscaler),
         migration=migration.kind,
         policy_digest=settings.policy_digest,
         ways=migration.why,
@@ -192,5 +192,5 @@ def plan_of(migration: Migration, found: Ground, at: datetime) -> RolloutPlan:
 
 def _unknowns(migration: Migration) -> Iterator[str]:
     yield "who owns which queue afterwards, as new pods bring new member ids"
-    yield from (f"whether {one}: somebody has to make sure" for one in migration.must_be_true)
+    yield from (f"whether {requirement}: somebody has to make sure" for requirement in migration.must_be_true)
     yield from migration.unknowns

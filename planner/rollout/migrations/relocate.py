@@ -6,8 +6,8 @@ from dataclasses import replace
 from planner.rollout.batches import after
 from planner.rollout.build import cost_of, costs_together
 from planner.rollout.migrations.green import CONTENT, CREATE_LIMIT_S
-from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly
-from planner.rollout.migrations.rooms import goes_by_rooms, settled
+from planner.rollout.migrations.machine_rooms import await_settled, goes_by_rooms
+from planner.rollout.migrations.migration import Migration, MigrationContext, all_owned, check_orderly
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import (
     AwaitReady,
@@ -25,19 +25,19 @@ from planner.simulation.transition import with_transition
 KIND = "relocate"
 
 
-def relocate(found: Ground, change: TemplateChange, green: str, room: str | None = None) -> Migration:
-    """Return the way of all consumers to the Deployment ``green``: as many start beside them, then the old ones stop.
+def relocate(context: MigrationContext, change: TemplateChange, green: str, room: str | None = None) -> Migration:
+    """Return the move of all consumers to the Deployment ``green``: as many start beside them, then the old ones stop.
 
     Both are members of one group with one strategy meanwhile, so nobody is without an owner, and the group rebalances
-    twice. Under ``MACHINE_ROOM_NEARBY`` the green ones are in ``room``, which must be named; how many queues move on
-    the way cannot be told then, as that goes by ids. Raises ``RefusedError`` under ``MACHINE_ROOM``: while both are
+    twice. Under ``MACHINE_ROOM_NEARBY`` the green ones are in ``room``, which must be named; how many queues move
+    meanwhile is unknown then, as that goes by ids. Raises ``RefusedError`` under ``MACHINE_ROOM``: while both are
     there, shares of one room's queues would fall to members of the other, and nobody would consume them.
     """
-    check_orderly(found)
-    _check_rooms(found, room)
-    settings, count = found.settings, found.count
-    joined, left = _rebalances(found)
-    costs = [one.transition for one in (joined, left) if one is not None and one.transition is not None]
+    check_orderly(context)
+    _check_rooms(context, room)
+    settings, count = context.settings, context.count
+    joined, left = _rebalances(context)
+    costs = [outcome.transition for outcome in (joined, left) if outcome is not None and outcome.transition is not None]
     back = f"set the replicas of {settings.deployment} back to {count}"
     return Migration(
         kind=KIND,
@@ -47,24 +47,24 @@ def relocate(found: Ground, change: TemplateChange, green: str, room: str | None
                 0,
                 count,
                 settings.ready_limit_s,
-                moved_in(joined),
+                moved_queues_of(joined),
                 f"set the replicas of {green} back to 0",
                 deployment=green,
             ),
             AwaitReady(count, settings.ready_limit_s, deployment=green),
-            settled(found, 2 * count, room),
-            StopConsumers(count, 0, (), settings.ready_limit_s, moved_in(left), back),
+            await_settled(context, 2 * count, room),
+            StopConsumers(count, 0, (), settings.ready_limit_s, moved_queues_of(left), back),
             AwaitReady(0, settings.ready_limit_s),
-            settled(found, count, room),
+            await_settled(context, count, room),
             CheckForecast(settings.settled_limit_s),
         ),
         must_be_true=tuple(_must_be_true(room)),
         why=("All green consumers start before any old one stops: two rebalances, and no queue is without an owner.",),
-        moved=all_owned(found),
-        cost=costs_together([cost_of(one) for one in costs]) if len(costs) == 2 else None,
+        moved=all_owned(context),
+        cost=costs_together([cost_of(transition) for transition in costs]) if len(costs) == 2 else None,
         unknowns=tuple(dict.fromkeys((*joined.unknowns, *left.unknowns)))
         if joined and left
-        else (f"what it costs in pauses and duplicates: {found.strategy} goes by the ids of members",),
+        else (f"what it costs in pauses and duplicates: {context.strategy} goes by the ids of members",),
     )
 
 
@@ -76,38 +76,38 @@ def _must_be_true(room: str | None) -> Iterator[str]:
     yield CONTENT
 
 
-def _check_rooms(found: Ground, room: str | None) -> None:
-    group = found.snapshot.group
-    if found.strategy == "MACHINE_ROOM":
+def _check_rooms(context: MigrationContext, room: str | None) -> None:
+    group = context.snapshot.group
+    if context.strategy == "MACHINE_ROOM":
         raise refused(
             Refusal.SPLIT_BRAIN,
-            f"group {group} allocates by {found.strategy}: members of two rooms beside each other would leave queues "
+            f"group {group} allocates by {context.strategy}: members of two rooms beside each other would leave queues "
             "without an owner; change its rooms by the migration strategy, which stops all before any starts",
         )
-    if goes_by_rooms(found.strategy) and room is None:
+    if goes_by_rooms(context.strategy) and room is None:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"group {group} allocates by {found.strategy}: nobody could tell when it has settled, as the rooms of "
+            f"group {group} allocates by {context.strategy}: nobody could tell when it has settled, as the rooms of "
             "members that are not there yet are not known; name the one that all green consumers run in (--room)",
         )
 
 
-def _rebalances(found: Ground) -> tuple[CandidateOutcome, CandidateOutcome] | tuple[None, None]:
+def _rebalances(context: MigrationContext) -> tuple[CandidateOutcome, CandidateOutcome] | tuple[None, None]:
     """Return the group with twice as many members, and with the old ones gone; nothing where ids decide by rooms.
 
     Moved queues are the range over all places where the new ids may sort; pauses are those of ids that sort last.
     """
-    if goes_by_rooms(found.strategy):
+    if goes_by_rooms(context.strategy):
         return None, None
-    snapshot, digest, count = found.snapshot, found.digest, found.count
-    joined = with_transition(simulate_candidate(snapshot, 2 * count, found.strategy), snapshot, digest)
+    snapshot, digest, count = context.snapshot, context.digest, context.count
+    joined = with_transition(simulate_candidate(snapshot, 2 * count, context.strategy), snapshot, digest)
     doubled = after(snapshot, joined)
     green = [client for client in doubled.clients if client not in snapshot.clients]
-    left = with_transition(simulate_candidate(doubled, count, found.strategy, green), doubled, digest)
-    any_half = simulate_candidate(doubled, count, found.strategy)
+    left = with_transition(simulate_candidate(doubled, count, context.strategy, green), doubled, digest)
+    any_half = simulate_candidate(doubled, count, context.strategy)
     return joined, replace(left, moved_fewest=any_half.moved_fewest, moved_most=any_half.moved_most)
 
 
-def moved_in(outcome: CandidateOutcome | None) -> MovedQueues:
-    """Return how many queues move on the way to an outcome; unknown where there is none."""
+def moved_queues_of(outcome: CandidateOutcome | None) -> MovedQueues:
+    """Return how many queues move for an outcome; unknown where there is none."""
     return MovedQueues(outcome.moved_fewest, outcome.moved_most) if outcome else MovedQueues(None, None)

@@ -1,4 +1,4 @@
-"""What a person asks for: one migration with its arguments, checked only for what can be told without the group."""
+"""What a person asks for: one migration with its arguments, checked only as far as is possible without the group."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

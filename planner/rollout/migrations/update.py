@@ -8,9 +8,16 @@ from planner.decision.prices import Prices
 from planner.forecast.trials import Document
 from planner.forecast.words import count_between, messages_between, seconds_between
 from planner.rollout.batches import Span
-from planner.rollout.migrations.migration import Ground, Migration, all_owned, check_orderly, known_cost, timed
-from planner.rollout.migrations.rooms import settled
-from planner.rollout.migrations.torn import refuse_rolling
+from planner.rollout.migrations.machine_rooms import await_settled
+from planner.rollout.migrations.migration import (
+    Migration,
+    MigrationContext,
+    all_owned,
+    check_orderly,
+    forecast_change,
+    known_cost,
+)
+from planner.rollout.migrations.split_brain import refuse_rolling
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitReady, AwaitSettled, CheckForecast, MovedQueues, Step, UpdateTemplate
 from planner.rollout.template import TemplateChange
@@ -22,16 +29,18 @@ _SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class UpdatePace:
     """How many pods an update replaces at once, with what that costs; ``cost`` in seconds of one consumer."""
 
     surge: int
     unavailable: int
-    found: Transition | str
+    forecast: Transition | str
     cost: Span | None = None
 
 
-def update(found: Ground, change: TemplateChange, from_revision: int, surge: int | None = None) -> Migration:
+def update(
+    context: MigrationContext, change: TemplateChange, from_revision: int, surge: int | None = None
+) -> Migration:
     """Return the update of all pods to the changed template, never with fewer ready consumers than now.
 
     ``from_revision`` is the Deployment's now. Without ``surge`` one, a quarter of all and all new pods at once are
@@ -39,65 +48,65 @@ def update(found: Ground, change: TemplateChange, from_revision: int, surge: int
     Raises ``RefusedError`` for an orderly group whose consumers would be killed, or would stop before others start, and
     for a change that names another RocketMQ strategy: members would mix two.
     """
-    check_orderly(found)
-    refuse_rolling(found, change)
-    if found.snapshot.orderly and surge == 0:
+    check_orderly(context)
+    refuse_rolling(context, change)
+    if context.snapshot.orderly and surge == 0:
         raise refused(
             Refusal.ORDERLY_WITHOUT_SURGE,
-            f"group {found.snapshot.group} consumes in order, and without surge each queue waits until its new owner "
+            f"group {context.snapshot.group} consumes in order, and without surge each queue waits until its new owner "
             "has started: allow one pod more",
         )
-    wanted = sorted({1, math.ceil(found.count * _SHARE), found.count}) if surge is None else [surge]
-    turns = [_turn(found, size, 0) for size in wanted]
-    best = min(turns, key=_upper_end)
-    fewer = math.floor(found.count * _SHARE)
-    usual = [_turn(found, math.ceil(found.count * _SHARE), fewer)] if fewer or surge is not None else []
-    moved = all_owned(found)
+    surges = sorted({1, math.ceil(context.count * _SHARE), context.count}) if surge is None else [surge]
+    paces = [_pace(context, size, 0) for size in surges]
+    best = min(paces, key=_upper_end)
+    fewer = math.floor(context.count * _SHARE)
+    usual = [_pace(context, math.ceil(context.count * _SHARE), fewer)] if fewer or surge is not None else []
+    moved = all_owned(context)
     return Migration(
         kind=KIND,
-        steps=update_steps(found, change, from_revision, best.surge, moved, found.strategy),
+        steps=update_steps(context, change, from_revision, best.surge, moved, context.strategy),
         must_be_true=(
             "the new version can run beside the old one in one group",
             "the changed template leaves the allocation strategy as it is",
         ),
-        why=tuple(_why(best, [turn for turn in (*turns, *usual) if turn is not best])),
+        why=tuple(_why(best, [pace for pace in (*paces, *usual) if pace is not best])),
         moved=moved,
-        cost=known_cost(best.found),
-        unknowns=(best.found,) if isinstance(best.found, str) else (),
+        cost=known_cost(best.forecast),
+        unknowns=(best.forecast,) if isinstance(best.forecast, str) else (),
     )
 
 
 def update_steps(
-    found: Ground, change: TemplateChange, from_revision: int, surge: int, moved: MovedQueues, strategy: str
+    context: MigrationContext, change: TemplateChange, from_revision: int, surge: int, moved: MovedQueues, strategy: str
 ) -> tuple[Step, ...]:
     """Return the steps of one roll through all pods, until the group has settled under ``strategy``."""
-    settings, turns = found.settings, math.ceil(found.count / surge)
-    limit_s = settings.ready_limit_s * turns
+    settings, rounds = context.settings, math.ceil(context.count / surge)
+    limit_s = settings.ready_limit_s * rounds
     return (
-        UpdateTemplate(change, found.count, surge, 0, from_revision, settings.ready_limit_s, moved),
-        AwaitReady(found.count, limit_s),
-        settled(found, found.count)
-        if strategy == found.strategy
-        else AwaitSettled(found.count, strategy, settings.settled_limit_s),
+        UpdateTemplate(change, context.count, surge, 0, from_revision, settings.ready_limit_s, moved),
+        AwaitReady(context.count, limit_s),
+        await_settled(context, context.count)
+        if strategy == context.strategy
+        else AwaitSettled(context.count, strategy, settings.settled_limit_s),
         CheckForecast(settings.settled_limit_s),
     )
 
 
-def _turn(found: Ground, surge: int, unavailable: int) -> Turn:
-    ready = found.ready_s(surge)
+def _pace(context: MigrationContext, surge: int, unavailable: int) -> UpdatePace:
+    ready = context.ready_s(surge)
     if ready is None:
-        return Turn(surge, unavailable, "how long a pod takes until it is ready: none of the present ones tells")
-    deployment = found.deployment
+        return UpdatePace(surge, unavailable, "how long a pod takes until it is ready: none of the present ones tells")
+    deployment = context.deployment
     first, last = (
-        rolled(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
+        roll_change(surge, unavailable, ready_s, deployment.min_ready_s, deployment.grace_s)
         for ready_s in (ready.least, ready.most)
     )
     changes = (first, last)
-    cost = timed(found, changes)
-    return Turn(surge, unavailable, cost, _priced(cost, surge, found.settings.prices))
+    cost = forecast_change(context, changes)
+    return UpdatePace(surge, unavailable, cost, _price(cost, surge, context.settings.prices))
 
 
-def rolled(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
+def roll_change(surge: int, unavailable: int, ready_s: float, min_ready_s: float, grace_s: float) -> Document:
     """Return the forecast's change of a Deployment that replaces all its pods, so many at once."""
     return {
         "kind": "rolling_update",
@@ -109,31 +118,31 @@ def rolled(surge: int, unavailable: int, ready_s: float, min_ready_s: float, gra
     }
 
 
-def _priced(cost: Transition | str, surge: int, prices: Prices) -> Span | None:
-    """Messages that come twice, and the pods above the count until all is over."""
+def _price(cost: Transition | str, surge: int, prices: Prices) -> Span | None:
+    """Duplicates, and the pods above the count until all is over."""
     if isinstance(cost, str) or cost.settle_s is None:
         return None
-    twice = Span(cost.duplicates.p05, cost.duplicates.p95).times(prices.duplicate_s)
-    return twice + Span(cost.settle_s.p05, cost.settle_s.p95).times(surge)
+    duplicates = Span(cost.duplicates.p05, cost.duplicates.p95).times(prices.duplicate_s)
+    return duplicates + Span(cost.settle_s.p05, cost.settle_s.p95).times(surge)
 
 
-def _upper_end(turn: Turn) -> tuple[float, int]:
+def _upper_end(pace: UpdatePace) -> tuple[float, int]:
     """Unknown costs: the fewest rebalances, which is all at once."""
-    return (turn.cost.most if turn.cost else math.inf, -turn.surge)
+    return (pace.cost.most if pace.cost else math.inf, -pace.surge)
 
 
-def _why(best: Turn, others: Sequence[Turn]) -> Iterator[str]:
-    yield f"Chosen: {_told(best)}."
-    yield from (f"Not {_told(turn)}." for turn in others)
+def _why(best: UpdatePace, others: Sequence[UpdatePace]) -> Iterator[str]:
+    yield f"Chosen: {_describe(best)}."
+    yield from (f"Not {_describe(pace)}." for pace in others)
 
 
-def _told(turn: Turn) -> str:
-    how = f"{turn.surge} more and {turn.unavailable} fewer pods at once"
-    cost = turn.found
+def _describe(pace: UpdatePace) -> str:
+    how = f"{pace.surge} more and {pace.unavailable} fewer pods at once"
+    cost = pace.forecast
     if isinstance(cost, str):
         return f"{how} ({cost})"
     pause = seconds_between(cost.pause_s.p05, cost.pause_s.p95) if cost.pause_s else "of unknown length"
     priced = (
-        f", worth {count_between(round(turn.cost.least), round(turn.cost.most))} consumer-seconds" if turn.cost else ""
+        f", worth {count_between(round(pace.cost.least), round(pace.cost.most))} consumer-seconds" if pace.cost else ""
     )
     return f"{how}: longest pause {pause}, {messages_between(cost.duplicates.p05, cost.duplicates.p95)} twice{priced}"

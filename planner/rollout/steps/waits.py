@@ -86,11 +86,11 @@ class AwaitSettled:
         """What is seen once it is done."""
         if not self.members:
             return f"{grouped(self.group)} has no member left, seen twice in a row"
-        whose = f" of group {self.group}" if self.group else ""
+        of_group = f" of group {self.group}" if self.group else ""
         where = f", new ones in room {self.new_room}," if self.new_room else ""
         return (
-            f"all {self.members} members{whose}{where} own what {self.strategy} {'so set up ' if self.options else ''}"
-            "gives them, seen twice with no rebalance in between"
+            f"all {self.members} members{of_group}{where} own what {self.strategy} "
+            f"{'so set up ' if self.options else ''}gives them, seen twice with no rebalance in between"
         )
 
     def options_for(self, members: Iterable[str]) -> dict[str, Any]:

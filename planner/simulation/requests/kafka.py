@@ -1,4 +1,4 @@
-"""A Kafka group: no broker knows how its members are set up, so the policy's ``spec.timing`` tells it."""
+"""A Kafka group: no broker knows how its members are set up, so the policy's ``spec.timing`` states it."""
 
 from collections.abc import Iterator
 
@@ -50,8 +50,8 @@ def request(outcome: CandidateOutcome, snapshot: GroupSnapshot, end: int) -> Doc
 
 def assumed(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Iterator[str]:
     """Yield in sentences what the forecast of the change takes for granted."""
-    told = dict(snapshot.timing.settings) if snapshot.timing else {}
-    silent = [name for name in _DECISIVE[_protocol(snapshot)] if name not in told]
+    stated = dict(snapshot.timing.settings) if snapshot.timing else {}
+    silent = [name for name in _DECISIVE[_protocol(snapshot)] if name not in stated]
     if silent:
         yield f"{', '.join(silent)}: taken to be the defaults, as the policy's spec.timing does not say"
     yield "when the group rebalanced last, which sets its heartbeats: sampled from ten seconds to a day ago"
@@ -78,16 +78,16 @@ def _change(outcome: CandidateOutcome, snapshot: GroupSnapshot) -> Document:
 
 def _partitions(snapshot: GroupSnapshot, end: int) -> dict[str, list[Document]]:
     """Return the partitions of each topic by their numbers, which leave out none."""
-    found: dict[str, list[Document]] = {}
+    by_topic: dict[str, list[Document]] = {}
     for state in sorted(snapshot.data_queues, key=lambda state: state.queue):
         queue = state.queue
         if not isinstance(queue, TopicPartition):
             raise BadInputError(f"queue {queue} is a RocketMQ queue")
-        of_topic = found.setdefault(queue.topic, [])
+        of_topic = by_topic.setdefault(queue.topic, [])
         if queue.number != len(of_topic):
             raise BadInputError(f"partition {len(of_topic)} of topic {queue.topic} is not in the snapshot")
         of_topic.append(rate_and_lag(state, end))
-    return found
+    return by_topic
 
 
 def _member(member: KafkaMember, snapshot: GroupSnapshot) -> Document:

@@ -1,4 +1,4 @@
-"""A RocketMQ group: its clients tell how they are set up."""
+"""A RocketMQ group: its clients report how they are set up."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,30 +101,32 @@ def _release(setups: Sequence[ClientSetup]) -> str:
         raise BadInputError(f"members are written in {', '.join(others)}: the forecast knows Java clients")
     if any(setup.version is None for setup in setups):
         raise BadInputError("a member's version is older than 4.9 or unknown")
-    found = sorted({version(setup.version, "version") for setup in setups})
-    kinds = {generation(one).name for one in found}
+    releases = sorted({version(setup.version, "version") for setup in setups})
+    kinds = {generation(release).name for release in releases}
     if len(kinds) > 1:
         raise BadInputError(f"members run clients of several kinds ({', '.join(sorted(kinds))}): forecast them apart")
-    return str(found[0])
+    return str(releases[0])
 
 
 def _orderly(snapshot: GroupSnapshot) -> bool:
-    told = {setup.orderly for setup in snapshot.setups if setup.orderly is not None}
-    if len(told) != 1:
-        raise BadInputError("some members consume in order and others do not" if told else "no member tells its order")
-    return told.pop()
+    reported = {setup.orderly for setup in snapshot.setups if setup.orderly is not None}
+    if len(reported) != 1:
+        raise BadInputError(
+            "some members consume in order and others do not" if reported else "no member tells its order"
+        )
+    return reported.pop()
 
 
 def _consumer(setups: Sequence[ClientSetup]) -> Consumer:
-    """Return the members' class, by what they tell of themselves; all must be alike.
+    """Return the members' class, by what they report of themselves; all must be alike.
 
     Only ``DefaultLitePullConsumer`` has a property ``autoCommit``.
     """
-    told = {text for setup in setups for name, text in setup.settings if name == _CONSUMES} or {_BY_PUSH}
-    if told == {_BY_PUSH}:
+    reported = {text for setup in setups for name, text in setup.settings if name == _CONSUMES} or {_BY_PUSH}
+    if reported == {_BY_PUSH}:
         return Consumer.PUSH
-    if told != {_BY_POLLS}:
-        raise BadInputError(f"members consume by {', '.join(sorted(told))}: the forecast knows push and lite pull")
+    if reported != {_BY_POLLS}:
+        raise BadInputError(f"members consume by {', '.join(sorted(reported))}: the forecast knows push and lite pull")
     commits = {text for setup in setups for name, text in setup.settings if name == "autoCommit"}
     if not commits:
         raise BadInputError(
@@ -139,23 +141,23 @@ def _consumer(setups: Sequence[ClientSetup]) -> Consumer:
 
 
 def _threads(setups: Sequence[ClientSetup], consumer: Consumer) -> dict[str, int]:
-    """Return how many messages each member works on at once, of those that tell it."""
+    """Return how many messages each member works on at once, of those that report it."""
     if consumer != Consumer.PUSH:
         return {setup.client: POLLING_THREADS for setup in setups}
     return {setup.client: setup.threads for setup in setups if setup.threads is not None}
 
 
 def _settings(snapshot: GroupSnapshot, consumer: Consumer, end: int) -> Document:
-    """Return what the members told of the settings that a forecast knows; where they differ, that end of it."""
-    told: dict[str, set[str]] = {}
+    """Return what the members reported of the settings that a forecast knows; where they differ, that bound."""
+    reported: dict[str, set[str]] = {}
     for setup in snapshot.setups:
         for name, text in setup.settings:
             if name in KNOWN and name not in LACKS[consumer]:
-                told.setdefault(name, set()).add(text)
-    found = {name: _value(name, sorted(texts), end) for name, texts in told.items()}
+                reported.setdefault(name, set()).add(text)
+    settings = {name: _value(name, sorted(texts), end) for name, texts in reported.items()}
     if snapshot.notifies_changes is False:
-        found["notifyConsumerIdsChangedEnable"] = False
-    return found
+        settings["notifyConsumerIdsChangedEnable"] = False
+    return settings
 
 
 def _value(name: str, texts: Sequence[str], end: int) -> int | bool | str:
@@ -171,12 +173,12 @@ def _value(name: str, texts: Sequence[str], end: int) -> int | bool | str:
 
 def _call_s(snapshot: GroupSnapshot, threads: Mapping[str, int], end: int, batch: int) -> float:
     """Return the time of one listener call: by the members' own figures, else what the capacity leaves a thread."""
-    told = [setup.call_s for setup in snapshot.setups if setup.call_s is not None]
-    if told:
-        return at(end, told)
+    reported = [setup.call_s for setup in snapshot.setups if setup.call_s is not None]
+    if reported:
+        return at(end, reported)
     capacity, counts = snapshot.capacity, [count for count in threads.values() if count]
     if capacity is None or capacity.is_lower_bound or not counts:
         raise BadInputError("how long one message takes is unknown: no member consumed anything lately")
     fastest, slowest = fastest_and_slowest(capacity)
-    ends = (min(counts) * batch / fastest, max(counts) * batch / slowest)
-    return at(end, ends)
+    bounds = (min(counts) * batch / fastest, max(counts) * batch / slowest)
+    return at(end, bounds)

@@ -7,7 +7,7 @@ Needs the extra ``prometheus`` (httpx).
 """
 
 from planner.sources.prometheus.access import Access
-from planner.sources.prometheus.choice import Wanted, list_groups
+from planner.sources.prometheus.choice import GroupQuery, list_groups
 from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.errors import AmbiguousSeriesError, AnswerError, QueryError, RefusedError
 from planner.sources.prometheus.history import history
@@ -17,10 +17,10 @@ __all__ = [
     "Access",
     "AmbiguousSeriesError",
     "AnswerError",
+    "GroupQuery",
     "Prometheus",
     "QueryError",
     "RefusedError",
-    "Wanted",
     "history",
     "list_groups",
     "observe_group",

@@ -16,7 +16,7 @@ _NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GroupQuery:
     """Which group to read, and by which labels.
 
     ``cluster`` picks one cluster where the family names it truly, ``topics`` some of the group's topics. ``labels``
@@ -46,7 +46,7 @@ class Wanted:
 class Choice:
     """The family that is read, its label sets, those that were there too, and what follows from the label sets."""
 
-    query: Wanted
+    query: GroupQuery
     family: Family
     also: tuple[str, ...]
     topics: tuple[str, ...]
@@ -70,7 +70,7 @@ class Choice:
         )
 
 
-def choose(prometheus: Prometheus, query: Wanted, since: datetime, until: datetime) -> Choice:
+def choose(prometheus: Prometheus, query: GroupQuery, since: datetime, until: datetime) -> Choice:
     """Return the best family that has the group in the span.
 
     Raises ``UnknownNameError`` for a group or topic that no family knows, ``AmbiguousSeriesError`` when the group is
@@ -94,7 +94,7 @@ def choose(prometheus: Prometheus, query: Wanted, since: datetime, until: dateti
 
 
 def list_groups(
-    prometheus: Prometheus, query: Wanted, since: datetime, until: datetime
+    prometheus: Prometheus, query: GroupQuery, since: datetime, until: datetime
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the groups that each family of ``query.system`` knows in the span, as (family, names in order).
 
@@ -110,7 +110,7 @@ def list_groups(
 
 
 def _series_of_group(
-    prometheus: Prometheus, family: Family, query: Wanted, since: datetime, until: datetime
+    prometheus: Prometheus, family: Family, query: GroupQuery, since: datetime, until: datetime
 ) -> tuple[Mapping[str, str], ...]:
     asked = [
         selector((name,), query.equal(family, metric.dimensions), {})
@@ -120,7 +120,7 @@ def _series_of_group(
     return prometheus.series(asked, since, until)
 
 
-def _topics(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+def _topics(family: Family, query: GroupQuery, label_sets: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     names = {label_set.get(family.label("topic"), "") for label_set in label_sets}
     topics = {name for name in names if name and not name.startswith(_SIDE_TOPICS)}
     if query.topics is None:
@@ -134,7 +134,7 @@ def _topics(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, str
     return tuple(sorted(query.topics))
 
 
-def _cluster(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, str]]) -> str:
+def _cluster(family: Family, query: GroupQuery, label_sets: Sequence[Mapping[str, str]]) -> str:
     label = family.roles.get("cluster")
     names = sorted({label_set[label] for label_set in label_sets if label_set.get(label)}) if label is not None else []
     if len(names) > 1:
@@ -145,7 +145,7 @@ def _cluster(family: Family, query: Wanted, label_sets: Sequence[Mapping[str, st
     return query.cluster or "".join(names)
 
 
-def _unknown_group(prometheus: Prometheus, query: Wanted, since: datetime, until: datetime) -> UnknownNameError:
+def _unknown_group(prometheus: Prometheus, query: GroupQuery, since: datetime, until: datetime) -> UnknownNameError:
     known = list_groups(prometheus, query, since, until)
     span = f"between {since:%Y-%m-%d %H:%M} and {until:%Y-%m-%d %H:%M} UTC"
     if not known:

@@ -13,7 +13,7 @@ from planner.model.points import GroupPoint, MetricHistory
 from planner.model.queues import TopicPartition
 from planner.model.routes import RouteTable
 from planner.model.samples import GroupSample, QueueOffsets
-from planner.sources.prometheus.choice import Choice, Wanted, choose
+from planner.sources.prometheus.choice import Choice, GroupQuery, choose
 from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.families import Metric
 from planner.sources.prometheus.figures import GroupMetrics, group_points, moment
@@ -24,7 +24,7 @@ _NAMED: Final = 5
 
 
 def history(
-    prometheus: Prometheus, query: Wanted, since: datetime, until: datetime, step_s: float = STEP_S
+    prometheus: Prometheus, query: GroupQuery, since: datetime, until: datetime, step_s: float = STEP_S
 ) -> MetricHistory:
     """Return what the server knows of the group between ``since`` and ``until``, read every ``step_s`` seconds.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.model.routes import PartitionRoute, RouteTable
 from planner.model.samples import GroupSample
-from planner.sources.prometheus.choice import Choice, Wanted, choose
+from planner.sources.prometheus.choice import Choice, GroupQuery, choose
 from planner.sources.prometheus.client import Prometheus
 from planner.sources.prometheus.figures import GroupMetrics, latest_levels
 from planner.sources.prometheus.history import gaps_in_knowledge, partition_offsets, partitions, read_metrics
@@ -20,7 +20,7 @@ _STEP_S = 60.0
 _OLD_S = 120.0
 
 
-def observe_group(prometheus: Prometheus, query: Wanted, at: datetime) -> GroupSample:
+def observe_group(prometheus: Prometheus, query: GroupQuery, at: datetime) -> GroupSample:
     """Return what metrics showed of the group at ``at``; the sample's own time is that of the newest scrape.
 
     Members and ownership are unknown (``members=()`` and a problem); RocketMQ's metrics show neither queues nor routes,

@@ -37,7 +37,7 @@ def test_a_plan_is_named_by_its_file_where_that_looks_like_one_or_is_there(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     write(tmp_path / name)
-    assert rollouts.plan_place(name, None) == ("shop", "up")
+    assert rollouts.locate_plan(name, None) == ("shop", "up")
     assert planner("approve", name).returncode == 0
 
 
@@ -47,7 +47,7 @@ def test_a_folder_is_no_plan_file_and_a_path_that_is_not_there_is_no_name(
     """Red when a folder of a plan's name hides the plan, or a mistyped path is looked for in the cluster."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "up").mkdir()
-    assert rollouts.plan_place("up", None) == ("default", "up")
+    assert rollouts.locate_plan("up", None) == ("default", "up")
     for command in ("status", "abort", "verify", "approve"):
         refused(planner(command, "plans/up"), 2, "plan file plans/up does not exist")
 
@@ -232,4 +232,4 @@ def test_ctrl_c_on_the_way_back_tells_so() -> None:
     """Red when a plan that has failed is said to go on."""
     made = plan_for("app", ["a", "b"], (AwaitReady(2, 60),))
     stored = StoredPlan("up", "uid", made, "sha256:x", "1", RolloutStatus(phase=Phase.ABORTING))
-    assert "stays where it is, on its way back: " in rollouts._left(stored)
+    assert "stays where it is, on its way back: " in rollouts._describe_open(stored)

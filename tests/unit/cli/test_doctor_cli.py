@@ -18,7 +18,7 @@ from planner.model.samples import GroupSample
 from planner.sources import kubernetes
 from planner.sources.capture import write_capture
 from planner.sources.live import Installation
-from planner.sources.survey import Ground
+from planner.sources.survey import OpenInstallation
 from tests.sample_builders import POLICY, deployment
 from tests.unit.cli.test_cli import Found, planner, refused
 from tests.unit.diagnosis.patients import each, healthy
@@ -105,8 +105,8 @@ def grounded(monkeypatch: pytest.MonkeyPatch, problems: tuple[str, ...] = ()) ->
     looks = healthy_looks()
 
     @contextmanager
-    def opened(*_: object, **__: object) -> Iterator[Ground]:
-        yield Ground(("shop",), lambda _, at: iter([("shop", replace(next(looks), at=at))]), problems)
+    def opened(*_: object, **__: object) -> Iterator[OpenInstallation]:
+        yield OpenInstallation(("shop",), lambda _, at: iter([("shop", replace(next(looks), at=at))]), problems)
 
     monkeypatch.setattr(doctor_reading, "open_rocketmq", opened)
 

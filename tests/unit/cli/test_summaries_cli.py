@@ -110,7 +110,7 @@ def test_a_migration_in_short_has_the_same_fields(tmp_path: Path) -> None:
 def test_init_sums_up_and_prints_the_policy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = watch(1)[0]
     monkeypatch.setattr(init_command, "discover", lambda *_: Discovery({sample.group: sample}, {}))
-    monkeypatch.setattr(init_command, "_found_target", lambda *_: None)
+    monkeypatch.setattr(init_command, "_detect_target", lambda *_: None)
     words = ("init", "-n", "127.0.0.1:9876", "--group", sample.group)
     short = json.loads(planner(*words, "-o", "new.yaml", "--format", "json", cwd=folder).stdout)
     assert (short["kind"], short["group"], short["members"], short["deployment"]) == (

@@ -19,7 +19,7 @@ class Clock:
 
 def test_a_plan_that_was_woken_has_its_turn_and_then_rests() -> None:
     agenda = Agenda(Clock())
-    agenda.wake(ONE)
+    agenda.trigger(ONE)
     assert agenda.take(0.0) == ONE
     agenda.put_back(ONE, None)
     assert agenda.take(0.0) is None
@@ -29,7 +29,7 @@ def test_whoever_is_due_first_comes_first() -> None:
     clock = Clock()
     agenda = Agenda(clock)
     for key, after in ((ONE, 9.0), (TWO, 5.0)):
-        agenda.wake(key)
+        agenda.trigger(key)
         assert agenda.take(0.0) == key
         agenda.put_back(key, after)
     assert agenda.take(0.0) is None, "none is due yet"
@@ -40,18 +40,18 @@ def test_whoever_is_due_first_comes_first() -> None:
 
 def test_one_plan_never_has_two_turns_at_once() -> None:
     agenda = Agenda(Clock())
-    agenda.wake(ONE)
+    agenda.trigger(ONE)
     assert agenda.take(0.0) == ONE
-    agenda.wake(ONE)
+    agenda.trigger(ONE)
     assert agenda.take(0.0) is None
 
 
 def test_who_is_woken_during_a_turn_has_another_whatever_the_turn_says() -> None:
     for after in (None, 60.0):
         agenda = Agenda(Clock())
-        agenda.wake(ONE)
+        agenda.trigger(ONE)
         assert agenda.take(0.0) == ONE
-        agenda.wake(ONE)
+        agenda.trigger(ONE)
         agenda.put_back(ONE, after)
         assert agenda.take(0.0) == ONE
         agenda.put_back(ONE, None)
@@ -62,7 +62,7 @@ def test_who_waits_hears_of_a_plan_that_is_woken_meanwhile() -> None:
     agenda = Agenda()
     with ThreadPoolExecutor(1) as pool:
         taken = pool.submit(agenda.take, 60.0)
-        agenda.wake(TWO)
+        agenda.trigger(TWO)
         assert taken.result(30.0) == TWO
 
 
@@ -80,7 +80,7 @@ def test_many_at_once_lose_none_and_never_share_one() -> None:
             agenda.put_back(key, 0.0 if turns.count(key) < 3 else None)
 
     for key in keys:
-        agenda.wake(key)
+        agenda.trigger(key)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert {turns.count(key) for key in keys} <= {3, 4, 5, 6}

@@ -45,53 +45,53 @@ class Heard:
 
 def test_a_change_is_told_once_and_wakes_the_plan() -> None:
     heard = Heard()
-    heard.board.hear(found(1))
+    heard.board.note(found(1))
     assert (heard.woken(), heard.told) == (True, []), "what was there before is no change"
-    heard.board.hear(found(2, RUNS))
-    heard.board.hear(found(2, RUNS))
+    heard.board.note(found(2, RUNS))
+    heard.board.note(found(2, RUNS))
     assert (heard.woken(), heard.told) == (True, [(Phase.PENDING, Phase.RUNNING)])
     assert heard.board.counts() == {("shop", "Running"): 1}
 
 
 def test_what_is_older_than_what_was_heard_is_left_out() -> None:
     heard = Heard()
-    heard.board.hear(found(9, RUNS))
+    heard.board.note(found(9, RUNS))
     assert heard.woken()
-    heard.board.hear(found(8))
+    heard.board.note(found(8))
     assert (heard.woken(), heard.told) == (False, [])
     assert heard.board.counts() == {("shop", "Running"): 1}
 
 
 def test_another_plan_of_the_same_name_is_new() -> None:
     heard = Heard()
-    heard.board.hear(found(9, DONE))
-    heard.board.hear(found(10, NEW, uid="other"))
+    heard.board.note(found(9, DONE))
+    heard.board.note(found(10, NEW, uid="other"))
     assert (heard.woken(), heard.told) == (True, [])
 
 
 def test_a_plan_at_its_end_needs_no_turn_unless_we_still_hold_it() -> None:
     heard = Heard()
-    heard.board.hear(found(1, DONE))
+    heard.board.note(found(1, DONE))
     assert not heard.woken()
     held = found(2, DONE)
     held["metadata"]["finalizers"] = [FINALIZER]
-    heard.board.hear(held)
+    heard.board.note(held)
     assert heard.woken()
 
 
 def test_a_plan_that_nobody_can_read_is_counted_as_such_and_looked_at() -> None:
     heard = Heard()
-    heard.board.hear(found(1, None))
+    heard.board.note(found(1, None))
     assert heard.board.counts() == {("shop", UNREADABLE): 1}
     assert heard.woken()
-    heard.board.hear(found(2))
+    heard.board.note(found(2))
     assert heard.told == []
 
 
 def test_a_list_of_all_says_who_is_gone() -> None:
     heard = Heard()
     for name in ("one", "two"):
-        heard.board.hear(found(1, DONE, name=name))
-    heard.board.hear_all([found(1, DONE, name="two")])
+        heard.board.note(found(1, DONE, name=name))
+    heard.board.note_all([found(1, DONE, name="two")])
     assert heard.board.counts() == {("shop", "Succeeded"): 1}
     assert heard.agenda.take(0.0) == KEY, "its turn finds out that it is gone"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.calibration import read_records
-from planner.controller.records import PART, Records, check_data
+from planner.controller.records import SOURCE, Records, check_data
 from planner.deployments.plans import stored_plan
 from planner.errors import BadInputError
 from planner.execution.phases import Phase
@@ -30,10 +30,10 @@ def files(data: Path) -> list[Path]:
 def test_each_verdict_is_kept_once(tmp_path: Path) -> None:
     records = Records(tmp_path, pytest.fail)
     for one in (found(1), found(2, replace(JUDGED, verdict=None)), found(3, None), found(4, JUDGED)):
-        records.hear(one)
+        records.note(one)
     (kept,) = files(tmp_path)
     written = kept.stat().st_ino
-    records.hear(found(5, JUDGED))
+    records.note(found(5, JUDGED))
     records.keep(stored_plan(found(5, JUDGED)))
     assert (files(tmp_path), kept.stat().st_ino) == ([kept], written), "it is not even written again"
     (record,) = read_records(tmp_path, GROUP)
@@ -41,10 +41,10 @@ def test_each_verdict_is_kept_once(tmp_path: Path) -> None:
 
 
 def test_another_replica_and_the_next_process_leave_the_same_file(tmp_path: Path) -> None:
-    Records(tmp_path, pytest.fail).hear(found(1, JUDGED))
+    Records(tmp_path, pytest.fail).note(found(1, JUDGED))
     (kept,) = files(tmp_path)
     before = kept.read_bytes()
-    Records(tmp_path, pytest.fail).hear(found(1, JUDGED))
+    Records(tmp_path, pytest.fail).note(found(1, JUDGED))
     assert files(tmp_path) == [kept]
     assert kept.read_bytes() == before
 
@@ -54,23 +54,23 @@ def test_what_could_not_be_written_is_tried_again_when_the_plan_is_heard_of_agai
     data, one = tmp_path / "data", found(1, JUDGED)
     records = Records(data, failures.append)
     data.write_text("in the way of the folder")
-    records.hear(one)
-    assert failures == [PART]
+    records.note(one)
+    assert failures == [SOURCE]
     data.unlink()
-    records.hear(one)
+    records.note(one)
     assert len(files(data)) == 1
-    assert failures == [PART]
+    assert failures == [SOURCE]
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Records(None, pytest.fail).hear(found(1, JUDGED))
+    Records(None, pytest.fail).note(found(1, JUDGED))
     assert not files(tmp_path)
 
 
 @pytest.mark.parametrize("change", [{"spec": {}}, {"status": {"verdict": 3}}])
 def test_a_plan_that_cannot_be_read_is_left_to_others(tmp_path: Path, change: dict[str, Any]) -> None:
-    Records(tmp_path, pytest.fail).hear({**found(1, JUDGED), **change})
+    Records(tmp_path, pytest.fail).note({**found(1, JUDGED), **change})
     assert not files(tmp_path)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.controller.retention import expired, finished_plan, surplus
+from planner.controller.retention import expired_plans, finished_plan, surplus
 from planner.documents.plan import PLAN
 from planner.documents.status import dump_status
 from planner.execution.phases import Phase
@@ -51,9 +51,9 @@ def test_a_plan_that_goes_already_or_cannot_be_read_is_left_alone() -> None:
 
 def test_a_plan_goes_once_its_time_is_over_and_one_without_never() -> None:
     plans = finished(plan_object("short", ttl_s=60), plan_object("long", ttl_s=600), plan_object("always"))
-    assert names(expired(plans, AT + timedelta(seconds=59))) == []
-    assert names(expired(plans, AT + timedelta(seconds=60))) == ["short"]
-    assert names(expired(plans, AT + timedelta(days=999))) == ["short", "long"]
+    assert names(expired_plans(plans, AT + timedelta(seconds=59))) == []
+    assert names(expired_plans(plans, AT + timedelta(seconds=60))) == ["short"]
+    assert names(expired_plans(plans, AT + timedelta(days=999))) == ["short", "long"]
 
 
 def test_the_newest_of_each_policy_stay() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from planner.controller import main
-from planner.controller.settings import LogFormat, LogLevel, Settings, chosen_namespaces, lease_place
+from planner.controller.settings import LogFormat, LogLevel, Settings, choose_lease_namespace, chosen_namespaces
 from planner.errors import BadInputError
 
 
@@ -25,12 +25,12 @@ def test_both_or_neither_is_refused(named: list[str], is_all: bool) -> None:
 
 def test_the_leases_place_is_the_named_one_the_pods_own_or_the_first(tmp_path: Path) -> None:
     own = tmp_path / "namespace"
-    assert lease_place(None, ("a", "b"), own) == "a"
+    assert choose_lease_namespace(None, ("a", "b"), own) == "a"
     with pytest.raises(BadInputError, match="--leader-namespace"):
-        lease_place(None, (), own)
+        choose_lease_namespace(None, (), own)
     own.write_text("planner\n")
-    assert lease_place(None, ("a", "b"), own) == "planner"
-    assert lease_place("named", (), own) == "named"
+    assert choose_lease_namespace(None, ("a", "b"), own) == "planner"
+    assert choose_lease_namespace("named", (), own) == "named"
 
 
 def test_the_environment_says_the_same_as_options(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,8 @@ class Store:
 
 def test_a_plan_that_goes_on_has_no_end_and_says_what_goes_on() -> None:
     follower = Store(RUNNING).follower()
-    assert follower.look() is None
-    assert follower.told == "Running: waits for 3 pods"
+    assert follower.check() is None
+    assert follower.progress == "Running: waits for 3 pods"
 
 
 def test_a_plan_that_succeeded_ends_well_with_its_verdict() -> None:
@@ -53,7 +53,7 @@ def test_a_plan_that_succeeded_ends_well_with_its_verdict() -> None:
     status = RolloutStatus(
         phase=Phase.SUCCEEDED, message="all steps are done", ended="new", verdict=Verdict(NOW, (figure,))
     )
-    end = Store(status).follower().look()
+    end = Store(status).follower().check()
     assert end is not None
     assert (end["is_good"], end["ended"], end["fit"]) == (True, "new", "inside")
     assert end["verdict"] == ["inside: 4 queues moved, as forecast (3 to 5)"]
@@ -62,7 +62,7 @@ def test_a_plan_that_succeeded_ends_well_with_its_verdict() -> None:
 @pytest.mark.parametrize("phase", [Phase.REFUSED, Phase.EXPIRED, Phase.ROLLED_BACK, Phase.STUCK])
 def test_every_other_end_is_told_in_one_sentence_with_its_refusals(phase: Phase) -> None:
     refusal = Refusal("ReplicasChanged", "3 replicas, not 2")
-    end = Store(RolloutStatus(phase=phase, message="somebody scaled", refusals=(refusal,))).follower().look()
+    end = Store(RolloutStatus(phase=phase, message="somebody scaled", refusals=(refusal,))).follower().check()
     assert end is not None
     assert not end["is_good"]
     assert end["sentence"] == f"plan up is {phase}: somebody scaled (ReplicasChanged: 3 replicas, not 2)"
@@ -71,7 +71,7 @@ def test_every_other_end_is_told_in_one_sentence_with_its_refusals(phase: Phase)
 def test_a_deleted_plan_is_an_end() -> None:
     store = Store(RUNNING)
     store.stored = None
-    end = store.follower().look()
+    end = store.follower().check()
     assert end is not None
     assert end["sentence"] == "plan shop/up is gone: it was deleted"
 
@@ -79,11 +79,11 @@ def test_a_deleted_plan_is_an_end() -> None:
 def test_nobody_at_work_is_said_once_the_silence_is_long_enough() -> None:
     store = Store(RolloutStatus())
     follower = store.follower()
-    assert follower.look() is None
+    assert follower.check() is None
     store.seconds = SILENCE_S - 1
-    assert follower.look() is None
+    assert follower.check() is None
     store.seconds = SILENCE_S
-    end = follower.look()
+    end = follower.check()
     assert end is not None
     assert not end["is_good"]
     assert "nobody has worked on plan shop/up for 60 s" in end["sentence"]
@@ -100,17 +100,17 @@ def test_a_renewed_lease_and_a_changed_plan_are_signs_of_an_executor() -> None:
             store.stored = replace(store.stored, resource_version=str(number + 2))
         else:
             store.lease = Lease("executor", NOW + timedelta(seconds=number), 30, 0, str(number))
-        assert follower.look() is None, number
+        assert follower.check() is None, number
 
 
 def test_a_server_that_is_away_is_waited_for_and_then_named() -> None:
     store = Store(RUNNING)
     follower = store.follower()
-    follower.look()
+    follower.check()
     store.error = OutOfReachError("https://api cannot be reached")
-    assert follower.look() is None
+    assert follower.check() is None
     store.seconds = SILENCE_S
-    end = follower.look()
+    end = follower.check()
     assert end is not None
     assert end["sentence"] == "plan shop/up could not be read for 60 s: https://api cannot be reached"
 
@@ -119,4 +119,4 @@ def test_a_missing_right_is_raised_at_once() -> None:
     store = Store(RUNNING)
     store.error = ForbiddenError("cannot get consumerrolloutplans")
     with pytest.raises(ForbiddenError):
-        store.follower().look()
+        store.follower().check()

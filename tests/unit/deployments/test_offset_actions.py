@@ -54,15 +54,15 @@ class Brokers:
 def test_a_clone_is_done_once_the_other_group_has_the_same_offsets() -> None:
     brokers = Brokers({"shop": {FIRST: 7, SECOND: 0}})
     actions = OffsetActions(brokers)
-    assert not actions.see(POLICY_READ, CLONE).is_set
+    assert not actions.state(POLICY_READ, CLONE).is_set
     actions.set(POLICY_READ, CLONE)
-    assert actions.see(POLICY_READ, CLONE).is_set
+    assert actions.state(POLICY_READ, CLONE).is_set
     assert brokers.groups["shop-2"] == {FIRST: 7, SECOND: 0}
 
 
 def test_offsets_of_an_earlier_use_of_the_name_are_no_clone() -> None:
     brokers = Brokers({"shop": {FIRST: 7, SECOND: 3}, "shop-2": {FIRST: 2, SECOND: 3}})
-    assert not OffsetActions(brokers).see(POLICY_READ, CLONE).is_set
+    assert not OffsetActions(brokers).state(POLICY_READ, CLONE).is_set
 
 
 def test_a_group_that_goes_on_consuming_is_ahead_of_its_clone_which_is_done_all_the_same() -> None:
@@ -70,7 +70,7 @@ def test_a_group_that_goes_on_consuming_is_ahead_of_its_clone_which_is_done_all_
     actions = OffsetActions(brokers)
     actions.set(POLICY_READ, CLONE)
     brokers.groups["shop"][FIRST] = 9
-    assert actions.see(POLICY_READ, CLONE).is_set
+    assert actions.state(POLICY_READ, CLONE).is_set
 
 
 def test_an_executor_that_does_not_remember_the_clone_of_a_running_group_makes_it_anew() -> None:
@@ -78,9 +78,9 @@ def test_an_executor_that_does_not_remember_the_clone_of_a_running_group_makes_i
     OffsetActions(brokers).set(POLICY_READ, CLONE)
     brokers.groups["shop"][FIRST] = 9
     other = OffsetActions(brokers)
-    assert not other.see(POLICY_READ, CLONE).is_set
+    assert not other.state(POLICY_READ, CLONE).is_set
     other.set(POLICY_READ, CLONE)
-    assert other.see(POLICY_READ, CLONE).is_set
+    assert other.state(POLICY_READ, CLONE).is_set
     assert (brokers.groups["shop-2"], brokers.clones) == ({FIRST: 9}, 2)
 
 
@@ -89,7 +89,7 @@ def test_the_clone_of_an_earlier_plan_is_not_that_of_the_next() -> None:
     actions = OffsetActions(brokers)
     actions.set(POLICY_READ, CLONE)
     brokers.groups["shop"][FIRST] = 9
-    assert not actions.see(POLICY_READ, replace(CLONE, plan="plan/2")).is_set
+    assert not actions.state(POLICY_READ, replace(CLONE, plan="plan/2")).is_set
 
 
 def test_a_queue_that_gets_its_first_commit_during_the_clone_makes_it_be_done_again() -> None:
@@ -98,7 +98,7 @@ def test_a_queue_that_gets_its_first_commit_during_the_clone_makes_it_be_done_ag
     actions = OffsetActions(brokers)
     with pytest.raises(ConflictError, match="committed on orders/broker-a/1 while"):
         actions.set(POLICY_READ, CLONE)
-    assert not actions.see(POLICY_READ, CLONE).is_set
+    assert not actions.state(POLICY_READ, CLONE).is_set
 
 
 def test_a_broker_that_was_away_during_the_clone_is_cloned_from_once_it_is_back() -> None:
@@ -106,19 +106,19 @@ def test_a_broker_that_was_away_during_the_clone_is_cloned_from_once_it_is_back(
     actions = OffsetActions(brokers)
     actions.set(POLICY_READ, CLONE)
     brokers.groups["shop"] = {FIRST: 9, SECOND: 5}
-    assert not actions.see(POLICY_READ, CLONE).is_set
+    assert not actions.state(POLICY_READ, CLONE).is_set
     actions.set(POLICY_READ, CLONE)
-    assert actions.see(POLICY_READ, CLONE).is_set
+    assert actions.state(POLICY_READ, CLONE).is_set
     assert brokers.groups["shop-2"] == {FIRST: 9, SECOND: 5}
 
 
 def test_offsets_that_are_set_in_part_are_told_from_those_of_before() -> None:
     brokers = Brokers({"shop": {FIRST: 7, SECOND: 0}}, at_time={FIRST: 3, SECOND: 4})
     actions = OffsetActions(brokers)
-    before = actions.see(POLICY_READ, RESET)
-    assert before == OffsetActions(brokers).see(POLICY_READ, RESET)
+    before = actions.state(POLICY_READ, RESET)
+    assert before == OffsetActions(brokers).state(POLICY_READ, RESET)
     brokers.groups["shop"][FIRST] = 3
-    part = actions.see(POLICY_READ, RESET)
+    part = actions.state(POLICY_READ, RESET)
     assert (before.is_set, part.is_set) == (False, False)
     assert before.fingerprint != part.fingerprint
 
@@ -126,9 +126,9 @@ def test_offsets_that_are_set_in_part_are_told_from_those_of_before() -> None:
 def test_a_reset_sets_every_queue_and_is_done_once_they_are_there() -> None:
     brokers = Brokers({"shop": {FIRST: 7}}, at_time={FIRST: 3, SECOND: 4})
     actions = OffsetActions(brokers)
-    assert not actions.see(POLICY_READ, RESET).is_set
+    assert not actions.state(POLICY_READ, RESET).is_set
     actions.set(POLICY_READ, RESET)
-    assert actions.see(POLICY_READ, RESET).is_set
+    assert actions.state(POLICY_READ, RESET).is_set
     assert brokers.groups["shop"] == {FIRST: 3, SECOND: 4}
     actions.set(POLICY_READ, RESET)
     assert brokers.groups["shop"] == {FIRST: 3, SECOND: 4}
@@ -137,4 +137,4 @@ def test_a_reset_sets_every_queue_and_is_done_once_they_are_there() -> None:
 @pytest.mark.parametrize(("wanted", "why"), [(CLONE, "shop has no committed offset"), (RESET, "committed on no topic")])
 def test_where_there_is_nothing_to_set_nothing_is_taken_for_done(wanted: SetOffsets, why: str) -> None:
     with pytest.raises(BadInputError, match=why):
-        OffsetActions(Brokers()).see(POLICY_READ, wanted)
+        OffsetActions(Brokers()).state(POLICY_READ, wanted)

@@ -7,7 +7,13 @@ from typing import cast
 
 import pytest
 
-from planner.deployments.offsets.rocketmq_writes import OffsetWrite, OffsetWriter, WriteCode, cloned, committed
+from planner.deployments.offsets.rocketmq_writes import (
+    OffsetWrite,
+    OffsetWriter,
+    WriteCode,
+    clone_request,
+    commit_request,
+)
 from planner.errors import OutOfReachError
 from planner.execution.ports import DeniedError
 from planner.model.queues import MessageQueue
@@ -70,7 +76,7 @@ def test_what_is_sent_is_signed_and_waits_for_its_own_answer(broker: Callable[[A
 
     account = Credentials("writer", "a secret key")
     with OffsetWriter(broker(answer), 30.0, account, None) as writer:
-        writer.write(committed("shop", QUEUE, 12))
+        writer.write(commit_request("shop", QUEUE, 12))
     (asked,) = heard
     expected = {"consumerGroup": "shop", "topic": "orders", "queueId": "3", "commitOffset": "12"}
     assert (asked.code, asked.fields) == (15, account.signed(expected))
@@ -85,7 +91,7 @@ def test_a_refusal_is_told_without_our_secret(broker: Callable[[Answer], str]) -
         OffsetWriter(broker(answer), 30.0, account, None) as writer,
         pytest.raises(DeniedError, match=r"code 26.*Group shop not exist! \(hidden\): create the group") as told,
     ):
-        writer.write(cloned("shop", "shop-2", "orders"))
+        writer.write(clone_request("shop", "shop-2", "orders"))
     assert "Java" not in str(told.value)
 
 
@@ -94,7 +100,7 @@ def test_a_broker_that_stays_silent_is_given_up(broker: Callable[[Answer], str])
         OffsetWriter(broker(lambda _: None), 2.0, None, None) as writer,
         pytest.raises(OutOfReachError, match="did not answer CLONE_GROUP_OFFSET"),
     ):
-        writer.write(cloned("shop", "shop-2", "orders"))
+        writer.write(clone_request("shop", "shop-2", "orders"))
 
 
 def test_nothing_is_sent_once_the_look_that_allowed_it_is_too_old() -> None:

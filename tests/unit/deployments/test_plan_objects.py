@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from planner.deployments.cluster_state import ClusterState
 from planner.deployments.plans import stored_plan
-from planner.deployments.world import ClusterWorld
 from planner.documents.approve import APPROVE_ANNOTATION
 from planner.documents.plan import PLAN
 from planner.errors import DocumentError
@@ -76,7 +76,7 @@ class Server:
 
 def rivals(*others: dict[str, Any]) -> list[str]:
     mine = plan_object("mine")
-    world = ClusterWorld(Server(mine, *others), "shop", None, lambda _: None)  # type: ignore[arg-type]
+    world = ClusterState(Server(mine, *others), "shop", None, lambda _: None)  # type: ignore[arg-type]
     return [rival.name for rival in world._rivals(stored_plan(mine))]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.deployments.rights import Right, manifests_for, needed, tell_rights
+from planner.deployments.rights import Right, describe_rights, manifests_for, needed
 from planner.rollout.steps import CloneOffsets, MovedQueues, ResetOffsets, StartConsumers
 from tests.pod_controllers import K8S, documents
 from tests.pod_groups import plan_for
@@ -15,7 +15,7 @@ ON_THE_CLUSTER = tuple(step for step in STEPS if not isinstance(step, CloneOffse
 RIGHTS = sorted(set(needed(replace(PLAN, steps=ON_THE_CLUSTER, migration="update"))))
 
 
-@pytest.mark.parametrize("right", RIGHTS, ids=lambda right: tell_rights([right]))
+@pytest.mark.parametrize("right", RIGHTS, ids=lambda right: describe_rights([right]))
 def test_the_manifest_that_is_named_grants_the_right(right: Right) -> None:
     (path,) = manifests_for([right])
     name = path.removeprefix("k8s/").removesuffix(".yaml")

@@ -50,15 +50,15 @@ def look(second: float, end: int, committed: int | None, owner: str = "a") -> Gr
     )
 
 
-def noted(watches: Watches, plan: StoredPlan, found: GroupObservation) -> tuple[GroupObservation, Watch | None]:
+def note(watches: Watches, plan: StoredPlan, found: GroupObservation) -> tuple[GroupObservation, Watch | None]:
     """Note a look that took a tenth of a second, by a steady clock that began at 1000."""
     steady_s = 1000 + (found.at - AT).total_seconds()
-    return watches.noted(plan, found, steady_s, steady_s, steady_s + 0.1)
+    return watches.note(plan, found, steady_s, steady_s, steady_s + 0.1)
 
 
 def test_the_oldest_message_came_after_the_last_look_that_did_not_show_it() -> None:
     watches = Watches()
-    ages = [noted(watches, stored(), look(at, end, 10))[0].lag_seconds for at, end in ((0, 10), (2, 10), (7, 15))]
+    ages = [note(watches, stored(), look(at, end, 10))[0].lag_seconds for at, end in ((0, 10), (2, 10), (7, 15))]
     assert ages[:2] == [0.0, 0.0]
     assert ages[2] is not None
     assert math.isclose(ages[2], 5.1)
@@ -67,10 +67,10 @@ def test_the_oldest_message_came_after_the_last_look_that_did_not_show_it() -> N
 def test_marking_pods_changes_no_group_and_the_stop_does_from_when_it_was_written_down() -> None:
     watches = Watches()
     for plan in (stored(), stored(1.0)):
-        _, watch = noted(watches, plan, look(3, 10, 10))
+        _, watch = note(watches, plan, look(3, 10, 10))
         assert watch is not None
         assert watch.spans == ()
-    _, watch = noted(watches, stored(1.0, 4.0), look(5, 10, 10, owner="b"))
+    _, watch = note(watches, stored(1.0, 4.0), look(5, 10, 10, owner="b"))
     assert watch is not None
     assert not watch.is_late
     (span,) = watch.spans
@@ -81,8 +81,8 @@ def test_marking_pods_changes_no_group_and_the_stop_does_from_when_it_was_writte
 
 def test_an_executor_that_comes_later_says_that_it_does_not_know_the_beginning() -> None:
     first = Watches()
-    noted(first, stored(), look(0, 10, 10))
-    _, watch = noted(Watches(), stored(1.0, 4.0), look(30, 10, 10))
+    note(first, stored(), look(0, 10, 10))
+    _, watch = note(Watches(), stored(1.0, 4.0), look(30, 10, 10))
     assert watch is not None
     assert watch.is_late
     assert watch.observed_change(Between.exactly(0)).duplicates is None
@@ -90,17 +90,17 @@ def test_an_executor_that_comes_later_says_that_it_does_not_know_the_beginning()
 
 def test_a_look_without_offsets_is_left_out_and_the_age_of_the_oldest_message_stays_unknown() -> None:
     watches = Watches()
-    _, before = noted(watches, stored(), look(0, 10, 10))
-    found, watch = noted(watches, stored(), replace(look(1, 10, 10), offsets=()))
+    _, before = note(watches, stored(), look(0, 10, 10))
+    found, watch = note(watches, stored(), replace(look(1, 10, 10), offsets=()))
     assert watch is before
     assert found.lag_seconds is None
-    never, _ = noted(watches, stored(), replace(look(2, 10, None), name="other"))
+    never, _ = note(watches, stored(), replace(look(2, 10, None), name="other"))
     assert never.lag_seconds is None
 
 
 def test_a_group_that_nobody_looks_at_any_more_is_forgotten() -> None:
     watches = Watches()
-    noted(watches, stored(), look(0, 10, 9))
-    assert noted(watches, stored(), look(3_500, 10, 9))[0].lag_seconds is None, "it came before the first look"
-    found, _ = noted(watches, stored(), look(9_000, 12, 10))
+    note(watches, stored(), look(0, 10, 9))
+    assert note(watches, stored(), look(3_500, 10, 9))[0].lag_seconds is None, "it came before the first look"
+    found, _ = note(watches, stored(), look(9_000, 12, 10))
     assert found.lag_seconds is None, "the looks before were forgotten, so its age is unknown again"

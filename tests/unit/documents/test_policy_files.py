@@ -12,7 +12,7 @@ from planner.deployments.policies import cluster_policies
 from planner.documents import policy_files
 from planner.documents.policy import ConsumerScalingPolicy
 from planner.documents.policy_files import FILES_VARIABLE, HOSTS_VARIABLE, FileRules
-from planner.documents.source import Part
+from planner.documents.source import SpecModel
 from planner.errors import BadInputError, DocumentError
 
 
@@ -203,7 +203,7 @@ def test_a_controller_with_rules_that_cannot_be_read_ends_at_once(monkeypatch: p
 
 def test_every_field_that_names_a_file_is_known_to_be_sent_somewhere_or_not() -> None:
     """Red when a new field of a policy names a file, and nobody has said which server gets it."""
-    parts: list[type[Part]] = [Part]
+    parts: list[type[SpecModel]] = [SpecModel]
     for part in parts:
         parts += part.__subclasses__()
     fields = {name for part in parts for name, info in part.model_fields.items() if "Path" in str(info.annotation)}

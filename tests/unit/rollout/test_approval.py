@@ -9,7 +9,7 @@ import pytest
 from planner.rollout.approval import ApprovalRule, why_not
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import MovedQueues, PauseForPerson
-from planner.rollout.windows import ChangeWindow, closed
+from planner.rollout.windows import ChangeWindow, why_closed
 from planner.simulation.outcome import Messages, Seconds
 from tests.builders import AT, decided, snapshot
 
@@ -83,7 +83,7 @@ def test_outside_the_windows_the_next_opening_is_named() -> None:
     assert why_not(plan(), replace(ALL, windows=(working_day,)), AT) == (
         "no change window is open; the next one opens on Monday, 2026-11-23 09:00 CET",
     )
-    assert closed((working_day, night), AT) == (
+    assert why_closed((working_day, night), AT) == (
         "no change window is open; the next one opens on Saturday, 2026-11-21 22:00 UTC"
     )
     assert why_not(plan(), replace(ALL, windows=(ChangeWindow(frozenset({5}), 0, 1440, BERLIN),)), AT) == ()

@@ -8,7 +8,7 @@ import pytest
 from planner.errors import RefusedError
 from planner.model.deployments import Autoscaler, Deployment
 from planner.rollout.autoscalers import REFUSE, Handling, why_not_handled, with_autoscaler
-from planner.rollout.migrations.migration import ground, plan_of
+from planner.rollout.migrations.migration import plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.update import update
 from planner.rollout.steps import (
@@ -120,8 +120,8 @@ def test_what_leaves_all_counts_alone_is_no_hindrance() -> None:
 def test_migrations_go_beside_it_too_unless_another_deployment_takes_over() -> None:
     taken = at_rest(snapshot(clients=clients(4)), autoscalers=(HPA,), revision=3)
     with pytest.raises(RefusedError, match="OtherScaler"):
-        ground(taken, "d", SETTINGS)
-    found = ground(taken, "d", replace(SETTINGS, autoscaler=PIN))
+        read_context(taken, "d", SETTINGS)
+    found = read_context(taken, "d", replace(SETTINGS, autoscaler=PIN))
     steps = plan_of(update(found, CHANGE, 3), found, AT).steps
     assert [step.kind for step in steps] == [
         "setAutoscaler", "updateTemplate", "awaitReady", "awaitSettled", "setAutoscaler", "checkForecast",

@@ -10,8 +10,8 @@ from planner.documents.policy import parse_policy
 from planner.model.snapshot import GroupSnapshot, MemberPod
 from planner.pipeline import candidates, decide, plan, simulate_candidates
 from planner.rollout import batches
-from planner.rollout.batches import Batch, Span, Way, Ways, find_ways, in_order
-from planner.rollout.build import RolloutSettings, build_steps, costs_together, tell_ways
+from planner.rollout.batches import Batch, BatchPlan, BatchPlans, Span, find_batch_plans, in_order
+from planner.rollout.build import RolloutSettings, build_steps, costs_together, explain_batches
 from planner.rollout.plan import Cost, RolloutPlan
 from planner.rollout.steps import (
     AwaitReady,
@@ -33,10 +33,12 @@ SETTINGS = RolloutSettings("billing", "billing-consumer")
 BATCH = Batch(3, simulate_candidate(snapshot(), 4, "AVG"))
 
 
-def ways_to(taken: GroupSnapshot, target: int, prices: Prices = DEFAULT_PRICES, *, has_pods: bool = False) -> Ways:
+def batch_plans_to(
+    taken: GroupSnapshot, target: int, prices: Prices = DEFAULT_PRICES, *, has_pods: bool = False
+) -> BatchPlans:
     """Return the ways to so many consumers, all at once being forecast with some trials."""
     chosen = with_transition(simulate_candidate(taken, target, taken.strategy or ""), taken, "d", 40)
-    return find_ways(taken, "d", chosen, prices, has_pods=has_pods)
+    return find_batch_plans(taken, "d", chosen, prices, has_pods=has_pods)
 
 
 def plan_of(taken: GroupSnapshot, **settings: Any) -> RolloutPlan:
@@ -100,7 +102,7 @@ def test_a_plan_says_why_not_in_batches() -> None:
 
 def test_all_at_once_costs_least_of_all_ways_and_each_way_ends_at_the_target() -> None:
     for target in (3, 12):
-        ways = ways_to(snapshot(clients=clients(6)), target).compared
+        ways = batch_plans_to(snapshot(clients=clients(6)), target).compared
         assert [len(way.batches) for way in ways] == [1, 2, 3]
         assert {way.batches[-1].count for way in ways} == {target}
         uppers = [way.cost.most for way in ways if way.cost]
@@ -112,7 +114,9 @@ def test_all_at_once_costs_least_of_all_ways_and_each_way_ends_at_the_target() -
 
 def test_a_way_costs_its_moved_queues_what_comes_twice_and_the_time_until_all_is_settled() -> None:
     (at_once,) = (
-        one for one in ways_to(snapshot(clients=clients(6)), 3, Prices(7.0, 3.0)).compared if len(one.batches) == 1
+        one
+        for one in batch_plans_to(snapshot(clients=clients(6)), 3, Prices(7.0, 3.0)).compared
+        if len(one.batches) == 1
     )
     found = at_once.batches[0].outcome.transition
     assert found
@@ -129,7 +133,7 @@ def test_a_way_costs_its_moved_queues_what_comes_twice_and_the_time_until_all_is
 
 def test_batches_win_only_where_they_are_clearly_cheaper() -> None:
     def ways(*most: float) -> list[int]:
-        made = [Way((BATCH,) * number, Span(0.0, cost)) for number, cost in enumerate(most, start=1)]
+        made = [BatchPlan((BATCH,) * number, Span(0.0, cost)) for number, cost in enumerate(most, start=1)]
         return [len(way.batches) for way in in_order(made)]
 
     assert ways(100.0, 95.0, 90.0) == [1, 2, 3]
@@ -139,7 +143,7 @@ def test_batches_win_only_where_they_are_clearly_cheaper() -> None:
 
 def test_each_batch_starts_from_the_group_that_the_one_before_left() -> None:
     taken = in_whole_pods(snapshot(clients=clients(6)))
-    ways = ways_to(taken, 3, has_pods=True).compared
+    ways = batch_plans_to(taken, 3, has_pods=True).compared
     three = next(way for way in ways if len(way.batches) == 3)
     gone: list[str] = []
     for batch in three.batches:
@@ -152,17 +156,17 @@ def test_each_batch_starts_from_the_group_that_the_one_before_left() -> None:
 def test_where_no_dynamics_can_be_run_moved_queues_decide_and_the_plan_says_so() -> None:
     # No member tells how it is set up: no forecast of pauses and duplicates.
     taken = replace(snapshot(clients=clients(8), capacity=100.0), setups=())
-    ways = ways_to(taken, 3, Prices(moved_queue_s=2.0))
+    ways = batch_plans_to(taken, 3, Prices(moved_queue_s=2.0))
     best = ways.best
     assert not any(way.is_timed for way in ways.compared)
     assert best.moved.fewest is not None
     assert best.moved.most is not None
     assert best.cost == Span(2.0 * best.moved.fewest, 2.0 * best.moved.most)
-    assert "moves fewest, and pauses and duplicates are not known" in " ".join(tell_ways(ways, "rocketmq"))
+    assert "moves fewest, and pauses and duplicates are not known" in " ".join(explain_batches(ways, "rocketmq"))
 
 
-def way(target: int, batches: int) -> Way:
-    ways = ways_to(snapshot(clients=clients(6)), target).compared
+def way(target: int, batches: int) -> BatchPlan:
+    ways = batch_plans_to(snapshot(clients=clients(6)), target).compared
     return next(one for one in ways if len(one.batches) == batches)
 
 

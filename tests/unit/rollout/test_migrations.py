@@ -22,7 +22,7 @@ from planner.rollout.migrations.cluster import cluster
 from planner.rollout.migrations.expand import expand
 from planner.rollout.migrations.green import EMPTY_S, Green
 from planner.rollout.migrations.kafka import assignor, assignor_in_a_window, consumer_protocol
-from planner.rollout.migrations.migration import Ground, Migration, ground, plan_of
+from planner.rollout.migrations.migration import Migration, MigrationContext, plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
 from planner.rollout.migrations.requests import Variable
@@ -55,17 +55,19 @@ def at_rest(taken: GroupSnapshot, **changes: Any) -> GroupSnapshot:
     return replace(made, deployment=replace(made.deployment, pods=pods, **{**counts, **changes}))
 
 
-def found(count: int = 4, settings: RolloutSettings = SETTINGS, **changes: Any) -> Ground:
-    return ground(at_rest(replace(snapshot(clients=clients(count)), **changes)), "d", settings)
+def found(count: int = 4, settings: RolloutSettings = SETTINGS, **changes: Any) -> MigrationContext:
+    return read_context(at_rest(replace(snapshot(clients=clients(count)), **changes)), "d", settings)
 
 
-def kafka(name: str = "range", lists: tuple[str, ...] | None = None, timing: KafkaTiming | None = None) -> Ground:
+def kafka(
+    name: str = "range", lists: tuple[str, ...] | None = None, timing: KafkaTiming | None = None
+) -> MigrationContext:
     ids = ("a", "b", "c")
     members = tuple(KafkaMember(one, one, "10.0.0.1", None, None, ("t",), lists or (name,)) for one in ids)
     states = tuple(QueueState(TopicPartition("t", n), 9, 9, 0, 5.0, 6.0, 5.0, ids[n // 2]) for n in range(6))
     taken = snapshot(clients=ids)
     taken = replace(taken, system="kafka", strategy=name, members=members, queues=states, setups=())
-    return ground(at_rest(replace(taken, timing=timing)), "d", SETTINGS)
+    return read_context(at_rest(replace(taken, timing=timing)), "d", SETTINGS)
 
 
 def to(name: str, options: dict[str, Any] | None = None, room: str | None = None) -> Green:
@@ -106,7 +108,7 @@ def test_where_no_pod_tells_how_long_it_takes_the_fewest_rebalances_win_and_the_
     taken = at_rest(snapshot(clients=clients(4)))
     assert taken.deployment
     young = tuple(replace(pod, ready_at=None) for pod in taken.deployment.pods or ())
-    untold = ground(replace(taken, deployment=replace(taken.deployment, pods=young)), "d", SETTINGS)
+    untold = read_context(replace(taken, deployment=replace(taken.deployment, pods=young)), "d", SETTINGS)
     made = update(untold, CHANGE, 1)
     assert made.cost is None
     assert made.unknowns == ("how long a pod takes until it is ready: none of the present ones tells",)
@@ -143,7 +145,7 @@ def test_pods_that_started_together_on_one_node_tell_a_lone_one_no_more_than_its
 def test_an_orderly_group_is_not_left_to_locks_of_the_dead(changes: dict[str, Any], surge: int | None) -> None:
     taken = at_rest(replace(snapshot(clients=clients(4)), orderly=True), **changes)
     with pytest.raises(RefusedError, match="consumes in order") as refused:
-        update(ground(taken, "d", SETTINGS), CHANGE, 1, surge)
+        update(read_context(taken, "d", SETTINGS), CHANGE, 1, surge)
     assert refused.value.name == "OrderlyWithoutSurge"
 
 
@@ -155,15 +157,15 @@ def test_an_orderly_group_is_not_left_to_locks_of_the_dead(changes: dict[str, An
         lambda one: relocate(one, CHANGE, "g"),
     ],
 )
-def test_no_pod_of_an_orderly_group_is_killed_at_once(migrate: Callable[[Ground], Migration]) -> None:
+def test_no_pod_of_an_orderly_group_is_killed_at_once(migrate: Callable[[MigrationContext], Migration]) -> None:
     orderly = replace(snapshot(clients=clients(4)), orderly=True)
     with pytest.raises(RefusedError, match="kills its pods at once"):
-        migrate(ground(at_rest(orderly, grace_s=0), "d", SETTINGS))
-    assert migrate(ground(at_rest(orderly), "d", SETTINGS)).steps
+        migrate(read_context(at_rest(orderly, grace_s=0), "d", SETTINGS))
+    assert migrate(read_context(at_rest(orderly), "d", SETTINGS)).steps
 
 
 def test_a_group_whose_pods_are_killed_is_forecast_to_lose_what_was_not_stored() -> None:
-    kind, killed = found(), ground(at_rest(snapshot(clients=clients(4)), grace_s=0), "d", SETTINGS)
+    kind, killed = found(), read_context(at_rest(snapshot(clients=clients(4)), grace_s=0), "d", SETTINGS)
     costs = [strategy(one, to("AVG_BY_CIRCLE")).cost for one in (kind, killed)]
     assert costs[0] is not None
     assert costs[1] is not None
@@ -340,7 +342,7 @@ def test_the_consumer_protocol_of_clients_that_do_not_know_it_has_no_forecast_an
     assert any("found uniform with client 3.9.2" in unknown for unknown in made.unknowns)
 
 
-EVERY: list[tuple[Callable[[], Ground], Callable[[Ground], Migration]]] = [
+EVERY: list[tuple[Callable[[], MigrationContext], Callable[[MigrationContext], Migration]]] = [
     (found, lambda one: update(one, CHANGE, 1)),
     (found, lambda one: strategy(one, to("AVG_BY_CIRCLE"), "billing-2")),
     (found, lambda one: strategy(one, to("CONSISTENT_HASH", {"virtual_nodes": 3}))),
@@ -355,7 +357,7 @@ EVERY: list[tuple[Callable[[], Ground], Callable[[Ground], Migration]]] = [
 
 @pytest.mark.parametrize(("made_for", "migrate"), EVERY)
 def test_every_migration_is_a_plan_that_is_read_back_and_told(
-    made_for: Callable[[], Ground], migrate: Callable[[Ground], Migration]
+    made_for: Callable[[], MigrationContext], migrate: Callable[[MigrationContext], Migration]
 ) -> None:
     ground_of = made_for()
     migration = migrate(ground_of)
@@ -383,7 +385,7 @@ def test_every_migration_is_a_plan_that_is_read_back_and_told(
 )
 def test_no_migration_of_what_is_not_at_rest_or_not_ours(taken: GroupSnapshot, name: str) -> None:
     with pytest.raises(RefusedError) as refused:
-        ground(taken, "d", SETTINGS)
+        read_context(taken, "d", SETTINGS)
     assert refused.value.name == name
 
 
@@ -548,7 +550,9 @@ def test_a_group_that_goes_by_rooms_moves_into_the_room_that_is_named() -> None:
         lambda one: expand(one, "orders", 12),
     ],
 )
-def test_new_members_are_in_the_room_of_the_old_ones_where_that_is_one(migrate: Callable[[Ground], Migration]) -> None:
+def test_new_members_are_in_the_room_of_the_old_ones_where_that_is_one(
+    migrate: Callable[[MigrationContext], Migration],
+) -> None:
     one_room = rooms("r", "r", "r", "r")
     made = migrate(found(strategy=NEARBY, strategy_options=one_room))
     assert (awaited(made)[-1].new_room, awaited(made)[-1].options) == ("r", one_room)

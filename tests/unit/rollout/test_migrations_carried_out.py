@@ -10,7 +10,7 @@ from planner.model.snapshot import MemberPod
 from planner.rollout.build import RolloutSettings
 from planner.rollout.migrations.cluster import cluster
 from planner.rollout.migrations.green import Green
-from planner.rollout.migrations.migration import Ground, Migration, ground, plan_of
+from planner.rollout.migrations.migration import Migration, MigrationContext, plan_of, read_context
 from planner.rollout.migrations.relocate import relocate
 from planner.rollout.migrations.rename import rename
 from planner.rollout.migrations.reset import reset
@@ -24,7 +24,7 @@ from tests.unit.execution.worlds import DEPLOYMENT, GREEN, drive, stored, twice
 
 CHANGE = TemplateChange((ContainerChange("app", image="app:2"),))
 SETTINGS = RolloutSettings("billing", DEPLOYMENT)
-MIGRATIONS: dict[str, Callable[[Ground], Migration]] = {
+MIGRATIONS: dict[str, Callable[[MigrationContext], Migration]] = {
     "update": lambda found: update(found, CHANGE, 1),
     "strategy": lambda found: strategy(found, Green(GREEN, CHANGE, "AVG_BY_CIRCLE")),
     "rename": lambda found: rename(found, "billing-2", CHANGE, GREEN),
@@ -45,7 +45,7 @@ def planned(kind: str) -> FakeCluster:
     links = tuple(MemberPod(pod.member, pod.name) for pod in pods)
     facts = fake._deployment(DEPLOYMENT).facts
     taken = snapshot(QUEUES, [pod.member for pod in pods], pods=links, deployment=facts)
-    found = ground(taken, "sha256:snapshot", SETTINGS)
+    found = read_context(taken, "sha256:snapshot", SETTINGS)
     plan = plan_of(MIGRATIONS[kind](found), found, AT)
     put = stored(fake, plan.steps, migration=kind)
     answers = tuple(index for index, step in enumerate(plan.steps) if isinstance(step, PauseForPerson))

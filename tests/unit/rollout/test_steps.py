@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from planner.report.steps import view
+from planner.report.steps import step_row
 from planner.rollout.explain import tell_step
 from planner.rollout.steps import (
     AutoscalerState,
@@ -77,7 +77,7 @@ def test_a_step_says_what_it_needs_and_when_it_is_done(step: Step) -> None:
         assert words
         assert not words.endswith(".")
     assert not (step.undo and step.is_final)
-    shown = view(step)
+    shown = step_row(step)
     assert shown.title
     assert shown.undo == (step.undo or "nothing to undo")
 

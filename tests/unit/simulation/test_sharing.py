@@ -11,7 +11,7 @@ from planner.execution.group_observation import observe_group
 from planner.history.intervals import queue_intervals
 from planner.model.snapshot import GroupSnapshot
 from planner.rollout.build import RolloutSettings, build_plan
-from planner.rollout.migrations.migration import ground
+from planner.rollout.migrations.migration import read_context
 from planner.simulation.candidates import candidate_counts, leaving, simulate_candidate, unsettled_queues
 from planner.simulation.sharing import shares_messages
 from planner.simulation.transition import with_transition
@@ -92,4 +92,4 @@ def test_a_plan_names_no_queue_and_a_migration_is_refused() -> None:
     assert plan.valid_until > AT + timedelta(seconds=1)
     settings = RolloutSettings(policy="shop", deployment="shop-consumer")
     with pytest.raises(RefusedError, match="share messages"):
-        ground(taken, "sha256:0", settings)
+        read_context(taken, "sha256:0", settings)

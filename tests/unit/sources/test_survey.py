@@ -11,13 +11,13 @@ from planner.model.samples import GroupSample
 from planner.sources import kafka, rocketmq
 from planner.sources.kafka.answers import GroupList
 from planner.sources.live import LEAST_READINGS
-from planner.sources.survey import ANY_GROUP, Ground, Survey, open_kafka, open_rocketmq, survey
+from planner.sources.survey import ANY_GROUP, OpenInstallation, Survey, open_kafka, open_rocketmq, survey
 from tests.sample_builders import watch
 
 GONE = OutOfReachError("nobody answers")
 
 
-def ground(**courses: Sequence[PlannerError | None]) -> tuple[Ground, list[Sequence[str]]]:
+def ground(**courses: Sequence[PlannerError | None]) -> tuple[OpenInstallation, list[Sequence[str]]]:
     """Return groups that answer as their courses say, look by look; ``None`` stands for a sample."""
     asked: list[Sequence[str]] = []
     sample = watch(1)[0]
@@ -27,7 +27,7 @@ def ground(**courses: Sequence[PlannerError | None]) -> tuple[Ground, list[Seque
         for group in groups:
             yield group, courses[group][len(asked) - 1] or sample
 
-    return Ground(tuple(courses), look), asked
+    return OpenInstallation(tuple(courses), look), asked
 
 
 def looks(**courses: Sequence[PlannerError | None]) -> tuple[Survey, list[Sequence[str]]]:

@@ -59,7 +59,7 @@ def test_the_last_ones_until_a_time_are_looked_back_on(tmp_path: Path) -> None:
 
 def test_two_plans_judged_in_one_millisecond_are_both_kept(tmp_path: Path) -> None:
     plans = [PLAN_OF, replace(PLAN_OF, policy="other")]
-    verdict = judge(PLAN_OF.forecast, Seen(moved_queues=Between.exactly(3)), AT)
+    verdict = judge(PLAN_OF.forecast, ObservedChange(moved_queues=Between.exactly(3)), AT)
     paths = {land_record(tmp_path, plan, verdict) for plan in (*plans, *plans)}
     assert len(paths) == 2
     assert {record.policy for record in read_records(tmp_path, PLAN_OF.group, AT)} == {"billing", "other"}

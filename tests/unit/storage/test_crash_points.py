@@ -24,7 +24,7 @@ from planner.pipeline import land_metrics, land_samples
 from planner.policy_stages import write_snapshot
 from planner.storage.layout import RunFolder
 from planner.verification.judge import judge
-from planner.verification.seen import Seen
+from planner.verification.observed_change import ObservedChange
 from tests.builders import AT, snapshot
 from tests.pod_groups import plan_for
 from tests.sample_builders import POLICY, watch
@@ -64,8 +64,8 @@ WRITERS = {
         lambda data: land_metrics(data, replace(past(), problems=())), lambda data: land_metrics(data, past())
     ),
     "calibration": Writer(
-        lambda data: land_record(data, replace(PLAN, policy="other"), judge(PLAN.forecast, Seen(), AT)),
-        lambda data: land_record(data, PLAN, judge(PLAN.forecast, Seen(), AT)),
+        lambda data: land_record(data, replace(PLAN, policy="other"), judge(PLAN.forecast, ObservedChange(), AT)),
+        lambda data: land_record(data, PLAN, judge(PLAN.forecast, ObservedChange(), AT)),
     ),
     "snapshots": Writer(
         lambda data: write_snapshot(RunFolder.of(data, AT), "shop", snapshot(capacity=None)),

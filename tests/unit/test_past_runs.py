@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from planner import look_back, pipeline
+from planner import past_runs, pipeline
 from planner.documents.policy import ConsumerScalingPolicy, parse_policy
-from planner.look_back import forget, former_samples, gap_period_s, run_period_s
 from planner.model.samples import GroupSample
+from planner.past_runs import forget, former_samples, gap_period_s, run_period_s
 from planner.policy_stages import snapshot_of_samples
 from planner.storage.layout import RunFolder, history_folder, sample_path
 from tests.sample_builders import POLICY, START, steady, watch
@@ -78,7 +78,7 @@ def test_a_large_group_looks_back_less_far_but_over_its_policys_own_times(
     at = samples[-1].at
     assert former_samples(tmp_path, SHOP, at) == samples
     assert former_samples(tmp_path, SHOP, samples[9].at) == samples[:10]
-    monkeypatch.setattr(look_back, "MOST_OFFSETS", 0)
+    monkeypatch.setattr(past_runs, "MOST_OFFSETS", 0)
     assert former_samples(tmp_path, SHOP, at) == samples[120:]
 
 

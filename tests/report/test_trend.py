@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from planner.report.course import course, foreseen, horizon_s, measured, rebalances, tell, waiting
+from planner.report.trend import describe_trend, foreseen, horizon_s, measured, rebalances, trend, waiting
 from planner.simulation.outcome import ConsumerLoad
 from tests.builders import AT
 from tests.report import worlds
@@ -44,14 +44,14 @@ def test_the_forecast_bends_where_a_consumer_has_caught_up() -> None:
 
 def test_no_forecast_without_a_known_capacity() -> None:
     case = worlds.case(worlds.unknown_capacity())
-    drawn = course(case)
+    drawn = trend(case)
     assert drawn.chosen == ()
     assert drawn.staying == ()
-    assert "Forecast" not in tell(drawn)
+    assert "Forecast" not in describe_trend(drawn)
 
 
 def test_a_gap_breaks_the_lines_and_is_a_span() -> None:
-    drawn = course(worlds.case(worlds.growing()))
+    drawn = trend(worlds.case(worlds.growing()))
     (gap,) = drawn.gaps
     assert gap[1] - gap[0] == timedelta(seconds=100)
     empty = [point for point in drawn.measured if point.lag is None]
@@ -81,13 +81,13 @@ def test_the_future_drawn_shows_the_end_of_the_backlog_within_bounds() -> None:
 
 
 def test_a_hold_has_one_forecast_a_change_two() -> None:
-    holding, growing = course(worlds.case(worlds.holding())), course(worlds.case(worlds.growing()))
+    holding, growing = trend(worlds.case(worlds.holding())), trend(worlds.case(worlds.growing()))
     assert (bool(holding.chosen), bool(holding.staying)) == (True, False)
     assert (bool(growing.chosen), bool(growing.staying)) == (True, True)
 
 
 def test_the_words_carry_the_figures_of_the_picture() -> None:
-    told = tell(course(worlds.case(worlds.growing())))
+    told = describe_trend(trend(worlds.case(worlds.growing())))
     assert "at most 461 messages (at 10:30)" in told
     assert "Queues changed owner once, 7 in all." in told
     assert "Samples are missing in one span" in told
@@ -95,6 +95,6 @@ def test_the_words_carry_the_figures_of_the_picture() -> None:
 
 
 def test_an_empty_course_says_so() -> None:
-    drawn = course(worlds.case(worlds.nobody_there()))
+    drawn = trend(worlds.case(worlds.nobody_there()))
     assert drawn.is_empty
-    assert tell(drawn) == "Nothing was measured before."
+    assert describe_trend(drawn) == "Nothing was measured before."

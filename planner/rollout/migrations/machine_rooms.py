@@ -8,7 +8,7 @@ from planner.allocation.strategy import NOBODY, Strategy
 from planner.errors import BadInputError
 from planner.model.queues import MessageQueue
 from planner.model.snapshot import GroupSnapshot
-from planner.rollout.migrations.migration import Ground
+from planner.rollout.migrations.migration import MigrationContext
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.steps import AwaitSettled
 
@@ -22,52 +22,52 @@ def goes_by_rooms(strategy: str) -> bool:
     return strategy.partition("-")[0] == NEARBY
 
 
-def settled(found: Ground, members: int, room: str | None = None) -> AwaitSettled:
+def await_settled(context: MigrationContext, members: int, room: str | None = None) -> AwaitSettled:
     """Return the wait until so many members own what the group's strategy gives them; new ones are in ``room``.
 
     Without a room they are where all present members are. Raises ``RefusedError`` where these are in several, and
     ``BadInputError`` for a room where none counts.
     """
-    if goes_by_rooms(found.strategy):
-        room = room or the_room(found)
+    if goes_by_rooms(context.strategy):
+        room = room or find_machine_room(context)
     elif room is not None:
         raise BadInputError(
-            f"found room {room} for group {found.snapshot.group}, expected none: it allocates by {found.strategy}, "
+            f"found room {room} for group {context.snapshot.group}, expected none: it allocates by {context.strategy}, "
             "which knows no rooms of members"
         )
-    options = found.snapshot.strategy_options or None
-    return AwaitSettled(members, found.strategy, found.settings.settled_limit_s, options=options, new_room=room)
+    options = context.snapshot.strategy_options or None
+    return AwaitSettled(members, context.strategy, context.settings.settled_limit_s, options=options, new_room=room)
 
 
-def the_room(found: Ground) -> str:
+def find_machine_room(context: MigrationContext) -> str:
     """Return the one room that all present members are in. Raises ``RefusedError`` where these are several."""
-    clients = found.snapshot.strategy_options["machine_rooms"]["clients"]
-    rooms = sorted({clients[client] for client in found.snapshot.clients})
+    clients = context.snapshot.strategy_options["machine_rooms"]["clients"]
+    rooms = sorted({clients[client] for client in context.snapshot.clients})
     if len(rooms) > 1:
         raise refused(
             Refusal.UNKNOWN_STRATEGY,
-            f"the members of group {found.snapshot.group} are in rooms {', '.join(rooms)}, and which one a new pod is "
-            "in is not known before it runs, so nobody could tell when the group has settled: do it by hand",
+            f"the members of group {context.snapshot.group} are in rooms {', '.join(rooms)}, and which one a new pod "
+            "is in is not known before it runs, so nobody could tell when the group has settled: do it by hand",
         )
     return str(rooms[0])
 
 
 def strategy_for(to: str, options: Mapping[str, Any], room: str | None, members: Iterable[str]) -> Strategy:
-    """Return the strategy with its parameters for these members: who has no room yet is in ``room``.
+    """Return the strategy with its parameters for these members: one that has no room yet is in ``room``.
 
     Raises ``UnknownNameError`` for a strategy not known here, ``BadInputError`` for parameters that are missing or
     wrong, and for a room where none counts.
     """
     if (room is not None) != goes_by_rooms(to):
         named = "the one that all new members are in (--room)"
-        found, wanted = (f"room {room}", "none") if room else ("no room", named)
-        raise BadInputError(f"found {found} for strategy {to}, expected {wanted}")
+        given, expected = (f"room {room}", "none") if room else ("no room", named)
+        raise BadInputError(f"found {given} for strategy {to}, expected {expected}")
     find_strategy(to, options)
     return find_strategy(to, AwaitSettled(1, to, 1, options=dict(options), new_room=room).options_for(members))
 
 
 def check_answers(to: str, strategy: Strategy, snapshot: GroupSnapshot) -> None:
-    """Raise ``RefusedError`` where nobody could tell when the group has settled, or queues would have no owner at all.
+    """Raise ``RefusedError`` where nothing shows when the group has settled, or queues would have no owner at all.
 
     ``strategy`` has a room for ``MADE_UP``, where rooms count.
     """

@@ -1,4 +1,4 @@
-"""``Part``: one of the things that a controller does side by side."""
+"""``BackgroundTask``: one of the things that a controller does side by side."""
 
 import logging
 import threading
@@ -10,11 +10,11 @@ from planner.errors import PlannerError
 log = logging.getLogger(__name__)
 
 
-class Part:
-    """Something that is done again and again on a thread of its own, whatever goes wrong, until ``stop`` is set.
+class BackgroundTask:
+    """An action repeated on a thread of its own, whatever goes wrong, until ``stop`` is set.
 
-    ``every_s`` lies between an end and the next beginning, at least a second after a failure, of which ``failed`` hears
-    by the part's name.
+    ``every_s`` lies between an end and the next beginning, at least a second after a failure, which ``failed`` gets
+    by the task's name.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Part:
             self._failed(self.name)
             log.warning("to be tried again", extra={"part": self.name, "error": str(error)})
             return False
-        except Exception:  # one part's fault must not end its thread unseen: it is logged, counted, tried again
+        except Exception:  # one task's fault must not end its thread unnoticed: it is logged, counted, tried again
             self._failed(self.name)
             log.exception("a part failed, which is a fault of the controller", extra={"part": self.name})
             return False

@@ -9,12 +9,12 @@ from planner.report.case import Case
 from planner.report.loads import sentence
 
 MOST_PROBLEMS = 50
-"""Problems listed one by one; the rest is told as a number."""
+"""Problems listed one by one; the rest is shown as a number."""
 
 
 @dataclass(frozen=True, slots=True)
-class PartView:
-    """One part of the data; ``share`` is from 0 to 100, ``is_partial`` when something is missing."""
+class DataRow:
+    """One section of the data; ``share`` is from 0 to 100, ``is_partial`` when something is missing."""
 
     name: str
     age: str
@@ -25,37 +25,37 @@ class PartView:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The last section. ``earlier`` tells how the group's earlier forecasts did, where somebody looked back."""
+class Provenance:
+    """The last section. ``earlier`` says how the group's earlier forecasts did, where these were read."""
 
     unknowns: tuple[str, ...]
     earlier: tuple[str, ...]
     problems: tuple[str, ...]
     more_problems: int
-    parts: tuple[PartView, ...]
+    parts: tuple[DataRow, ...]
     terms: tuple[tuple[str, str], ...]
     documents: tuple[tuple[str, str], ...]
 
 
-def ground(case: Case) -> Ground:
+def provenance(case: Case) -> Provenance:
     """Return how good the data is and which documents this page was made from."""
     snapshot = case.snapshot
     unknowns = case.plan.forecast.unknowns if case.plan else case.chosen.unknowns if case.chosen else ()
-    return Ground(
+    return Provenance(
         unknowns=tuple(sentence(unknown) for unknown in unknowns),
         earlier=case.track.lines if case.track else (),
         problems=tuple(sentence(problem) for problem in snapshot.problems[:MOST_PROBLEMS]),
         more_problems=max(0, len(snapshot.problems) - MOST_PROBLEMS),
         parts=tuple(
-            PartView(
-                name=part.name,
-                age=words.duration(part.age_s),
-                completeness=words.percent(part.completeness),
-                share=100.0 * part.completeness,
-                is_partial=part.completeness < 1.0,
-                note=part.note,
+            DataRow(
+                name=section.name,
+                age=words.duration(section.age_s),
+                completeness=words.percent(section.completeness),
+                share=100.0 * section.completeness,
+                is_partial=section.completeness < 1.0,
+                note=section.note,
             )
-            for part in snapshot.parts
+            for section in snapshot.parts
         ),
         terms=_terms(case),
         documents=_documents(case),

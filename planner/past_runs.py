@@ -24,10 +24,10 @@ from planner.storage.layout import (
 )
 
 MOST_OFFSETS: Final = 200_000
-"""Of queues, in the samples of one group: about 150 MB as intervals. A larger group looks back less far."""
+"""Of queues, in the samples of one group: about 150 MB as intervals. Of a larger group less of the past is read."""
 
 RUNS_FOR_PERIOD: Final = 6
-"""How often runs come is told by the last ones, so that a new schedule counts within an hour or so."""
+"""How often runs come is taken from the last ones, so that a new schedule counts within an hour or so."""
 
 LEAST_BREAKS: Final = 2
 """So many times between two runs have to fit into a window, or its mean would rest on a single figure."""
@@ -39,7 +39,7 @@ _SPARE: Final = timedelta(hours=1)
 def former_samples(data: Path, policy: ConsumerScalingPolicy, until: datetime) -> tuple[GroupSample, ...]:
     """Return the group's landed samples up to ``until``, oldest first: of six hours, or the policy's longer times.
 
-    A group of very many queues looks back less far (``MOST_OFFSETS``), but always over the policy's own times.
+    Of a group of very many queues less is read (``MOST_OFFSETS``), but always over the policy's own times.
     """
     own = until - _own_times(policy)
     first = min(own, until - RECENT)
@@ -62,7 +62,7 @@ def _newest_first(data: Path, policy: ConsumerScalingPolicy, until: datetime) ->
     source = policy.spec.source
     folder = group_folder(data, source.system, source.cluster, source.group)
     paths = [path for path in folder.glob("*.json") if is_time_name(path.stem) and path.stem <= time_name(until)]
-    # Names tell the time to the millisecond only, so the sample itself has the last word.
+    # Names have the time to the millisecond only, so the sample itself has the last word.
     return (sample for sample in map(SAMPLE.read, sorted(paths, reverse=True)) if sample.at <= until)
 
 
@@ -71,7 +71,7 @@ def gap_period_s(data: Path, policy: ConsumerScalingPolicy, until: datetime, sam
 
     Runs that come regularly sample the group at both ends of the time between them, and what arrived meanwhile is known
     exactly: that is a long period and no hole. A run that is missing is one. Where fewer than two such times fit into
-    the policy's window, only the looks of a watch (``sample_every_s``) count.
+    the policy's window, only the samples of a watch (``sample_every_s``) count.
     """
     period_s = run_period_s(data, until)
     if period_s is None or LEAST_BREAKS * period_s > policy.spec.window.seconds:
@@ -82,8 +82,8 @@ def gap_period_s(data: Path, policy: ConsumerScalingPolicy, until: datetime, sam
 def run_period_s(data: Path, until: datetime) -> float | None:
     """Return how far apart the last runs up to ``until`` ended, in seconds; ``None`` for a first run."""
     names = sorted(name for name in _run_names(data) if name <= time_name(until))[-RUNS_FOR_PERIOD:]
-    ends = [time_of_name(name) for name in names]
-    apart = [(after - before).total_seconds() for before, after in pairwise(ends)]
+    end_times = [time_of_name(name) for name in names]
+    apart = [(after - before).total_seconds() for before, after in pairwise(end_times)]
     return median(apart) if apart else None
 
 
@@ -92,7 +92,7 @@ def _run_names(data: Path) -> Iterator[str]:
 
 
 def forget(data: Path, policies: tuple[ConsumerScalingPolicy, ...], until: datetime, keep_days: int) -> None:
-    """Remove runs that are older than ``keep_days`` days, and samples that no later run would look back at.
+    """Remove runs that are older than ``keep_days`` days, and samples that no later run would read.
 
     A data folder with a lag history keeps its samples: packing them is the history's part.
     """

@@ -1,4 +1,4 @@
-"""``ClusterWorld``: what there is in one namespace, and the effects on it."""
+"""``ClusterState``: what there is in one namespace, and the effects on it."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from planner.deployments.api import RolloutApi
 from planner.deployments.bodies import claim_of, rival_of, subjects_of
 from planner.deployments.effects import perform
 from planner.deployments.groups import Groups
-from planner.deployments.offsets.actions import OffsetActions, OffsetsSeen
+from planner.deployments.offsets.actions import OffsetActions, OffsetsState
 from planner.deployments.offsets.installations import installation
 from planner.deployments.watches import Watches
 from planner.documents.policy import ConsumerScalingPolicy
@@ -39,8 +39,8 @@ Policies = Callable[[str], ConsumerScalingPolicy | None]
 
 
 @dataclass
-class ClusterWorld:
-    """Deployments, pods, groups and other plans of one namespace. ``last`` is the last look, for those who show it."""
+class ClusterState:
+    """Deployments, pods, groups and other plans of one namespace. ``last`` is the last observation, for display."""
 
     api: RolloutApi
     namespace: str
@@ -51,32 +51,32 @@ class ClusterWorld:
     _watches: Watches = field(default_factory=Watches, init=False)
 
     def observe(self, stored: StoredPlan, now: datetime) -> Observation:
-        """Return what is there now; a part that cannot be read is unknown, and ``problems`` says why."""
+        """Return what is present now; whatever cannot be read is unknown, and ``problems`` has the reason."""
         problems: list[str] = []
         steady_s = time.monotonic()
-        policy = _tried(lambda: self.policies(stored.plan.policy), problems)
+        policy = _try_read(lambda: self.policies(stored.plan.policy), problems)
         if policy is None and not problems and stored.policy_digest is not None:
             problems.append(f"there is no policy {stored.plan.policy} in namespace {self.namespace}")
-        found = [_tried(partial(self._deployment, name, now), problems) for name in deployments(stored.plan)]
-        seen = {one.name: one for one in found if one is not None}
-        own = seen.get(stored.plan.deployment)
+        readings = [_try_read(partial(self._deployment, name, now), problems) for name in deployments(stored.plan)]
+        by_name = {deployment.name: deployment for deployment in readings if deployment is not None}
+        own = by_name.get(stored.plan.deployment)
         facts = own.facts if own else None
-        looks = [
-            _tried(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
+        group_readings = [
+            _try_read(partial(self._group, stored, policy, name, facts, now, steady_s), problems)
             for name in groups(stored.plan)
         ]
-        groups_seen = [look for look, _ in filter(None, looks)]
-        offsets = _tried(lambda: self._offsets_seen(stored, policy), problems)
+        group_states = [state for state, _ in filter(None, group_readings)]
+        offsets = _try_read(lambda: self._offsets_state(stored, policy), problems)
         self.last = Observation(
             at=now,
-            deployments=tuple(seen.values()),
-            groups=tuple(groups_seen),
-            rivals=_tried(lambda: self._rivals(stored), problems),
+            deployments=tuple(by_name.values()),
+            groups=tuple(group_states),
+            rivals=_try_read(lambda: self._rivals(stored), problems),
             offsets_set=offsets.is_set if offsets else None,
             offsets_fingerprint=offsets.fingerprint if offsets else None,
             policy_digest=policy.digest if policy else None,
             bounds=policy.bounds if policy else None,
-            change=_seen(stored, *looks[0]) if looks[0] else None,
+            change=_observe(stored, *group_readings[0]) if group_readings[0] else None,
             problems=tuple(problems),
         )
         return self.last
@@ -92,12 +92,12 @@ class ClusterWorld:
         else:
             perform(self.api, self.namespace, effect)
 
-    def _offsets_seen(self, stored: StoredPlan, policy: ConsumerScalingPolicy | None) -> OffsetsSeen | None:
+    def _offsets_state(self, stored: StoredPlan, policy: ConsumerScalingPolicy | None) -> OffsetsState | None:
         """Return how the offsets are that the plan is about to set; ``None`` at any other step."""
         step = stored.status.current and stored.plan.steps[stored.status.step]
         if policy is None or not isinstance(step, CloneOffsets | ResetOffsets):
             return None
-        return self.offsets.see(policy, offsets_to_set(stored.plan, stored.key, step))
+        return self.offsets.state(policy, offsets_to_set(stored.plan, stored.key, step))
 
     def _set_offsets(self, effect: SetOffsets) -> None:
         try:
@@ -109,11 +109,11 @@ class ClusterWorld:
             raise ConflictError(str(error)) from error
 
     def _deployment(self, name: str, now: datetime) -> DeploymentObservation:
-        found = self.api.find_deployment(self.namespace, name)
-        if found is None:
+        deployment = self.api.find_deployment(self.namespace, name)
+        if deployment is None:
             return DeploymentObservation(name, None)
-        facts = complete_workload(self.api, f"{self.namespace}/{name}", found, now)
-        return DeploymentObservation(name, facts, claim_of(found), revision_of(found))
+        facts = complete_workload(self.api, f"{self.namespace}/{name}", deployment, now)
+        return DeploymentObservation(name, facts, claim_of(deployment), revision_of(deployment))
 
     def _group(
         self,
@@ -125,12 +125,12 @@ class ClusterWorld:
         steady_s: float,
     ) -> tuple[GroupObservation, Watch | None]:
         began_s = time.monotonic()
-        found = as_awaited(stored, self.groups.look(policy, name, facts, now))
-        return self._watches.noted(stored, found, steady_s, began_s, time.monotonic())
+        state = as_awaited(stored, self.groups.look(policy, name, facts, now))
+        return self._watches.note(stored, state, steady_s, began_s, time.monotonic())
 
     def _rivals(self, stored: StoredPlan) -> tuple[Rival, ...]:
-        others = [one for one in self.api.plans(self.namespace) if one["metadata"]["uid"] != stored.uid]
-        return tuple(rival for one in others if (rival := self._rival(one, stored)) is not None)
+        others = [manifest for manifest in self.api.plans(self.namespace) if manifest["metadata"]["uid"] != stored.uid]
+        return tuple(rival for manifest in others if (rival := self._rival(manifest, stored)) is not None)
 
     def _rival(self, other: Mapping[str, Any], stored: StoredPlan) -> Rival | None:
         try:
@@ -153,7 +153,7 @@ def _is_elsewhere(other: Mapping[str, Any], stored: StoredPlan) -> bool:
     return group not in groups(stored.plan) and not set(named) & set(deployments(stored.plan))
 
 
-def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
+def _try_read(read: Callable[[], _T], problems: list[str]) -> _T | None:
     try:
         return read()
     except PlannerError as error:
@@ -161,8 +161,8 @@ def _tried(read: Callable[[], _T], problems: list[str]) -> _T | None:
         return None
 
 
-def _seen(stored: StoredPlan, group: GroupObservation, watch: Watch | None) -> ObservedChange | None:
-    """Return what the looks so far show of the change, once all steps are done and the group is calm, or left."""
+def _observe(stored: StoredPlan, group: GroupObservation, watch: Watch | None) -> ObservedChange | None:
+    """Return what the observations so far show of the change, once all steps are done and the group is calm or left."""
     if stored.status.phase is not Phase.VERIFYING or group.owners is None or not group.queues:
         return None
     moved = Between.exactly(moved_queues(stored.plan.forecast.owners_before, group.owners))

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
+from planner.controller.background import BackgroundTask
 from planner.controller.health import serve_health
-from planner.controller.parts import Part
 from planner.errors import BadInputError, OutOfReachError
 
 
@@ -22,11 +22,11 @@ def test_a_part_goes_on_after_what_is_away_and_after_a_fault_of_ours() -> None:
             raise ValueError("ours")
         stop.set()
 
-    part = Part("plans", act, 0.0, stop, failed.append)
-    assert not part.is_done
-    part.thread.start()
-    part.thread.join(60.0)
-    assert (done, failed, part.is_done) == ([0, 1, 2], ["plans", "plans"], True)
+    task = BackgroundTask("plans", act, 0.0, stop, failed.append)
+    assert not task.is_done
+    task.thread.start()
+    task.thread.join(60.0)
+    assert (done, failed, task.is_done) == ([0, 1, 2], ["plans", "plans"], True)
 
 
 def test_both_checks_are_asked_each_time_and_say_why() -> None:

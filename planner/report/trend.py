@@ -51,7 +51,7 @@ class Rebalance:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Trend:
     """Past, present and forecast under the decision (``chosen``) and, where it differs, without it (``staying``).
 
     Both are empty when nothing could be simulated.
@@ -71,7 +71,7 @@ class Course:
 
     @property
     def begins(self) -> datetime:
-        """The left end of the picture."""
+        """The left end of the charts."""
         return min((point.at for point in self.measured), default=self.now)
 
     @property
@@ -80,7 +80,7 @@ class Course:
         return not self.measured and not self.chosen
 
 
-def course(case: Case) -> Course:
+def trend(case: Case) -> Trend:
     """Return what the charts show."""
     recent, now = case.snapshot.recent, case.snapshot.at
     past_s = (now - recent[0].at).total_seconds() + recent[0].seconds if recent else 0.0
@@ -88,7 +88,7 @@ def course(case: Case) -> Course:
     decision = case.record.decision
     rates = [state.upper_arrival_rate for state in case.snapshot.data_queues]
     known = [rate for rate in rates if rate is not None]
-    return Course(
+    return Trend(
         now=now,
         until=now + timedelta(seconds=ahead_s),
         measured=tuple(measured(recent)),
@@ -154,36 +154,38 @@ def waiting(load: ConsumerLoad, after_s: float) -> float:
     return load.lag + (load.arrival_rate - load.arrival_rate / load.utilisation) * after_s
 
 
-def tell(course: Course) -> str:
+def describe_trend(trend: Trend) -> str:
     """Return what the charts show in words, for those who do not see them."""
-    return " ".join([*_tell_past(course), *_tell_forecast(course)])
+    return " ".join([*_describe_past(trend), *_describe_forecast(trend)])
 
 
-def _tell_past(course: Course) -> Iterator[str]:
-    lags = [(point.lag, point.at) for point in course.measured if point.lag is not None]
+def _describe_past(trend: Trend) -> Iterator[str]:
+    lags = [(point.lag, point.at) for point in trend.measured if point.lag is not None]
     if not lags:
         yield "Nothing was measured before."
         return
     most, when = max(lags, key=lambda pair: pair[0])
     yield (
-        f"From {words.clock(course.begins)} to {words.clock(course.now)} UTC the lag was at most "
+        f"From {words.clock(trend.begins)} to {words.clock(trend.now)} UTC the lag was at most "
         f"{words.messages(most)} (at {words.clock(when)}) and ended at {words.messages(lags[-1][0])}."
     )
-    arrivals = [point.arrival for point in course.measured if point.arrival is not None]
+    arrivals = [point.arrival for point in trend.measured if point.arrival is not None]
     if arrivals:
         yield f"Arrival ran between {words.rate(min(arrivals))} and {words.rate(max(arrivals))}."
-    moved = sum(rebalance.moved for rebalance in course.rebalances)
+    moved = sum(rebalance.moved for rebalance in trend.rebalances)
     if moved:
-        times = "once" if len(course.rebalances) == 1 else f"{len(course.rebalances)} times"
-        yield f"{course.noun.capitalize()}s changed owner {times}, {words.number(moved)} in all."
-    if course.gaps:
-        spans = "one span" if len(course.gaps) == 1 else f"{len(course.gaps)} spans"
+        times = "once" if len(trend.rebalances) == 1 else f"{len(trend.rebalances)} times"
+        yield f"{trend.noun.capitalize()}s changed owner {times}, {words.number(moved)} in all."
+    if trend.gaps:
+        spans = "one span" if len(trend.gaps) == 1 else f"{len(trend.gaps)} spans"
         yield f"Samples are missing in {spans}, shown hatched."
 
 
-def _tell_forecast(course: Course) -> Iterator[str]:
-    later = words.duration((course.until - course.now).total_seconds())
-    lines = ((course.chosen, course.count_then), (course.staying, course.count_now))
-    told = [f"{words.messages(round(line[-1].lag))} with {words.consumers(count)}" for line, count in lines if line]
-    if told:
-        yield f"Forecast of what waits {later} later: {', '.join(told)}."
+def _describe_forecast(trend: Trend) -> Iterator[str]:
+    later = words.duration((trend.until - trend.now).total_seconds())
+    lines = ((trend.chosen, trend.count_then), (trend.staying, trend.count_now))
+    forecasts = [
+        f"{words.messages(round(line[-1].lag))} with {words.consumers(count)}" for line, count in lines if line
+    ]
+    if forecasts:
+        yield f"Forecast of what waits {later} later: {', '.join(forecasts)}."

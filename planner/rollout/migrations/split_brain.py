@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from planner.allocation.registry import known_names, runnable_strategy
 from planner.allocation.strategy import Strategy
 from planner.model.queues import MessageQueue
-from planner.rollout.migrations.migration import Ground
+from planner.rollout.migrations.migration import MigrationContext
 from planner.rollout.refusals import Refusal, refused
 from planner.rollout.template import TemplateChange
 from planner.simulation.ownership import ownership, views_with
@@ -14,30 +14,34 @@ from planner.snapshot.strategy import STRATEGY_OF_CLASS
 _TELLING = ("STRATEGY", "ALLOCAT")
 
 
-def refuse_rolling(found: Ground, change: TemplateChange) -> None:
+def refuse_rolling(context: MigrationContext, change: TemplateChange) -> None:
     """Raise ``RefusedError`` for a change that would bring another strategy to one RocketMQ member after the other.
 
-    What an image makes of its settings nobody knows here. Taken for a strategy is one of RocketMQ's own classes, and
+    What an image makes of its settings nobody knows here. As strategies count RocketMQ's own classes, and
     a strategy's name in a variable or argument that says "strategy" or "allocation".
     """
-    if found.snapshot.system != "rocketmq":
+    if context.snapshot.system != "rocketmq":
         return
     for to in _strategies(change):
-        if to != found.strategy:
+        if to != context.strategy:
             new = runnable_strategy(to)
-            what = torn(found, new, to) if new else f"A rolling change would tear the group: members would mix {to} in."
+            what = (
+                describe_split_brain(context, new, to)
+                if new
+                else f"A rolling change would tear the group: members would mix {to} in."
+            )
             raise refused(Refusal.SPLIT_BRAIN, f"{what} Use the migration strategy.")
 
 
-def torn(found: Ground, new: Strategy, to: str) -> str:
+def describe_split_brain(context: MigrationContext, new: Strategy, to: str) -> str:
     """Return in a sentence what the group is while half of its members follow one strategy and half the other."""
-    members, snapshot = found.snapshot.clients, found.snapshot
-    old = runnable_strategy(found.strategy, snapshot.strategy_options)
+    members, snapshot = context.snapshot.clients, context.snapshot
+    old = runnable_strategy(context.strategy, snapshot.strategy_options)
     if old is None:
-        return f"A rolling change would tear the group: members would mix {found.strategy} and {to}."
+        return f"A rolling change would tear the group: members would mix {context.strategy} and {to}."
     half = len(members) // 2 or 1
     queues = [state.queue for state in snapshot.data_queues if isinstance(state.queue, MessageQueue)]
-    halves = ownership(views_with([(m, new if place < half else old) for place, m in enumerate(members)], queues))
+    halves = ownership(views_with([(m, new if index < half else old) for index, m in enumerate(members)], queues))
     return (
         f"A rolling change would tear the group: with {half} of {len(members)} members on {to}, "
         f"{len(halves.doubled)} queues have two owners and {len(halves.orphans)} none."
@@ -47,8 +51,10 @@ def torn(found: Ground, new: Strategy, to: str) -> str:
 def _strategies(change: TemplateChange) -> Iterator[str]:
     """Yield the strategies that a change names."""
     for container in change.containers:
-        settings = [(one.name, one.value) for one in container.env]
-        settings += [(name, value) for name, _, value in (one.partition("=") for one in container.arguments or ())]
+        settings = [(variable.name, variable.value) for variable in container.env]
+        settings += [
+            (name, value) for name, _, value in (argument.partition("=") for argument in container.arguments or ())
+        ]
         for name, value in settings:
             simple = value.rpartition(".")[2]
             if simple in STRATEGY_OF_CLASS:
