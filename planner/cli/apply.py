@@ -168,14 +168,14 @@ def _try(ports: "Ports", stored: "StoredPlan", answer: Answer) -> None:
     from planner.execution.moves import Reconcile
 
     now = ports.clock()
-    look = ports.cluster.observe(stored, now)
-    drift = before_start(Reconcile(stored, look, now))
+    observation = ports.cluster.observe(stored, now)
+    drift = before_start(Reconcile(stored, observation, now))
     reasons = [f"{refusal.code}: {refusal.sentence}" for refusal in drift.refusals]
     if not answer.is_text:
         fits = not (reasons or drift.unknowns)
         answer.write("RolloutFit", {"fits": fits, "refusals": reasons, "unknown": list(drift.unknowns)})
     else:
-        _print_fit(stored, reasons, [*drift.unknowns, *look.problems])
+        _print_fit(stored, reasons, [*drift.unknowns, *observation.problems])
     if reasons or drift.unknowns:
         raise typer.Exit(1)
 
@@ -250,4 +250,4 @@ def _tree() -> Iterator[Show]:
     from planner.cli.tree import plan_tree
 
     with Live(console=text_console(), auto_refresh=False) as live:
-        yield lambda stored, look, _: live.update(plan_tree(stored, look), refresh=True)
+        yield lambda stored, observation, _: live.update(plan_tree(stored, observation), refresh=True)

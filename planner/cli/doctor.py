@@ -126,7 +126,7 @@ def _report(taken: "Read") -> "DoctorReport":
     from planner.diagnosis.diagnose import examine
     from planner.diagnosis.finding import DoctorReport, Severity, Unread
 
-    examined = [examine(picture) for picture in taken.pictures]
+    examined = [examine(evidence) for evidence in taken.pictures]
     ranks = {severity: severity.rank for severity in Severity}
     return DoctorReport(
         at=max((diagnosis.at for diagnosis in examined), default=datetime.now(UTC)),

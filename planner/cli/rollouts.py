@@ -115,10 +115,10 @@ def follow(ports: "Ports", stored: "StoredPlan", show: Show, *, waits_for_approv
 
     executor, last = executor_name(), stored
 
-    def shown(current: "StoredPlan", look: "Observation | None", turned: "ReconcileResult") -> None:
+    def shown(current: "StoredPlan", observation: "Observation | None", turned: "ReconcileResult") -> None:
         nonlocal last
         last = current
-        show(current, look, turned)
+        show(current, observation, turned)
 
     try:
         with _ctrl_c() as stop:

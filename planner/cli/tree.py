@@ -9,15 +9,15 @@ from planner.execution.progress import StepProgress
 from planner.model.deployments import Pod
 
 
-def plan_tree(stored: StoredPlan, look: Observation | None) -> Tree:
+def plan_tree(stored: StoredPlan, observation: Observation | None) -> Tree:
     """Return the plan's steps with how far each is, and below them the pods and members of the last observation."""
     status = stored.status
     tree = Tree(Text.assemble((stored.name, "bold"), f"  {status.phase}: {status.held or status.message}"))
     begun = {progress.index: progress for progress in status.steps}
     for index, step in enumerate(stored.plan.steps):
         tree.add(_step(index, step.action, begun.get(index)))
-    members = {pod: member for group in (look.groups if look else ()) for member, pod in group.pods}
-    for deployment in look.deployments if look else ():
+    members = {pod: member for group in (observation.groups if observation else ()) for member, pod in group.pods}
+    for deployment in observation.deployments if observation else ():
         tree.add(_deployment(deployment, members))
     return tree
 

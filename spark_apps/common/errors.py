@@ -81,11 +81,11 @@ def error_of_worker(error: BaseException) -> PlannerError | None:
 
 def unreadable_file(error: BaseException) -> StorageError | None:
     """Return an error that names the Parquet file which Spark could not read, ``None`` when it was something else."""
-    found = _UNREADABLE.search(str(error))
-    if found is None:
+    match = _UNREADABLE.search(str(error))
+    if match is None:
         return None
     return StorageError(
-        f"{found[1]} cannot be read as Parquet: it is cut off, damaged or gone; bring it back from a backup, or move "
+        f"{match[1]} cannot be read as Parquet: it is cut off, damaged or gone; bring it back from a backup, or move "
         "it away and run the history app with --rebuild"
     )
 

@@ -221,21 +221,21 @@ def parse_journal(text: bytes, uri: str) -> tuple[Sequence[tuple[str, str]], Seq
     may not have anything else moved or deleted.
     """
     try:
-        found = _JOURNAL_TYPE.validate_json(text)
+        journal = _JOURNAL_TYPE.validate_json(text)
     except ValidationError as error:
         raise DocumentError(
             f"{uri}/_staging/{_JOURNAL}: found no journal of a change ({error.error_count()} faults): a change to the "
             "history is lost, and its sample files are still below samples/ of the data folder. Move the file "
             "elsewhere, then run again: they are packed anew"
         ) from error
-    places = [place for move in found.moves for place in move] + found.deletes
-    for place in places:
-        if not place.startswith(f"{uri}/") or {"", ".", ".."} & set(place.removeprefix(f"{uri}/").split("/")):
+    locations = [location for move in journal.moves for location in move] + journal.deletes
+    for location in locations:
+        if not location.startswith(f"{uri}/") or {"", ".", ".."} & set(location.removeprefix(f"{uri}/").split("/")):
             raise DocumentError(
-                f"{uri}/_staging/{_JOURNAL}: names {place}, expected a place below {uri}: somebody has edited it; move "
-                "it elsewhere, then run again"
+                f"{uri}/_staging/{_JOURNAL}: names {location}, expected a place below {uri}: somebody has edited it; "
+                "move it elsewhere, then run again"
             )
-    return found.moves, found.deletes
+    return journal.moves, journal.deletes
 
 
 def _carry_on(staged: Folder, target: Folder) -> None:

@@ -154,7 +154,7 @@ def test_grpc_members_of_a_local_proxy_are_neither_asked_nor_called_silent(withi
 
 def test_the_plan_of_grpc_members_holds_as_no_strategy_allocates(within: Proxied, tmp_path: Path) -> None:
     taken, snapshot, plan = decided(tmp_path, within.cluster, "busy")
-    assert "1 consumers" in taken.stdout
+    assert "1 consumer, " in taken.stdout
     assert snapshot.strategy is None
     assert "gRPC clients of a proxy" in " ".join(plan.stdout.split())
 

@@ -76,11 +76,11 @@ ALLOWED_IN = {
     "planner/*.py": _set_of("next_look_at"),
     "planner/cli": OF_STATUS,
     "planner/controller": OF_STATUS,
-    "planner/deployments": OF_STATUS,
+    "planner/deployments": OF_STATUS | _set_of("look"),
     "planner/diagnosis": _set_of("looks"),
     "planner/documents": _set_of("next_look_at"),
     "planner/execution": OF_STATUS | _set_of("tell_moves tell_step"),
-    "planner/report": _set_of("course held picture said seen seen_high seen_low tell_moves told twice"),
+    "planner/report": _set_of("course ground held picture said seen seen_high seen_low tell_moves told twice"),
     "planner/rollout": _set_of("tell_cost tell_moves tell_step ways"),
     "planner/verification": _set_of("seen_low seen_high"),
 }
