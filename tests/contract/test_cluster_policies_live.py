@@ -12,7 +12,7 @@ from planner import stages
 from planner.cluster_reports import report_run
 from planner.deployments.api import RolloutApi
 from planner.deployments.policies import list_policies
-from planner.documents.policy import parse_policy
+from planner.documents.policy import parse_policy, read_policies
 from planner.fleet import policy_location
 from planner.orchestration.checks.kubernetes import check_kubernetes
 from planner.orchestration.checks.result import CheckSettings
@@ -152,7 +152,8 @@ def test_a_policy_in_the_cluster_is_decided_on_and_says_how_many_why_and_since_w
     # As the tasks of the DAG do it, here before any snapshot: the policy has no decision of this run.
     run = stages.observe_live(policy_location(f"k8s://{here.name}"), tmp_path / "airflow", 0)
     next_look_at = run.until + timedelta(minutes=10)
-    report = report_run(stages.Run.of(run.message()), stages.plan(run), next_look_at)
+    decided = [stages.plan_policy(run, policy) for policy in read_policies(run.policies)]
+    report = report_run(stages.Run.of(run.message()), decided, next_look_at)
     assert (report.plans, report.failures) == ({"busy": made}, {})
     assert here.conditions("busy")["Ready"] == ("False", "NoDecision")
     later = here.objects("consumerscalingpolicies")["busy"]["status"]
