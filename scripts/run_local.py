@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from planner.documents.policy import ConsumerScalingPolicy
-from planner.errors import MissingExtraError
+from planner.errors import BadInputError
 from planner.fleet import read_fleet
 from planner.orchestration.checks.java import check_java
 from planner.sources.capture import Capture, open_capture
@@ -183,10 +183,10 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 def _folder_of(package: str) -> str:
-    """Return where a package is installed, without importing it. Raises ``MissingExtraError`` when it is not."""
+    """Return where a package is installed, without importing it. Raises ``BadInputError`` when it is not."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(f"{package} is not installed: run make setup")
+        raise BadInputError(f"{package} is not installed: run make setup")
     return str(spec.submodule_search_locations[0])
 
 
