@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final, cast
@@ -37,14 +38,25 @@ _AT: Final = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 def read_event(data: bytes) -> object:
     """Hear of a plan object as the controller's watch does: its board, its records, what may be removed."""
     found = load_json(data)
-    logging.disable()  # a line for each plan that cannot be read
     board = Board(Agenda(), lambda *_: None)
-    for version in ("1", "2"):
-        found["metadata"]["resourceVersion"] = version
-        board.note(found)
-    Records(folder(), lambda _: None).note(found)
-    finished_plan(found)
+    with _silence():
+        for version in ("1", "2"):
+            found["metadata"]["resourceVersion"] = version
+            board.note(found)
+        Records(folder(), lambda _: None).note(found)
+        finished_plan(found)
     return board.counts()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep a line for each plan that cannot be read out of the log, and leave logging as it was to others."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def event_seeds() -> list[bytes]:
